@@ -1,0 +1,48 @@
+# Works on a bare machine with python3 (3.11 or newer), pip, git and make.
+# uv is installed into .tools (pinned), the environment into .venv (locked, with hashes).
+
+UV_VERSION := 0.13.8
+UV := .tools/bin/uv
+BIN := .venv/bin
+LOCK := requirements/dev.lock
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: demo test check format unit coverage lock clean setup bench
+
+demo: setup ## fix a real bug in a small project with a recorded model; needs no key
+	$(BIN)/kaa demo
+
+test: check unit ## everything that must pass before a change lands
+
+setup: .venv/.installed
+
+$(UV):
+	python3 -m pip install --quiet --disable-pip-version-check --target .tools "uv==$(UV_VERSION)"
+
+.venv/.installed: $(UV) $(LOCK) pyproject.toml
+	$(UV) venv --quiet --allow-existing --python "$$(command -v python3)" .venv
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes $(LOCK)
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	touch $@
+
+check: setup ## formatting, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: setup ## all tests, with coverage
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+format: setup ## what `check` would complain about, mended where a tool can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## start-up and turn overhead, against other agents found on this machine
+	$(BIN)/python benchmarks/run.py
+
+lock: $(UV) ## refresh the lock file from pyproject.toml
+	$(UV) pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -o $(LOCK) pyproject.toml
+
+clean:
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

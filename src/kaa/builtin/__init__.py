@@ -1,0 +1,1 @@
+"""The built-in tools, commands and prompt sections: extensions like any other."""

@@ -1,0 +1,64 @@
+"""What can go wrong when a model is asked, as one tree that no vendor's name appears in.
+
+`transient` decides whether the loop tries again; the message always says what to do.
+"""
+
+
+class ProviderError(Exception):
+    """A request to a model failed.
+
+    Attributes:
+        status: HTTP status code, if the server answered.
+        retry_after: seconds the server asked us to wait, if it did.
+    """
+
+    transient = False
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class AuthError(ProviderError):
+    """The key is missing, wrong or may not do this (401, 403)."""
+
+
+class BadRequestError(ProviderError):
+    """The server refused the request as malformed or unsupported (400, 404, 422): sending it again is useless."""
+
+
+class ContextOverflowError(BadRequestError):
+    """The conversation is larger than the model's context window."""
+
+
+class RateLimitError(ProviderError):
+    """Too many requests or tokens (429). Permanent if the account is out of credit."""
+
+    transient = True
+
+
+class QuotaError(ProviderError):
+    """The account has no credit left: waiting does not help."""
+
+
+class OverloadedError(ProviderError):
+    """The server is overloaded or failed (5xx, 529)."""
+
+    transient = True
+
+
+class NetworkError(ProviderError):
+    """The server could not be reached or the connection broke."""
+
+    transient = True
+
+
+class MalformedStreamError(ProviderError):
+    """The server's answer could not be understood, or ended early, or said nothing."""
+
+    transient = True
+
+
+class StalledStreamError(NetworkError):
+    """The server went silent in the middle of an answer."""

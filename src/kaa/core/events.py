@@ -1,0 +1,226 @@
+"""The closed union of events: everything a frontend, a session or an extension learns, it learns from these.
+
+Names and JSON shape follow pi's JSON mode (deltas only, as since pi 0.84), so `msgspec.json.encode(event)`
+is one line of kaa's JSON mode.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage
+
+EndReason = Literal["done", "error", "aborted", "max_turns", "max_messages"]
+
+
+class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
+    """Base of all events."""
+
+
+# What happens inside one streamed reply; `content_index` counts the blocks of the message.
+
+
+class TextStart(_Event, tag="text_start"):
+    """A text block begins."""
+
+    content_index: int
+
+
+class TextDelta(_Event, tag="text_delta"):
+    """More text."""
+
+    content_index: int
+    delta: str
+
+
+class TextEnd(_Event, tag="text_end"):
+    """The text block is complete."""
+
+    content_index: int
+
+
+class ThinkingStart(_Event, tag="thinking_start"):
+    """A block of reasoning begins."""
+
+    content_index: int
+
+
+class ThinkingDelta(_Event, tag="thinking_delta"):
+    """More reasoning."""
+
+    content_index: int
+    delta: str
+
+
+class ThinkingEnd(_Event, tag="thinking_end"):
+    """The block of reasoning is complete."""
+
+    content_index: int
+
+
+class ToolCallStart(_Event, tag="toolcall_start"):
+    """A tool call begins; its arguments follow as text."""
+
+    content_index: int
+    id: str
+    name: str
+
+
+class ToolCallDelta(_Event, tag="toolcall_delta"):
+    """More JSON text of the arguments."""
+
+    content_index: int
+    delta: str
+
+
+class ToolCallEnd(_Event, tag="toolcall_end"):
+    """The tool call is complete."""
+
+    content_index: int
+    tool_call: ToolCall
+
+
+class ReplyDone(_Event, tag="done"):
+    """The reply is complete."""
+
+    reason: StopReason
+
+
+class ReplyFailed(_Event, tag="error"):
+    """The reply broke off; what came stays in the message."""
+
+    reason: StopReason
+    error: str
+
+
+AssistantMessageEvent: TypeAlias = (
+    TextStart
+    | TextDelta
+    | TextEnd
+    | ThinkingStart
+    | ThinkingDelta
+    | ThinkingEnd
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallEnd
+    | ReplyDone
+    | ReplyFailed
+)
+
+
+# The life of a run.
+
+
+class AgentStart(_Event, tag="agent_start"):
+    """The agent begins to work on what it was asked."""
+
+
+class TurnStart(_Event, tag="turn_start"):
+    """One request to the model begins. `turn` counts from 1 within the run."""
+
+    turn: int
+
+
+class MessageStart(_Event, tag="message_start"):
+    """A message begins; for a streamed reply its content is still empty."""
+
+    message: Message
+
+
+class MessageUpdate(_Event, tag="message_update"):
+    """The streamed reply grew."""
+
+    assistant_message_event: AssistantMessageEvent
+
+
+class MessageEnd(_Event, tag="message_end"):
+    """A message is complete and part of the conversation."""
+
+    message: Message
+
+
+class ToolExecutionStart(_Event, tag="tool_execution_start"):
+    """A tool begins to run. `args` are the arguments as the model sent them."""
+
+    tool_call_id: str
+    tool_name: str
+    args: dict[str, Json]
+
+
+class ToolExecutionUpdate(_Event, tag="tool_execution_update"):
+    """A running tool has more to show: `delta` follows what came before.
+
+    `skipped_bytes` counts output that was dropped because it came faster than it can be shown.
+    """
+
+    tool_call_id: str
+    tool_name: str
+    delta: str
+    skipped_bytes: int = 0
+
+
+class ToolExecutionEnd(_Event, tag="tool_execution_end"):
+    """A tool has finished. The result is already recorded when this is seen."""
+
+    tool_call_id: str
+    tool_name: str
+    result: ToolResultMessage
+    is_error: bool
+    duration_ms: int
+
+
+class TurnEnd(_Event, tag="turn_end"):
+    """The reply and all its tool calls are done."""
+
+    turn: int
+    message: AssistantMessage
+    tool_results: tuple[ToolResultMessage, ...] = ()
+
+
+class QueueUpdate(_Event, tag="queue_update"):
+    """The texts that wait to be given to the model."""
+
+    steering: tuple[str, ...]
+    follow_up: tuple[str, ...]
+
+
+class AutoRetryStart(_Event, tag="auto_retry_start"):
+    """A transient error happened; the request is sent again after `delay_ms`."""
+
+    attempt: int
+    max_attempts: int
+    delay_ms: int
+    error_message: str
+
+
+class AutoRetryEnd(_Event, tag="auto_retry_end"):
+    """The retries are over, with success or without."""
+
+    success: bool
+    attempt: int
+    final_error: str | None = None
+
+
+class AgentEnd(_Event, tag="agent_end"):
+    """The run is over. Any reason but `done` means that the task was not finished; `error` says why."""
+
+    reason: EndReason
+    messages: tuple[Message, ...]
+    error: str | None = None
+
+
+Event: TypeAlias = (
+    AgentStart
+    | TurnStart
+    | MessageStart
+    | MessageUpdate
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionUpdate
+    | ToolExecutionEnd
+    | TurnEnd
+    | QueueUpdate
+    | AutoRetryStart
+    | AutoRetryEnd
+    | AgentEnd
+)

@@ -1,0 +1,149 @@
+"""Content blocks and messages: what a conversation is made of.
+
+The JSON shape is pi's session format v3 (camelCase, `type` tags blocks, `role` tags messages), so that
+the same structs serve the loop, the session file and the JSON event stream without translation.
+"""
+
+import time
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+# A JSON value whose shape another party decides (tool arguments, tool details).
+Json: TypeAlias = Any
+
+StopReason = Literal["stop", "length", "toolUse", "error", "aborted"]
+
+
+class _Block(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
+    """Base of all content blocks."""
+
+
+class TextContent(_Block, tag="text"):
+    """Plain text. `text_signature` is an opaque value some providers want back."""
+
+    text: str
+    text_signature: str | None = None
+
+
+class ThinkingContent(_Block, tag="thinking"):
+    """The model's reasoning. `thinking_signature` is opaque and only valid for the model that made it.
+
+    `redacted` marks reasoning the provider returned encrypted: `thinking` is then empty.
+    """
+
+    thinking: str
+    thinking_signature: str | None = None
+    redacted: bool = False
+
+
+class ImageContent(_Block, tag="image"):
+    """An image, base64 encoded."""
+
+    data: str
+    mime_type: str
+
+
+class ToolCall(_Block, tag="toolCall"):
+    """The model asks for a tool.
+
+    `arguments_error` says why the argument text was not a JSON object; `arguments` is then empty and the
+    call must not be executed.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Json]
+    arguments_error: str | None = None
+    thought_signature: str | None = None
+
+
+UserContent: TypeAlias = TextContent | ImageContent
+AssistantContent: TypeAlias = TextContent | ThinkingContent | ToolCall
+ToolResultContent: TypeAlias = TextContent | ImageContent
+
+
+class Cost(msgspec.Struct, rename="camel", frozen=True):
+    """Money spent, in US dollars."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    total: float = 0.0
+
+
+class Usage(msgspec.Struct, rename="camel", frozen=True):
+    """Tokens of one reply. `input` excludes tokens read from or written to the provider's cache."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total_tokens: int = 0
+    cost: Cost = Cost()
+
+
+def now_ms() -> int:
+    """Unix time in milliseconds, as messages carry it."""
+    return time.time_ns() // 1_000_000
+
+
+class _Message(msgspec.Struct, tag_field="role", rename="camel", omit_defaults=True, frozen=True):
+    """Base of all messages."""
+
+
+class UserMessage(_Message, tag="user"):
+    """What the user said. Old pi files carry a plain string as content."""
+
+    content: tuple[UserContent, ...] | str
+    timestamp: int = msgspec.field(default_factory=now_ms)
+
+
+class AssistantMessage(_Message, tag="assistant"):
+    """One reply of the model, complete or (stop reason `error` or `aborted`) as far as it came."""
+
+    content: tuple[AssistantContent, ...]
+    api: str
+    provider: str
+    model: str
+    usage: Usage
+    stop_reason: StopReason
+    timestamp: int = msgspec.field(default_factory=now_ms)
+    response_id: str | None = None
+    response_model: str | None = None
+    error_message: str | None = None
+
+    @property
+    def text(self) -> str:
+        """All text blocks, one per line."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tool calls in the order the model made them."""
+        return [block for block in self.content if isinstance(block, ToolCall)]
+
+
+class ToolResultMessage(_Message, tag="toolResult"):
+    """The answer to one tool call. `details` is for frontends and never sent to the model."""
+
+    tool_call_id: str
+    tool_name: str
+    content: tuple[ToolResultContent, ...]
+    is_error: bool
+    details: Json = None
+    timestamp: int = msgspec.field(default_factory=now_ms)
+
+    @property
+    def text(self) -> str:
+        """All text blocks, one per line."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
+
+
+def user_message(text: str, images: tuple[ImageContent, ...] = ()) -> UserMessage:
+    """A user message of one text and any number of images."""
+    return UserMessage(content=(TextContent(text), *images))

@@ -1,0 +1,134 @@
+"""What the loop asks of a model: one request in, one stream of small events out."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import Json, Message, StopReason, Usage
+
+ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+class ModelRates(msgspec.Struct, rename="camel", frozen=True):
+    """Prices in US dollars per million tokens."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+class Model(msgspec.Struct, rename="camel", frozen=True):
+    """A model as the loop needs to know it.
+
+    Attributes:
+        api: name of the wire format, such as `openai-completions`.
+        context_window: tokens of input and output together.
+        max_tokens: the most tokens one reply may have.
+        input: the kinds of input it takes: `text`, `image`.
+        cost: None when the prices are not known.
+    """
+
+    id: str
+    provider: str
+    api: str
+    name: str = ""
+    reasoning: bool = False
+    input: tuple[Literal["text", "image"], ...] = ("text",)
+    context_window: int = 128_000
+    max_tokens: int = 16_384
+    cost: ModelRates | None = None
+
+
+class ToolSchema(msgspec.Struct, frozen=True):
+    """A tool as the model sees it. `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Json]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Everything a provider needs for one reply.
+
+    Attributes:
+        session_id: stable over a session; lets providers route to a warm prompt cache.
+    """
+
+    model: Model
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSchema] = ()
+    thinking: ThinkingLevel = "off"
+    session_id: str = ""
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """More text of the block `key`. Blocks are ordered by the first event that names them."""
+
+    key: int | str
+    text: str
+    signature: str | None = None
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True):
+    """More reasoning of the block `key`. A signature, where one comes, replaces the one before."""
+
+    key: int | str
+    text: str
+    signature: str | None = None
+    redacted: bool = False
+
+
+class ToolCallStart(msgspec.Struct, frozen=True):
+    """The block `key` is a tool call."""
+
+    key: int | str
+    id: str
+    name: str
+    thought_signature: str | None = None
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True):
+    """More of the JSON text of the arguments of the tool call `key`."""
+
+    key: int | str
+    json: str
+
+
+class BlockEnd(msgspec.Struct, frozen=True):
+    """The block `key` is complete. Optional: `Done` completes all blocks."""
+
+    key: int | str
+
+
+class ReplyInfo(msgspec.Struct, frozen=True):
+    """What the server says of its reply; later values replace earlier ones, None leaves them."""
+
+    response_id: str | None = None
+    response_model: str | None = None
+    usage: Usage | None = None
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The reply is complete. A stream that ends without it ended early."""
+
+    stop_reason: StopReason
+
+
+StreamEvent: TypeAlias = TextDelta | ThinkingDelta | ToolCallStart | ToolCallDelta | BlockEnd | ReplyInfo | Done
+
+
+class Provider(Protocol):
+    """A way to reach models. Implementations live in `kaa.llm`; tests use `ScriptedProvider`."""
+
+    def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+        """Send one request and yield the reply as it comes.
+
+        The returned iterator is an async generator: closing it closes the connection.
+
+        Raises:
+            ProviderError: at any point of the iteration.
+        """
+        ...

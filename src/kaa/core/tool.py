@@ -1,0 +1,117 @@
+"""What a tool is: a name and a schema for the model, a parser for what the model sends, and the work itself."""
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import msgspec
+
+from kaa.core.arguments import parse_arguments, schema_of
+from kaa.core.messages import Json, TextContent, ToolResultContent
+from kaa.core.provider import ToolSchema
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """What a tool answers. `content` goes to the model, `details` only to frontends and the session."""
+
+    content: tuple[ToolResultContent, ...]
+    details: Json = None
+    is_error: bool = False
+
+
+class ToolError(Exception):
+    """A tool could not do what it was asked; the message is for the model and says what to do instead."""
+
+
+def text_result(text: str, *, details: Json = None, is_error: bool = False) -> ToolResult:
+    """A result of one text."""
+    return ToolResult((TextContent(text),), details, is_error)
+
+
+class ToolRun(Protocol):
+    """What a running tool knows of its call."""
+
+    @property
+    def call_id(self) -> str:
+        """The id of the tool call."""
+        ...
+
+    def update(self, delta: str, skipped_bytes: int = 0) -> None:
+        """Show more output while the tool runs. `skipped_bytes`: output left out before this delta."""
+        ...
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """A tool as the loop uses it.
+
+    Attributes:
+        sequential: the calls of a reply that contains a call of this tool run one after another.
+    """
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Name, description and JSON Schema."""
+        ...
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a batch with this tool may not run in parallel."""
+        ...
+
+    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+        """Parse the arguments and do the work. Cancellation is asyncio cancellation.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+            ToolError: the work could not be done.
+        """
+        ...
+
+
+Arguments = TypeVar("Arguments", bound=msgspec.Struct)
+Prepare: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
+
+
+class TypedTool(Generic[Arguments]):
+    """A tool whose arguments are a msgspec struct; the schema comes from its type hints.
+
+    Args:
+        name: as the model calls it.
+        description: for the model; keep it short, every request carries it.
+        arguments: the struct; descriptions of fields come from `Annotated[..., Meta(description=...)]`.
+        execute: the work.
+        prepare: mends usual mistakes of models before coercion and validation.
+        sequential: see `Tool`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        arguments: type[Arguments],
+        execute: Callable[[Arguments, ToolRun], Awaitable[ToolResult]],
+        *,
+        prepare: Prepare | None = None,
+        sequential: bool = False,
+    ) -> None:
+        self._arguments = arguments
+        self._execute = execute
+        self._prepare = prepare
+        self._sequential = sequential
+        self._schema = ToolSchema(name, description, schema_of(arguments))
+
+    @property
+    def schema(self) -> ToolSchema:
+        """Name, description and JSON Schema."""
+        return self._schema
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a batch with this tool may not run in parallel."""
+        return self._sequential
+
+    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+        """Prepare, coerce and validate the arguments, then do the work."""
+        if self._prepare is not None:
+            arguments = self._prepare(arguments)
+        return await self._execute(parse_arguments(arguments, self._arguments), run)

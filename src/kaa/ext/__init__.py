@@ -1,0 +1,1 @@
+"""The one registration surface for built-ins and users alike."""

@@ -1,0 +1,156 @@
+"""The registration surface: what an extension, built-in or not, can add to kaa.
+
+An extension is a function that takes an `ExtensionAPI`. It registers and returns; the shell reads the
+registry when a conversation starts. Five primitives: inject (prompt sections), intercept (before and after
+tool calls), react (tools, commands), hook (user messages) and observe (events).
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from kaa.core.events import Event
+from kaa.core.hooks import AfterTool, BeforeTool
+from kaa.core.messages import UserMessage
+from kaa.core.tool import Tool
+from kaa.workspace.protocol import Workspace
+
+
+class RegistrationError(Exception):
+    """An extension registered something that cannot be: a name twice, a name that is no name."""
+
+
+class PromptContext(msgspec.Struct, frozen=True):
+    """What a prompt section may depend on. All of it is fixed for the life of a session.
+
+    Attributes:
+        cwd: the project's root.
+        date: ISO date of the day the session started.
+        tools: names of the active tools.
+    """
+
+    cwd: str
+    date: str
+    tools: tuple[str, ...]
+
+
+class RegisteredTool(msgspec.Struct, frozen=True):
+    """A tool and what the prompt says of it. `default`: active unless the user chose otherwise."""
+
+    tool: Tool
+    snippet: str
+    default: bool
+
+    @property
+    def name(self) -> str:
+        """The name the model calls it by."""
+        return self.tool.schema.name
+
+
+PromptSection: TypeAlias = Callable[[PromptContext], str | None]
+UserMessageHook: TypeAlias = Callable[[UserMessage], Awaitable[UserMessage | None]]
+EventHandler: TypeAlias = Callable[[Event], None]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """Show this text to the user; the model does not see it."""
+
+    text: str
+
+
+class Submit(msgspec.Struct, frozen=True):
+    """Give this text to the model as if the user had written it."""
+
+    text: str
+
+
+CommandAction: TypeAlias = Reply | Submit
+
+
+class CommandContext(Protocol):
+    """What a slash command may know of the conversation it runs in."""
+
+    @property
+    def session_path(self) -> str | None:
+        """The session's file, None when the session is not kept."""
+        ...
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        ...
+
+    @property
+    def model_name(self) -> str:
+        """`provider/id` of the model in force."""
+        ...
+
+    @property
+    def active_tools(self) -> tuple[str, ...]:
+        """Names of the active tools."""
+        ...
+
+    @property
+    def commands(self) -> tuple["Command", ...]:
+        """All slash commands."""
+        ...
+
+
+CommandHandler: TypeAlias = Callable[[str, CommandContext], Awaitable[CommandAction | None]]
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A slash command: `/name arguments`."""
+
+    name: str
+    description: str
+    handler: CommandHandler
+
+
+class ExtensionAPI(Protocol):
+    """What an extension gets to register itself with."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project: tools touch it through this and nothing else."""
+        ...
+
+    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True) -> None:
+        """Add a tool for the model. `snippet`: one line for the system prompt.
+
+        Raises:
+            RegistrationError: the name is taken.
+        """
+        ...
+
+    def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
+        """Add a slash command.
+
+        Raises:
+            RegistrationError: the name is taken or is not a name.
+        """
+        ...
+
+    def add_prompt_section(self, name: str, section: PromptSection) -> None:
+        """Add to the system prompt; sections appear in the order of registration. A name again replaces."""
+        ...
+
+    def before_tool(self, hook: BeforeTool) -> None:
+        """See every tool call first; may block it or change its arguments."""
+        ...
+
+    def after_tool(self, hook: AfterTool) -> None:
+        """See every tool result before the model does; may change it."""
+        ...
+
+    def on_user_message(self, hook: UserMessageHook) -> None:
+        """See every message of the user before the model does; may change it."""
+        ...
+
+    def on_event(self, handler: EventHandler) -> None:
+        """Observe everything that happens. A handler that raises is reported and switched off."""
+        ...
+
+
+Extension: TypeAlias = Callable[[ExtensionAPI], None]

@@ -1,0 +1,1 @@
+"""Ways to talk to the shell: print and JSON mode."""

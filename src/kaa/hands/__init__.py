@@ -1,0 +1,1 @@
+"""The process that touches the project. Standard library only; imports nothing else of kaa."""

@@ -1,0 +1,230 @@
+"""The boundary through which every tool touches a project.
+
+Paths are strings as the model or the user wrote them: absolute, `~`-prefixed, or relative to `root`.
+Errors of the operating system arrive as the usual `OSError` subclasses with `filename` set.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+EntryKind = Literal["file", "directory", "symlink", "other"]
+
+
+class FileInfo(msgspec.Struct, frozen=True):
+    """What `stat` knows. For a symlink, of its target. `real_path` has every symlink resolved."""
+
+    path: str
+    real_path: str
+    kind: EntryKind
+    size: int
+    mode: int
+    modified_ns: int
+
+
+class FileContent(msgspec.Struct, frozen=True):
+    """A piece of a file.
+
+    Attributes:
+        data: the bytes read.
+        size: size of the whole file in bytes.
+        digest: SHA-256 of the whole file in hex, only when the whole file was read.
+    """
+
+    data: bytes
+    size: int
+    digest: str | None
+
+
+class LineSlice(msgspec.Struct, frozen=True):
+    """Whole lines of a file.
+
+    Attributes:
+        data: the lines with their endings, undecoded; cut at `max_bytes` only if the first line alone is longer.
+        lines: how many lines `data` holds.
+        total_lines: lines in the whole file, None when the file is too large to count.
+        size: size of the whole file in bytes.
+        end_of_file: nothing follows `data`.
+        first_line_cut: the first line is longer than `max_bytes`; `data` is empty then.
+    """
+
+    data: bytes
+    lines: int
+    total_lines: int | None
+    size: int
+    end_of_file: bool
+    first_line_cut: bool = False
+
+
+class DirEntry(msgspec.Struct, frozen=True):
+    """One name in a directory. A symlink to a directory has kind `directory`."""
+
+    name: str
+    kind: EntryKind
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """Expectation that no file exists yet."""
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """Expectation that the file still has this SHA-256 (hex)."""
+
+    sha256: str
+
+
+Expected: TypeAlias = Absent | Digest | None
+
+
+class ContentChangedError(OSError):
+    """The file is not as it was expected to be; nothing was written."""
+
+
+class SearchQuery(msgspec.Struct, frozen=True):
+    """A search for a regular expression (Rust syntax) or a literal text in files.
+
+    Attributes:
+        path: a file or a directory; hidden files are searched, ignored files are not.
+        context: lines shown before and after each match.
+        limit: matches at most, over all files.
+    """
+
+    pattern: str
+    path: str = "."
+    glob: str | None = None
+    ignore_case: bool = False
+    literal: bool = False
+    context: int = 0
+    limit: int = 100
+
+
+class SearchLine(msgspec.Struct, frozen=True):
+    """One line of a search result, without its line ending. `path` is relative to the searched directory."""
+
+    path: str
+    line_number: int
+    text: str
+    is_match: bool
+
+
+class SearchResult(msgspec.Struct, frozen=True):
+    """Lines found. `limit_reached`: there are more matches. `timed_out`: the time limit ended the search."""
+
+    lines: tuple[SearchLine, ...]
+    matches: int
+    limit_reached: bool = False
+    timed_out: bool = False
+
+
+class FindResult(msgspec.Struct, frozen=True):
+    """Paths found, relative to the searched directory, sorted."""
+
+    paths: tuple[str, ...]
+    limit_reached: bool = False
+    timed_out: bool = False
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command to run.
+
+    Attributes:
+        argv: program and arguments; no shell is involved unless argv names one.
+        cwd: directory, relative to the root.
+        env: variables added to (or, with None, removed from) the workspace's environment.
+        timeout: seconds; None for no limit.
+        tail_bytes: how much of the end of the output `CommandResult.tail` keeps.
+        spill: keep the whole output in a file when it is larger than `tail_bytes`.
+    """
+
+    argv: Sequence[str]
+    cwd: str = "."
+    env: Mapping[str, str | None] = {}
+    timeout: float | None = None
+    tail_bytes: int = 64 * 1024
+    spill: bool = True
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """How a command ended.
+
+    Attributes:
+        exit_code: None if a signal ended it.
+        signal: number of the signal that ended it.
+        tail: the last `tail_bytes` of stdout and stderr together.
+        output_bytes: size of the whole output.
+        output_lines: line feeds in the whole output, plus one if the last line is not terminated.
+        log_path: where the whole output is, if it was larger than `tail`.
+        timed_out: the timeout ended it.
+        leftovers: background processes that were still running and were stopped.
+        duration: seconds.
+    """
+
+    exit_code: int | None
+    signal: int | None
+    tail: bytes
+    output_bytes: int
+    output_lines: int
+    log_path: str | None = None
+    timed_out: bool = False
+    leftovers: int = 0
+    duration: float = 0.0
+
+
+OnOutput: TypeAlias = Callable[[bytes], None]
+
+
+class Workspace(Protocol):
+    """A project's files and commands."""
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the directory that relative paths start from."""
+        ...
+
+    async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
+        """Read bytes. Only the slice is touched. Refuses anything but a regular file."""
+        ...
+
+    async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
+        """Read up to `max_lines` whole lines and `max_bytes` bytes from line `start` (from 1) on."""
+        ...
+
+    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
+        """The first `max_bytes` of each of `paths` that is a readable regular file, in one round trip."""
+        ...
+
+    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+        """Replace a file's content atomically, creating parents; mode and symlinks stay.
+
+        Raises:
+            ContentChangedError: the file is not as expected.
+        """
+        ...
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path`, or None."""
+        ...
+
+    async def list(self, path: str) -> list[DirEntry]:
+        """The names in a directory, unsorted."""
+        ...
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """Search file contents, respecting .gitignore."""
+        ...
+
+    async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
+        """Find files whose path matches a glob, respecting .gitignore."""
+        ...
+
+    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+        """Run a command to its end. `on_output` gets stdout and stderr, merged, as it comes.
+
+        Cancelling stops the whole process tree (TERM, then KILL after a grace period) before it returns.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop everything that still runs."""
+        ...
