@@ -16,7 +16,7 @@ class ArgumentError(Exception):
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Json]:
     """The JSON Schema of a struct, inlined and without titles, as compact as models need it."""
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
-    return cast(dict[str, Json], _compact(schema, components))
+    return cast("dict[str, Json]", _compact(schema, components))
 
 
 def _compact(node: Json, components: dict[str, Json]) -> Json:

@@ -20,45 +20,45 @@ class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=Tru
 # What happens inside one streamed reply; `content_index` counts the blocks of the message.
 
 
-class TextStart(_Event, tag="text_start"):
+class TextStart(_Event, tag="text_start", frozen=True):
     """A text block begins."""
 
     content_index: int
 
 
-class TextDelta(_Event, tag="text_delta"):
+class TextDelta(_Event, tag="text_delta", frozen=True):
     """More text."""
 
     content_index: int
     delta: str
 
 
-class TextEnd(_Event, tag="text_end"):
+class TextEnd(_Event, tag="text_end", frozen=True):
     """The text block is complete."""
 
     content_index: int
 
 
-class ThinkingStart(_Event, tag="thinking_start"):
+class ThinkingStart(_Event, tag="thinking_start", frozen=True):
     """A block of reasoning begins."""
 
     content_index: int
 
 
-class ThinkingDelta(_Event, tag="thinking_delta"):
+class ThinkingDelta(_Event, tag="thinking_delta", frozen=True):
     """More reasoning."""
 
     content_index: int
     delta: str
 
 
-class ThinkingEnd(_Event, tag="thinking_end"):
+class ThinkingEnd(_Event, tag="thinking_end", frozen=True):
     """The block of reasoning is complete."""
 
     content_index: int
 
 
-class ToolCallStart(_Event, tag="toolcall_start"):
+class ToolCallStart(_Event, tag="toolcall_start", frozen=True):
     """A tool call begins; its arguments follow as text."""
 
     content_index: int
@@ -66,27 +66,27 @@ class ToolCallStart(_Event, tag="toolcall_start"):
     name: str
 
 
-class ToolCallDelta(_Event, tag="toolcall_delta"):
+class ToolCallDelta(_Event, tag="toolcall_delta", frozen=True):
     """More JSON text of the arguments."""
 
     content_index: int
     delta: str
 
 
-class ToolCallEnd(_Event, tag="toolcall_end"):
+class ToolCallEnd(_Event, tag="toolcall_end", frozen=True):
     """The tool call is complete."""
 
     content_index: int
     tool_call: ToolCall
 
 
-class ReplyDone(_Event, tag="done"):
+class ReplyDone(_Event, tag="done", frozen=True):
     """The reply is complete."""
 
     reason: StopReason
 
 
-class ReplyFailed(_Event, tag="error"):
+class ReplyFailed(_Event, tag="error", frozen=True):
     """The reply broke off; what came stays in the message."""
 
     reason: StopReason
@@ -111,35 +111,35 @@ AssistantMessageEvent: TypeAlias = (
 # The life of a run.
 
 
-class AgentStart(_Event, tag="agent_start"):
+class AgentStart(_Event, tag="agent_start", frozen=True):
     """The agent begins to work on what it was asked."""
 
 
-class TurnStart(_Event, tag="turn_start"):
+class TurnStart(_Event, tag="turn_start", frozen=True):
     """One request to the model begins. `turn` counts from 1 within the run."""
 
     turn: int
 
 
-class MessageStart(_Event, tag="message_start"):
+class MessageStart(_Event, tag="message_start", frozen=True):
     """A message begins; for a streamed reply its content is still empty."""
 
     message: Message
 
 
-class MessageUpdate(_Event, tag="message_update"):
+class MessageUpdate(_Event, tag="message_update", frozen=True):
     """The streamed reply grew."""
 
     assistant_message_event: AssistantMessageEvent
 
 
-class MessageEnd(_Event, tag="message_end"):
+class MessageEnd(_Event, tag="message_end", frozen=True):
     """A message is complete and part of the conversation."""
 
     message: Message
 
 
-class ToolExecutionStart(_Event, tag="tool_execution_start"):
+class ToolExecutionStart(_Event, tag="tool_execution_start", frozen=True):
     """A tool begins to run. `args` are the arguments as the model sent them."""
 
     tool_call_id: str
@@ -147,7 +147,7 @@ class ToolExecutionStart(_Event, tag="tool_execution_start"):
     args: dict[str, Json]
 
 
-class ToolExecutionUpdate(_Event, tag="tool_execution_update"):
+class ToolExecutionUpdate(_Event, tag="tool_execution_update", frozen=True):
     """A running tool has more to show: `delta` follows what came before.
 
     `skipped_bytes` counts output that was dropped because it came faster than it can be shown.
@@ -159,7 +159,7 @@ class ToolExecutionUpdate(_Event, tag="tool_execution_update"):
     skipped_bytes: int = 0
 
 
-class ToolExecutionEnd(_Event, tag="tool_execution_end"):
+class ToolExecutionEnd(_Event, tag="tool_execution_end", frozen=True):
     """A tool has finished. The result is already recorded when this is seen."""
 
     tool_call_id: str
@@ -169,7 +169,7 @@ class ToolExecutionEnd(_Event, tag="tool_execution_end"):
     duration_ms: int
 
 
-class TurnEnd(_Event, tag="turn_end"):
+class TurnEnd(_Event, tag="turn_end", frozen=True):
     """The reply and all its tool calls are done."""
 
     turn: int
@@ -177,14 +177,14 @@ class TurnEnd(_Event, tag="turn_end"):
     tool_results: tuple[ToolResultMessage, ...] = ()
 
 
-class QueueUpdate(_Event, tag="queue_update"):
+class QueueUpdate(_Event, tag="queue_update", frozen=True):
     """The texts that wait to be given to the model."""
 
     steering: tuple[str, ...]
     follow_up: tuple[str, ...]
 
 
-class AutoRetryStart(_Event, tag="auto_retry_start"):
+class AutoRetryStart(_Event, tag="auto_retry_start", frozen=True):
     """A transient error happened; the request is sent again after `delay_ms`."""
 
     attempt: int
@@ -193,7 +193,7 @@ class AutoRetryStart(_Event, tag="auto_retry_start"):
     error_message: str
 
 
-class AutoRetryEnd(_Event, tag="auto_retry_end"):
+class AutoRetryEnd(_Event, tag="auto_retry_end", frozen=True):
     """The retries are over, with success or without."""
 
     success: bool
@@ -201,7 +201,7 @@ class AutoRetryEnd(_Event, tag="auto_retry_end"):
     final_error: str | None = None
 
 
-class AgentEnd(_Event, tag="agent_end"):
+class AgentEnd(_Event, tag="agent_end", frozen=True):
     """The run is over. Any reason but `done` means that the task was not finished; `error` says why."""
 
     reason: EndReason

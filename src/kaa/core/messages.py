@@ -19,14 +19,14 @@ class _Block(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=Tru
     """Base of all content blocks."""
 
 
-class TextContent(_Block, tag="text"):
+class TextContent(_Block, tag="text", frozen=True):
     """Plain text. `text_signature` is an opaque value some providers want back."""
 
     text: str
     text_signature: str | None = None
 
 
-class ThinkingContent(_Block, tag="thinking"):
+class ThinkingContent(_Block, tag="thinking", frozen=True):
     """The model's reasoning. `thinking_signature` is opaque and only valid for the model that made it.
 
     `redacted` marks reasoning the provider returned encrypted: `thinking` is then empty.
@@ -37,14 +37,14 @@ class ThinkingContent(_Block, tag="thinking"):
     redacted: bool = False
 
 
-class ImageContent(_Block, tag="image"):
+class ImageContent(_Block, tag="image", frozen=True):
     """An image, base64 encoded."""
 
     data: str
     mime_type: str
 
 
-class ToolCall(_Block, tag="toolCall"):
+class ToolCall(_Block, tag="toolCall", frozen=True):
     """The model asks for a tool.
 
     `arguments_error` says why the argument text was not a JSON object; `arguments` is then empty and the
@@ -93,14 +93,14 @@ class _Message(msgspec.Struct, tag_field="role", rename="camel", omit_defaults=T
     """Base of all messages."""
 
 
-class UserMessage(_Message, tag="user"):
+class UserMessage(_Message, tag="user", frozen=True):
     """What the user said. Old pi files carry a plain string as content."""
 
     content: tuple[UserContent, ...] | str
     timestamp: int = msgspec.field(default_factory=now_ms)
 
 
-class AssistantMessage(_Message, tag="assistant"):
+class AssistantMessage(_Message, tag="assistant", frozen=True):
     """One reply of the model, complete or (stop reason `error` or `aborted`) as far as it came."""
 
     content: tuple[AssistantContent, ...]
@@ -125,7 +125,7 @@ class AssistantMessage(_Message, tag="assistant"):
         return [block for block in self.content if isinstance(block, ToolCall)]
 
 
-class ToolResultMessage(_Message, tag="toolResult"):
+class ToolResultMessage(_Message, tag="toolResult", frozen=True):
     """The answer to one tool call. `details` is for frontends and never sent to the model."""
 
     tool_call_id: str
