@@ -10,7 +10,7 @@ import msgspec
 
 from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage
 
-EndReason = Literal["done", "error", "aborted", "max_turns", "max_messages"]
+EndReason = Literal["done", "error", "aborted", "denied", "length", "max_turns", "max_messages"]
 
 
 class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):

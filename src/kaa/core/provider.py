@@ -1,6 +1,6 @@
 """What the loop asks of a model: one request in, one stream of small events out."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -123,10 +123,10 @@ StreamEvent: TypeAlias = TextDelta | ThinkingDelta | ToolCallStart | ToolCallDel
 class Provider(Protocol):
     """A way to reach models. Implementations live in `kaa.llm`; tests use `ScriptedProvider`."""
 
-    def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Send one request and yield the reply as it comes.
 
-        The returned iterator is an async generator: closing it closes the connection.
+        Closing the returned generator closes the connection.
 
         Raises:
             ProviderError: at any point of the iteration.

@@ -41,6 +41,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     tool: Tool
     snippet: str
     default: bool
+    built_in: bool = False
 
     @property
     def name(self) -> str:

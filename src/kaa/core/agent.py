@@ -1,0 +1,162 @@
+"""The agent: a conversation with a model, its tools and its queues. One run at a time, stoppable at any point."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
+from kaa.core.execution import ToolExecutor, ToolHooks
+from kaa.core.loop import Limits, Loop
+from kaa.core.messages import Message, UserMessage
+from kaa.core.provider import Model, Provider, Request, ThinkingLevel
+from kaa.core.queues import DrainMode, MessageQueue
+from kaa.core.retry import RetryPolicy
+from kaa.core.tool import Tool
+
+Subscriber: TypeAlias = Callable[[Event], None]
+
+
+class AgentConfig(msgspec.Struct, frozen=True):
+    """How an agent behaves.
+
+    Attributes:
+        max_parallel_tools: tool calls of one reply that run at the same time.
+    """
+
+    steering_mode: DrainMode = "one-at-a-time"
+    follow_up_mode: DrainMode = "one-at-a-time"
+    max_parallel_tools: int = 10
+    limits: Limits = Limits()
+    retry: RetryPolicy = RetryPolicy()
+
+
+class AgentBusyError(RuntimeError):
+    """A run is under way: steer it, queue a follow-up, or abort it first."""
+
+
+class Agent:
+    """A conversation with a model.
+
+    Subscribers see every event in order and synchronously; what a subscriber raises ends the run, so that
+    nothing goes on that could not be recorded.
+
+    Args:
+        provider: the way to the model.
+        model: the model; may be replaced between runs, together with `provider`.
+        system_prompt: byte-stable over the session.
+        tools: what the model may call, in the order it is told of them.
+        session_id: stable over the session.
+        messages: the conversation so far.
+    """
+
+    def __init__(
+        self,
+        *,
+        provider: Provider,
+        model: Model,
+        system_prompt: str,
+        tools: Sequence[Tool] = (),
+        hooks: ToolHooks | None = None,
+        config: AgentConfig | None = None,
+        thinking: ThinkingLevel = "off",
+        session_id: str = "",
+        messages: Sequence[Message] = (),
+    ) -> None:
+        config = config or AgentConfig()
+        self.provider = provider
+        self.model = model
+        self.thinking: ThinkingLevel = thinking
+        self._system_prompt = system_prompt
+        self._tools = {tool.schema.name: tool for tool in tools}
+        self._schemas = tuple(tool.schema for tool in tools)
+        self._hooks = hooks or ToolHooks()
+        self._config = config
+        self._session_id = session_id
+        self._messages = list(messages)
+        self._subscribers: list[Subscriber] = []
+        self._steering = MessageQueue(config.steering_mode, self._queue_changed)
+        self._follow_up = MessageQueue(config.follow_up_mode, self._queue_changed)
+        self._task: asyncio.Task[object] | None = None
+        self._abort_requested = False
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation so far."""
+        return self._messages
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is under way."""
+        return self._task is not None
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Pass every event to `subscriber` from now on. Returns a function that ends this."""
+        self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber)
+
+    async def run(self, *prompts: UserMessage) -> AgentEnd:
+        """Work on `prompts` to the end.
+
+        Raises:
+            AgentBusyError: a run is under way.
+        """
+        if self._task is not None:
+            raise AgentBusyError("the agent is working: steer it, queue a follow-up, or abort it first")
+        self._task = asyncio.current_task()
+        self._abort_requested = False
+        loop = Loop(
+            provider=self.provider,
+            request=self._request,
+            executor=ToolExecutor(self._tools, self._hooks, self._emit, self._config.max_parallel_tools),
+            steering=self._steering,
+            follow_up=self._follow_up,
+            history=self._messages,
+            emit=self._emit,
+            limits=self._config.limits,
+            retry=self._config.retry,
+        )
+        try:
+            return await loop.run(prompts)
+        except asyncio.CancelledError:
+            end = loop.interrupted()
+            if self._abort_requested and self._task is not None and not self._task.uncancel():
+                return end
+            raise
+        finally:
+            self._task = None
+
+    def abort(self) -> None:
+        """Stop the run; it ends with reason `aborted` and a history that can be continued."""
+        if self._task is not None and not self._abort_requested:
+            self._abort_requested = True
+            self._task.cancel()
+
+    def steer(self, message: UserMessage) -> None:
+        """Give the model this message as soon as the current turn's tools are done."""
+        self._steering.put(message)
+
+    def follow_up(self, message: UserMessage) -> None:
+        """Give the model this message when it would stop."""
+        self._follow_up.put(message)
+
+    def dequeue(self) -> UserMessage | None:
+        """Take back the message queued last, follow-ups first."""
+        return self._follow_up.take_last() or self._steering.take_last()
+
+    def clear_queues(self) -> list[UserMessage]:
+        """Take back everything that waits, in the order it would have been given."""
+        return [*self._steering.clear(), *self._follow_up.clear()]
+
+    def _request(self, messages: Sequence[Message]) -> Request:
+        return Request(self.model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+
+    def _queue_changed(self) -> None:
+        self._emit(QueueUpdate(self._steering.texts, self._follow_up.texts))
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, MessageEnd):
+            self._messages.append(event.message)
+        for subscriber in tuple(self._subscribers):
+            subscriber(event)

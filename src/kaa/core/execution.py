@@ -1,0 +1,158 @@
+"""Runs the tool calls of one reply: bounded parallel, hooks around each, results recorded as they finish."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from kaa.core.arguments import ArgumentError
+from kaa.core.events import Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from kaa.core.hooks import AfterTool, BeforeTool, Block, ReplaceArguments
+from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
+from kaa.core.tool import Tool, ToolError, ToolResult, text_result
+
+# How much live output is kept to be part of the result of a tool that is interrupted.
+_KEPT_OUTPUT_CHARACTERS = 16_384
+
+_INTERRUPTED = "Interrupted by the user before it finished. It may have had effects."
+
+
+class ToolHooks(msgspec.Struct, frozen=True):
+    """What steps in before and after every call, in this order."""
+
+    before: tuple[BeforeTool, ...] = ()
+    after: tuple[AfterTool, ...] = ()
+
+
+class _Run:
+    """One call that runs: forwards live output and keeps the end of it."""
+
+    def __init__(self, call: ToolCall, emit: Callable[[Event], None]) -> None:
+        self._call = call
+        self._emit = emit
+        self._shown = ""
+        self.started = time.monotonic()
+
+    @property
+    def call_id(self) -> str:
+        return self._call.id
+
+    @property
+    def shown(self) -> str:
+        """The end of what was shown so far."""
+        return self._shown
+
+    def update(self, delta: str, skipped_bytes: int = 0) -> None:
+        self._shown = (self._shown + delta)[-_KEPT_OUTPUT_CHARACTERS:]
+        self._emit(ToolExecutionUpdate(self._call.id, self._call.name, delta, skipped_bytes))
+
+    def elapsed_ms(self) -> int:
+        return round((time.monotonic() - self.started) * 1000)
+
+
+class ToolExecutor:
+    """Executes batches of tool calls.
+
+    Args:
+        tools: by name.
+        hooks: what may block or change calls and results.
+        emit: where events go; a message event is emitted before the event that reports the end of a tool.
+        max_parallel: calls that run at the same time; 1 makes every batch sequential.
+    """
+
+    def __init__(
+        self, tools: Mapping[str, Tool], hooks: ToolHooks, emit: Callable[[Event], None], max_parallel: int
+    ) -> None:
+        self._tools = tools
+        self._hooks = hooks
+        self._emit = emit
+        self._max_parallel = max_parallel
+        self.denials: list[str] = []
+
+    async def run(self, calls: Sequence[ToolCall]) -> tuple[ToolResultMessage, ...]:
+        """Run all calls; the results come back in the order of the calls.
+
+        On cancellation every call that has no result yet gets one that says so, then the cancellation goes on.
+        """
+        results: dict[int, ToolResultMessage] = {}
+        running: dict[int, _Run] = {}
+        slots = asyncio.Semaphore(1 if self._is_sequential(calls) else self._max_parallel)
+
+        async def execute(index: int, call: ToolCall) -> None:
+            async with slots:
+                run = running[index] = _Run(call, self._emit)
+                self._emit(ToolExecutionStart(call.id, call.name, call.arguments))
+                result = await self._execute(call, run)
+                results[index] = self._record(call, run, result)
+
+        try:
+            if len(calls) == 1:
+                await execute(0, calls[0])
+            else:
+                async with asyncio.TaskGroup() as group:
+                    for index, call in enumerate(calls):
+                        group.create_task(execute(index, call))
+        except asyncio.CancelledError:
+            for index, call in enumerate(calls):
+                if index not in results:
+                    run = running.get(index) or _Run(call, self._emit)
+                    text = f"{run.shown}\n\n{_INTERRUPTED}" if run.shown else _INTERRUPTED
+                    results[index] = self._record(call, run, text_result(text, is_error=True))
+            raise
+        except BaseExceptionGroup as group_error:
+            # Tools cannot raise here; what can (a full disk under the session) is one failure, not many.
+            raise group_error.exceptions[0] from None
+        return tuple(results[index] for index in range(len(calls)))
+
+    def _is_sequential(self, calls: Sequence[ToolCall]) -> bool:
+        tools = (self._tools.get(call.name) for call in calls)
+        return any(tool is not None and tool.sequential for tool in tools)
+
+    async def _execute(self, call: ToolCall, run: _Run) -> ToolResult:
+        """One call through its hooks. Whatever a tool or hook raises becomes a result the model can read."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            known = ", ".join(self._tools) or "none"
+            return text_result(f"Tool {call.name!r} does not exist. Available tools: {known}.", is_error=True)
+        if call.arguments_error is not None:
+            return text_result(f"{call.name} was not run: {call.arguments_error}. Send the call again.", is_error=True)
+        try:
+            for before in self._hooks.before:
+                match await before(call):
+                    case Block(reason=reason, denied=denied):
+                        if denied:
+                            self.denials.append(f"{call.name}: {reason}")
+                        return text_result(reason, is_error=True)
+                    case ReplaceArguments(arguments=arguments):
+                        call = msgspec.structs.replace(call, arguments=arguments)
+            result = await _run_tool(tool, call, run)
+            for after in self._hooks.after:
+                result = await after(call, result) or result
+        except Exception as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
+            return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
+        return result
+
+    def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:
+        message = ToolResultMessage(
+            tool_call_id=call.id,
+            tool_name=call.name,
+            content=result.content or (TextContent("(no output)"),),
+            is_error=result.is_error,
+            details=result.details,
+        )
+        self._emit(MessageStart(message))
+        self._emit(MessageEnd(message))
+        self._emit(ToolExecutionEnd(call.id, call.name, message, result.is_error, run.elapsed_ms()))
+        return message
+
+
+async def _run_tool(tool: Tool, call: ToolCall, run: _Run) -> ToolResult:
+    try:
+        return await tool.run(call.arguments, run)
+    except ArgumentError as error:
+        return text_result(f"Invalid arguments for {call.name}: {error}. Send the call again.", is_error=True)
+    except ToolError as error:
+        return text_result(str(error), is_error=True)
+    except Exception as error:  # noqa: BLE001 isolation boundary: a broken tool must not end the conversation
+        return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)

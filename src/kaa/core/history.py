@@ -1,0 +1,99 @@
+"""Makes a conversation fit to be sent, whatever happened to it: crashes, cancellations, other programs' files."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from kaa.core.messages import (
+    AssistantContent,
+    AssistantMessage,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+
+_NO_RESULT = "No result: the run was interrupted before this tool finished. It may or may not have had effects."
+
+
+def repair(messages: Iterable[Message]) -> list[Message]:
+    """The messages a model may be sent.
+
+    Replies that failed are left out; of replies the user stopped, the text stays. Every tool call has exactly
+    one result, in the order of the calls and directly behind them; results without a call are left out. No
+    message and no text block is empty. Equal input gives equal output, so the prefix of a conversation that
+    only grows stays the same.
+    """
+    repaired: list[Message] = []
+    assistant: AssistantMessage | None = None
+    following: list[Message] = []
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            repaired += _segment(assistant, following)
+            assistant, following = message, []
+        else:
+            following.append(message)
+    repaired += _segment(assistant, following)
+    return repaired
+
+
+def _segment(assistant: AssistantMessage | None, following: Sequence[Message]) -> list[Message]:
+    """One reply, the results of its tool calls in order, then what the user said before the next reply."""
+    results: dict[str, ToolResultMessage] = {}
+    users: list[Message] = []
+    for message in following:
+        match message:
+            case ToolResultMessage():
+                results.setdefault(message.tool_call_id, message)
+            case UserMessage():
+                users += _user(message)
+            case AssistantMessage():
+                raise AssertionError("a segment holds one reply")
+    reply = _reply(assistant)
+    if reply is None:
+        return users
+    return [reply, *(_result(call, results.get(call.id)) for call in reply.tool_calls), *users]
+
+
+def _reply(message: AssistantMessage | None) -> AssistantMessage | None:
+    if message is None or message.stop_reason == "error":
+        return None
+    keep = _survives_abort if message.stop_reason == "aborted" else _is_meaningful
+    content = tuple(block for block in message.content if keep(block))
+    if len(content) == len(message.content):
+        return message if content else None
+    return msgspec.structs.replace(message, content=content) if content else None
+
+
+def _survives_abort(block: AssistantContent) -> bool:
+    """Thinking without its signature and calls that were never run would be refused by the model's server."""
+    return isinstance(block, TextContent) and bool(block.text.strip())
+
+
+def _is_meaningful(block: AssistantContent) -> bool:
+    match block:
+        case TextContent():
+            return bool(block.text.strip())
+        case ThinkingContent():
+            return bool(block.thinking or block.thinking_signature)
+        case ToolCall():
+            return True
+
+
+def _result(call: ToolCall, result: ToolResultMessage | None) -> ToolResultMessage:
+    if result is None:
+        return ToolResultMessage(call.id, call.name, (TextContent(_NO_RESULT),), is_error=True, timestamp=0)
+    if any(not isinstance(block, TextContent) or block.text for block in result.content):
+        return result
+    return msgspec.structs.replace(result, content=(TextContent("(no output)"),))
+
+
+def _user(message: UserMessage) -> list[Message]:
+    if isinstance(message.content, str):
+        return [message] if message.content.strip() else []
+    content = tuple(block for block in message.content if not isinstance(block, TextContent) or block.text.strip())
+    if len(content) == len(message.content):
+        return [message] if content else []
+    return [msgspec.structs.replace(message, content=content)] if content else []

@@ -1,0 +1,234 @@
+"""Folds the small events of a stream into one assistant message, and says what changed on the way."""
+
+import msgspec
+
+from kaa.core import events, provider
+from kaa.core.messages import (
+    AssistantContent,
+    AssistantMessage,
+    Cost,
+    Json,
+    StopReason,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    Usage,
+    now_ms,
+)
+from kaa.core.partial_json import PartialJson
+from kaa.core.provider import Model, ModelRates
+
+
+class _TextBlock:
+    """A text block that still grows."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self._parts: list[str] = []
+        self._signature: str | None = None
+
+    def start(self) -> events.AssistantMessageEvent:
+        return events.TextStart(self.index)
+
+    def feed(self, delta: provider.TextDelta) -> events.AssistantMessageEvent | None:
+        self._parts.append(delta.text)
+        self._signature = delta.signature or self._signature
+        return events.TextDelta(self.index, delta.text) if delta.text else None
+
+    def content(self) -> TextContent | None:
+        text = "".join(self._parts)
+        return TextContent(text, self._signature) if text else None
+
+    def end(self) -> events.AssistantMessageEvent:
+        return events.TextEnd(self.index)
+
+
+class _ThinkingBlock:
+    """A block of reasoning that still grows."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self._parts: list[str] = []
+        self._signature: str | None = None
+        self._redacted = False
+
+    def start(self) -> events.AssistantMessageEvent:
+        return events.ThinkingStart(self.index)
+
+    def feed(self, delta: provider.ThinkingDelta) -> events.AssistantMessageEvent | None:
+        self._parts.append(delta.text)
+        self._signature = delta.signature or self._signature
+        self._redacted = self._redacted or delta.redacted
+        return events.ThinkingDelta(self.index, delta.text) if delta.text else None
+
+    def content(self) -> ThinkingContent | None:
+        text = "".join(self._parts)
+        return ThinkingContent(text, self._signature, self._redacted) if text or self._signature else None
+
+    def end(self) -> events.AssistantMessageEvent:
+        return events.ThinkingEnd(self.index)
+
+
+class _ToolCallBlock:
+    """A tool call whose arguments still arrive as text."""
+
+    def __init__(self, index: int, start: provider.ToolCallStart, call_id: str) -> None:
+        self.index = index
+        self.id = call_id
+        self._name = start.name
+        self._signature = start.thought_signature
+        self._parts: list[str] = []
+        self._content: ToolCall | None = None
+
+    def start(self) -> events.AssistantMessageEvent:
+        return events.ToolCallStart(self.index, self.id, self._name)
+
+    def feed(self, delta: provider.ToolCallDelta) -> events.AssistantMessageEvent | None:
+        self._parts.append(delta.json)
+        self._content = None
+        return events.ToolCallDelta(self.index, delta.json) if delta.json else None
+
+    def content(self) -> ToolCall:
+        if self._content is None:
+            arguments, error = _decode_arguments("".join(self._parts))
+            self._content = ToolCall(self.id, self._name, arguments, error, self._signature)
+        return self._content
+
+    def end(self) -> events.AssistantMessageEvent:
+        return events.ToolCallEnd(self.index, self.content())
+
+
+_Block = _TextBlock | _ThinkingBlock | _ToolCallBlock
+
+
+def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None]:
+    """The arguments, and why they cannot be used if they are not one JSON object."""
+    if not text.strip():
+        return {}, None
+    try:
+        return msgspec.json.decode(text, type=dict[str, Json]), None
+    except msgspec.DecodeError as error:
+        partial = PartialJson()
+        partial.feed(text)
+        recovered = partial.value if isinstance(partial.value, dict) else {}
+        return recovered, f"the arguments are not a complete JSON object ({error})"
+
+
+def price(usage: Usage, rates: ModelRates | None) -> Usage:
+    """The same usage with its cost; unchanged when the model's prices are unknown."""
+    if rates is None:
+        return usage
+    million = 1_000_000
+    parts = (
+        usage.input * rates.input / million,
+        usage.output * rates.output / million,
+        usage.cache_read * rates.cache_read / million,
+        usage.cache_write * rates.cache_write / million,
+    )
+    return msgspec.structs.replace(usage, cost=Cost(*parts, total=sum(parts)))
+
+
+class ReplyBuilder:
+    """Builds the assistant message of one reply.
+
+    `fold` takes the provider's events one by one; `message` is valid at any time, so that a reply that breaks
+    off keeps what came.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._blocks: dict[int | str, _Block] = {}
+        self._open: set[int | str] = set()
+        self._info = provider.ReplyInfo()
+        self._timestamp = now_ms()
+        self.stop_reason: StopReason | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing worth keeping has come yet."""
+        return all(block.content() is None for block in self._blocks.values())
+
+    def fold(self, event: provider.StreamEvent) -> list[events.AssistantMessageEvent]:
+        """Take one event of the stream; returns what it means for the message."""
+        match event:
+            case provider.TextDelta():
+                return self._feed_text(event)
+            case provider.ThinkingDelta():
+                return self._feed_thinking(event)
+            case provider.ToolCallStart():
+                return self._start_tool_call(event)
+            case provider.ToolCallDelta():
+                return self._feed_tool_call(event)
+            case provider.BlockEnd():
+                return self._end(event.key)
+            case provider.ReplyInfo():
+                self._info = provider.ReplyInfo(
+                    event.response_id or self._info.response_id,
+                    event.response_model or self._info.response_model,
+                    event.usage or self._info.usage,
+                )
+                return []
+            case provider.Done():
+                self.stop_reason = event.stop_reason
+                ended = [change for key in list(self._open) for change in self._end(key)]
+                return [*ended, events.ReplyDone(event.stop_reason)]
+
+    def message(self, stop_reason: StopReason, error: str | None = None) -> AssistantMessage:
+        """The message as far as it came, with this stop reason."""
+        contents: list[AssistantContent] = []
+        for block in self._blocks.values():
+            content = block.content()
+            if content is not None:
+                contents.append(content)
+        return AssistantMessage(
+            content=tuple(contents),
+            api=self._model.api,
+            provider=self._model.provider,
+            model=self._model.id,
+            usage=price(self._info.usage or Usage(), self._model.cost),
+            stop_reason=stop_reason,
+            timestamp=self._timestamp,
+            response_id=self._info.response_id,
+            response_model=self._info.response_model,
+            error_message=error,
+        )
+
+    def _feed_text(self, delta: provider.TextDelta) -> list[events.AssistantMessageEvent]:
+        block = self._blocks.get(delta.key)
+        if isinstance(block, _TextBlock):
+            return _present(block.feed(delta))
+        fresh = _TextBlock(len(self._blocks))
+        return [*self._begin(delta.key, fresh), *_present(fresh.feed(delta))]
+
+    def _feed_thinking(self, delta: provider.ThinkingDelta) -> list[events.AssistantMessageEvent]:
+        block = self._blocks.get(delta.key)
+        if isinstance(block, _ThinkingBlock):
+            return _present(block.feed(delta))
+        fresh = _ThinkingBlock(len(self._blocks))
+        return [*self._begin(delta.key, fresh), *_present(fresh.feed(delta))]
+
+    def _start_tool_call(self, start: provider.ToolCallStart) -> list[events.AssistantMessageEvent]:
+        taken = {block.id for block in self._blocks.values() if isinstance(block, _ToolCallBlock)}
+        call_id, suffix = start.id, 2
+        while call_id in taken:  # some servers number the calls of every reply, or all of them, alike
+            call_id, suffix = f"{start.id}_{suffix}", suffix + 1
+        return self._begin(start.key, _ToolCallBlock(len(self._blocks), start, call_id))
+
+    def _feed_tool_call(self, delta: provider.ToolCallDelta) -> list[events.AssistantMessageEvent]:
+        block = self._blocks.get(delta.key)
+        return _present(block.feed(delta)) if isinstance(block, _ToolCallBlock) else []
+
+    def _begin(self, key: int | str, block: _Block) -> list[events.AssistantMessageEvent]:
+        self._blocks[key] = block
+        self._open.add(key)
+        return [block.start()]
+
+    def _end(self, key: int | str) -> list[events.AssistantMessageEvent]:
+        if key not in self._open:
+            return []
+        self._open.remove(key)
+        return [self._blocks[key].end()]
+
+
+def _present(event: events.AssistantMessageEvent | None) -> list[events.AssistantMessageEvent]:
+    return [] if event is None else [event]

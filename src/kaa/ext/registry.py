@@ -1,0 +1,164 @@
+"""Where registrations are collected: what extensions call into, and what the shell reads out of."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from kaa.core.events import Event
+from kaa.core.execution import ToolHooks
+from kaa.core.hooks import AfterTool, BeforeTool
+from kaa.core.messages import UserMessage
+from kaa.core.tool import Tool
+from kaa.ext.api import (
+    Command,
+    CommandHandler,
+    EventHandler,
+    Extension,
+    PromptContext,
+    PromptSection,
+    RegisteredTool,
+    RegistrationError,
+    UserMessageHook,
+)
+from kaa.workspace.protocol import Workspace
+
+# What all model vendors accept as a tool name.
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9:_-]*")
+
+
+class ExtensionError(Exception):
+    """An extension could not be loaded or raised while it registered."""
+
+
+class Registry:
+    """Everything that extensions registered, in the order they did.
+
+    Args:
+        workspace: the project that tools work on.
+        report: told, in a sentence, of event handlers that raised and were switched off.
+    """
+
+    def __init__(self, workspace: Workspace, report: Callable[[str], None]) -> None:
+        self._workspace = workspace
+        self._report = report
+        self._tools: dict[str, RegisteredTool] = {}
+        self._commands: dict[str, Command] = {}
+        self._sections: dict[str, PromptSection] = {}
+        self._before: list[BeforeTool] = []
+        self._after: list[AfterTool] = []
+        self._message_hooks: list[UserMessageHook] = []
+        self._handlers: list[EventHandler] = []
+        self._loading_built_in = False
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project: tools touch it through this and nothing else."""
+        return self._workspace
+
+    def load(self, name: str, extension: Extension, *, built_in: bool = False) -> None:
+        """Let an extension register itself. `built_in` only marks its tools for `--no-builtin-tools`.
+
+        Raises:
+            ExtensionError: it raised; what it had registered until then stays.
+        """
+        self._loading_built_in = built_in
+        try:
+            extension(self)
+        except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+            raise ExtensionError(f"Extension {name} failed to load: {type(error).__name__}: {error}") from error
+
+    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True) -> None:
+        """Add a tool for the model."""
+        name = tool.schema.name
+        if not _TOOL_NAME.fullmatch(name):
+            raise RegistrationError(f"{name!r} is no tool name: use 1 to 64 letters, digits, _ and -")
+        if name in self._tools:
+            raise RegistrationError(f"a tool named {name!r} is already registered")
+        self._tools[name] = RegisteredTool(tool, snippet, default, self._loading_built_in)
+
+    def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
+        """Add a slash command."""
+        if not _COMMAND_NAME.fullmatch(name):
+            raise RegistrationError(f"{name!r} is no command name: use lower-case letters, digits, : _ and -")
+        if name in self._commands:
+            raise RegistrationError(f"a command named {name!r} is already registered")
+        self._commands[name] = Command(name, description, handler)
+
+    def add_prompt_section(self, name: str, section: PromptSection) -> None:
+        """Add to the system prompt, or replace the section of this name."""
+        self._sections[name] = section
+
+    def before_tool(self, hook: BeforeTool) -> None:
+        """See every tool call first."""
+        self._before.append(hook)
+
+    def after_tool(self, hook: AfterTool) -> None:
+        """See every tool result before the model does."""
+        self._after.append(hook)
+
+    def on_user_message(self, hook: UserMessageHook) -> None:
+        """See every message of the user before the model does."""
+        self._message_hooks.append(hook)
+
+    def on_event(self, handler: EventHandler) -> None:
+        """Observe everything that happens."""
+        self._handlers.append(handler)
+
+    @property
+    def tools(self) -> tuple[RegisteredTool, ...]:
+        """All tools."""
+        return tuple(self._tools.values())
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """All slash commands by name."""
+        return dict(self._commands)
+
+    @property
+    def hooks(self) -> ToolHooks:
+        """What steps in around tool calls."""
+        return ToolHooks(tuple(self._before), tuple(self._after))
+
+    def select_tools(
+        self, only: Iterable[str] | None = None, without: Iterable[str] = (), *, built_in: bool = True
+    ) -> tuple[RegisteredTool, ...]:
+        """The tools to make active.
+
+        Args:
+            only: names; None takes every tool that is active by default.
+            without: names to leave out.
+            built_in: whether built-in tools are active by default.
+
+        Raises:
+            RegistrationError: a name is not registered.
+        """
+        wanted, unwanted = (None if only is None else set(only)), set(without)
+        unknown = sorted(((wanted or set()) | unwanted) - set(self._tools))
+        if unknown:
+            raise RegistrationError(f"no such tool: {', '.join(unknown)} (known: {', '.join(self._tools)})")
+        chosen = (
+            tool
+            for tool in self._tools.values()
+            if (tool.name in wanted if wanted is not None else tool.default and (built_in or not tool.built_in))
+        )
+        return tuple(tool for tool in chosen if tool.name not in unwanted)
+
+    def system_prompt(self, context: PromptContext) -> str:
+        """All prompt sections that have something to say, one empty line apart."""
+        sections = (section(context) for section in self._sections.values())
+        return "\n\n".join(text.strip("\n") for text in sections if text)
+
+    async def user_message(self, message: UserMessage) -> UserMessage:
+        """The message after every hook saw it."""
+        for hook in self._message_hooks:
+            message = await hook(message) or message
+        return message
+
+    def notify(self, event: Event) -> None:
+        """Pass an event to every handler; one that raises is reported and not called again."""
+        for handler in tuple(self._handlers):
+            try:
+                handler(event)
+            except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
+                self._handlers.remove(handler)
+                self._report(f"an event handler failed and was switched off: {type(error).__name__}: {error}")
