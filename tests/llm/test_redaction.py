@@ -1,0 +1,133 @@
+"""Secrets do not survive redaction, and ordinary text does."""
+
+import json
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kaa.llm.redaction import MARKER, Redactor
+
+_KEY = "sk-" + "proj-" + "aB3" * 12
+_PEM_BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-ant-api03-" + "x7" * 20,
+        _KEY,
+        "AIza" + "Sy0" * 11 + "ab",
+        "ghp_" + "a1" * 18,
+        "gho_" + "Z9" * 18,
+        "github_pat_" + "11ABC_def" * 5,
+        "AKIA" + "ABCD1234EFGH5678",
+        "xoxb-" + "1234567890-abcdef",
+        "hf_" + "q" * 34,
+        "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTYifQ.c2lnbmF0dXJl",
+    ],
+)
+def test_what_looks_like_a_key_is_removed(secret: str) -> None:
+    redactor = Redactor()
+
+    redacted = redactor.redact(f"export KEY={secret}\nnext line")
+
+    assert redacted == f"export KEY={MARKER}\nnext line"
+    assert redactor.count == 1
+
+
+def test_only_the_token_of_a_bearer_header_is_removed() -> None:
+    assert Redactor().redact("Authorization: Bearer abcdefghijklmnop==; x") == f"Authorization: Bearer {MARKER}; x"
+
+
+def test_only_the_password_of_a_url_is_removed() -> None:
+    assert Redactor().redact("git clone https://me:hunter2@host/x.git") == f"git clone https://me:{MARKER}@host/x.git"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", "\\\\n"])
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_private_key_is_removed_whole(line_end: str, complete: bool) -> None:
+    kind = "RSA PRIVATE" + " KEY"
+    lines = [f"-----BEGIN {kind}-----", _PEM_BODY, _PEM_BODY[:20] + "=="]
+    pem = line_end.join([*lines, f"-----END {kind}-----"] if complete else lines)
+
+    redacted = Redactor().redact(f"before <{pem}> after")
+
+    assert redacted == f"before <{MARKER}> after"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class='sk-estimator-doc-link-wrapper-of-something'",
+        "the risk-assessment-of-2024-and-2025-and-2026 document",
+        "https://example.org:8080/a@b and http://[::1]:80/",
+        "-----BEGIN CERTIFICATE-----\n" + _PEM_BODY,
+        "the bearer of good news",
+        "eyJ is how base64 of JSON begins",
+        "0123456789abcdef0123456789abcdef01234567",
+    ],
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    redactor = Redactor()
+
+    assert redactor.redact(text) == text
+    assert redactor.count == 0
+
+
+def test_touching_and_overlapping_secrets_leave_no_remnant() -> None:
+    redactor = Redactor(["abcdefgh", "efghijkl"])
+
+    assert redactor.redact("(abcdefghijkl)(abcdefghabcdefgh)") == f"({MARKER})({MARKER})"
+
+
+def test_placeholder_keys_of_local_servers_are_not_looked_for() -> None:
+    assert Redactor(["none", "dummy"]).redact("none of the dummy values") == "none of the dummy values"
+
+
+def test_redacting_twice_changes_nothing() -> None:
+    redactor = Redactor(["my-known-secret"])
+    once = redactor.redact(f"Bearer {_KEY} my-known-secret https://a:pass@b")
+
+    assert Redactor(["my-known-secret"]).redact(once) == once
+
+
+def test_secrets_are_not_shown() -> None:
+    assert "my-known-secret" not in repr(Redactor(["my-known-secret"]))
+
+
+_secret = st.text(min_size=8, max_size=20).filter(lambda s: s not in MARKER)
+
+
+@given(st.lists(_secret, min_size=1, max_size=3), st.text(), st.text())
+def test_no_known_secret_survives(secrets: list[str], before: str, after: str) -> None:
+    assume(not any(re.search(r"[\[\]]|redact", secret) for secret in secrets))
+    text = before + after.join(secrets) + after
+
+    redacted = Redactor(secrets).redact(text)
+
+    assert not any(secret in redacted for secret in secrets)
+
+
+@given(_secret, st.booleans(), st.booleans())
+def test_no_escaped_secret_survives(secret: str, ascii_only: bool, twice: bool) -> None:
+    escaped = json.dumps({"k": f"<{secret}>"}, ensure_ascii=ascii_only)
+    if twice:
+        escaped = json.dumps({"arguments": escaped}, ensure_ascii=ascii_only)
+
+    redacted = Redactor([secret]).redact(escaped)
+
+    assert MARKER in redacted
+    assert json.dumps(secret, ensure_ascii=ascii_only)[1:-1] not in redacted.replace(MARKER, "\0")
+
+
+@given(st.text(), st.text(min_size=8))
+def test_text_around_a_secret_stays(before: str, after: str) -> None:
+    secret = "K3y-that-nobody-writes"
+    assume(not Redactor().spans(before + after))
+
+    redacted = Redactor([secret]).redact(f"{before} {secret} {after}")
+
+    assert redacted.startswith(before)
+    assert redacted.endswith(after)
