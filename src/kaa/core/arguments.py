@@ -1,8 +1,10 @@
 """From what a model sent to typed arguments: coercion of usual mistakes, then validation with paths."""
 
-from typing import TypeVar, cast, get_type_hints
+from functools import lru_cache
+from typing import TypeVar, cast
 
 import msgspec
+from msgspec import inspect
 
 from kaa.core.messages import Json
 
@@ -43,24 +45,19 @@ def _compact(node: Json, components: dict[str, Json]) -> Json:
 def parse_arguments(arguments: dict[str, Json], target: type[Struct]) -> Struct:
     """Coerce and validate `arguments` into `target`.
 
-    Numbers and booleans written as strings, `null` for an absent optional, JSON text in place of an object
-    or array, and a single value in place of an array are accepted, as models often send them.
+    Accepted, at any depth, because models often send them: numbers and booleans written as strings and the
+    other way round, `null` for an absent optional, JSON text in place of an object or array, a single value in
+    place of an array, and snake_case names.
 
     Raises:
         ArgumentError: with the path of the first value that does not fit.
     """
-    fields = msgspec.structs.fields(target)
-    hints = get_type_hints(target)
-    known = {field.encode_name: field for field in fields}
-    given = {}
-    for name, value in arguments.items():
-        field = known.get(name)
-        if field is None or (value is None and not field.required):
-            continue
-        given[name] = _coerce(value, hints[field.name])
-    missing = [name for name, field in known.items() if field.required and name not in given]
+    shape = _shape(target)
+    given = _coerce_fields(arguments, shape)
+    missing = [field.encode_name for field in shape.fields if field.required and field.encode_name not in given]
     if missing:
-        unknown = sorted(set(arguments) - set(known))
+        known = [field.encode_name for field in shape.fields]
+        unknown = sorted(set(arguments) - {*known, *(field.name for field in shape.fields)})
         also = f"; unknown: {', '.join(unknown)}" if unknown else ""
         raise ArgumentError(f"missing required argument: {', '.join(missing)} (known: {', '.join(known)}{also})")
     try:
@@ -69,23 +66,51 @@ def parse_arguments(arguments: dict[str, Json], target: type[Struct]) -> Struct:
         raise ArgumentError(str(error)) from error
 
 
-def _coerce(value: Json, hint: Json) -> Json:
-    """Mend what `msgspec.convert(strict=False)` does not: JSON text for containers, integral floats."""
-    wanted = msgspec.inspect.type_info(hint)
-    if isinstance(wanted, msgspec.inspect.UnionType):
-        options = [item for item in wanted.types if not isinstance(item, msgspec.inspect.NoneType)]
-        wanted = options[0] if len(options) == 1 else wanted
-    if isinstance(wanted, msgspec.inspect.Metadata):
-        wanted = wanted.type
-    is_list = isinstance(wanted, msgspec.inspect.ListType | msgspec.inspect.VarTupleType)
-    is_object = isinstance(wanted, msgspec.inspect.StructType | msgspec.inspect.DictType)
-    if isinstance(value, str) and (is_list or is_object):
-        try:
-            value = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+@lru_cache(maxsize=256)
+def _shape(target: type[msgspec.Struct]) -> inspect.StructType:
+    """The fields of a struct; inspecting one costs more than checking a call's arguments."""
+    return cast("inspect.StructType", inspect.type_info(target))
+
+
+def _coerce(value: Json, wanted: inspect.Type) -> Json:
+    """Mend what `msgspec.convert(strict=False)` does not; what cannot be mended is left for it to refuse."""
+    match wanted:
+        case inspect.Metadata():
+            return _coerce(value, wanted.type)
+        case inspect.UnionType():
+            options = [option for option in wanted.types if not isinstance(option, inspect.NoneType)]
+            return value if value is None or len(options) != 1 else _coerce(value, options[0])
+        case inspect.ListType() | inspect.VarTupleType():
+            value = _parse_json_text(value)
+            items = value if isinstance(value, list) else [value]
+            return [_coerce(item, wanted.item_type) for item in items]
+        case inspect.StructType():
+            value = _parse_json_text(value)
+            return _coerce_fields(value, wanted) if isinstance(value, dict) else value
+        case inspect.DictType():
+            return _parse_json_text(value)
+        case inspect.StrType() if isinstance(value, bool | int | float):
+            return msgspec.json.encode(value).decode()
+        case _:
             return value
-    if is_list and isinstance(value, dict):
-        return [value]
-    if isinstance(wanted, msgspec.inspect.IntType) and isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
+
+
+def _coerce_fields(given: dict[str, Json], wanted: inspect.StructType) -> dict[str, Json]:
+    """The fields of `wanted` found in `given`, by their name in the schema or else in Python."""
+    coerced = {}
+    for field in wanted.fields:
+        name = field.encode_name if field.encode_name in given else field.name
+        if name not in given or (given[name] is None and not field.required):
+            continue
+        coerced[field.encode_name] = _coerce(given[name], field.type)
+    return coerced
+
+
+def _parse_json_text(value: Json) -> Json:
+    """The object or array that a text holds, or the value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
