@@ -1,0 +1,289 @@
+"""Keys and tokens: auth.json in the user's home, and values that name a variable or a command.
+
+The file has pi's format: `{"<provider>": {"type": "api_key", "key": …} | {"type": "oauth", "access": …}}`.
+Only the user's own files come here, so a value may run a command. Secrets never reach a log or a repr.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+import signal
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+# pi's limit for `!command` values.
+_COMMAND_TIMEOUT_SECONDS = 10.0
+_SHOWN_ERROR_CHARACTERS = 200
+
+_REFERENCE = re.compile(r"\$(?:([$!])|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+
+
+class CredentialError(Exception):
+    """A key could not be read or kept. The message says which, why and what to do, never the key."""
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """A secret that opens a provider.
+
+    Attributes:
+        kind: `api_key` is sent as the provider wants its keys, `bearer` as an `Authorization: Bearer` header.
+        source: where it came from, to be shown to people, such as `auth.json` or `OPENAI_API_KEY`.
+    """
+
+    kind: Literal["api_key", "bearer"]
+    secret: str
+    source: str
+
+    def __repr__(self) -> str:
+        return f"Credential(kind={self.kind!r}, source={self.source!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, str]]:
+        return [("kind", self.kind), ("source", self.source)]
+
+
+class ConfigValues:
+    """Evaluates values of the user's configuration files: literal text, `$VAR` or `${VAR}` in it, or `!command`.
+
+    `$$` is a dollar sign and `$!` an exclamation mark. A command runs in the shell with 10 seconds of time;
+    its output without surrounding blanks is the value, remembered as long as this object lives.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._outputs: dict[str, str] = {}
+
+    def evaluate(self, value: str, where: str) -> str:
+        """What `value` stands for.
+
+        Blocks while a command runs: call it from a thread where an event loop must go on.
+
+        Args:
+            value: as it is written in the file.
+            where: the place in the file, for the error message.
+
+        Raises:
+            CredentialError: a variable is not set; a command failed, took too long or said nothing.
+        """
+        if value.startswith("!"):
+            command = value[1:].strip()
+            if command not in self._outputs:
+                self._outputs[command] = _run(command, where)
+            return self._outputs[command]
+
+        def replacement(match: re.Match[str]) -> str:
+            literal, bare, braced = match.groups()
+            if literal:
+                return str(literal)
+            name = bare or braced
+            if not self._environ.get(name):
+                raise CredentialError(f"{where} uses ${name}, but that variable is not set: set it, or write the value")
+            return self._environ[name]
+
+        return _REFERENCE.sub(replacement, value)
+
+    def can_evaluate(self, value: str) -> bool:
+        """Whether every variable `value` uses is set; commands are not run but trusted."""
+        if value.startswith("!"):
+            return True
+        names = (bare or braced for _, bare, braced in _REFERENCE.findall(value))
+        return all(self._environ.get(name) for name in names if name)
+
+
+class CredentialStore:
+    """The credentials the user keeps in auth.json.
+
+    The file is read when first asked for. It must not be readable by others. A symbolic link is read (secret
+    managers make them) but not written through, because replacing the file would break the link.
+
+    Args:
+        path: the file; it need not exist.
+        environ: the variables that `$VAR` values may use.
+    """
+
+    def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
+        self._path = path
+        self._entries: dict[str, msgspec.Raw] | None = None
+        self.values = ConfigValues(environ)
+
+    def __repr__(self) -> str:
+        return f"CredentialStore({str(self._path)!r})"
+
+    def get(self, provider: str) -> Credential | None:
+        """The credential of `provider`, or None if the file has none. May run a command (10 s at most).
+
+        Raises:
+            CredentialError: the file or the entry cannot be used.
+        """
+        match self._entry(provider):
+            case None:
+                return None
+            case _ApiKeyEntry(key=key):
+                return Credential("api_key", self.values.evaluate(key, self._place(provider, "key")), self._path.name)
+            case _OAuthEntry(access=access, expires=expires):
+                if expires and expires / 1000 <= time.time():
+                    raise CredentialError(
+                        f"{self._place(provider)}: the login has expired and kaa cannot renew it yet: "
+                        "remove the entry and use an API key"
+                    )
+                return Credential("bearer", access, self._path.name)
+
+    def has(self, provider: str) -> bool:
+        """Whether `get` would find something; runs no command and raises nothing."""
+        try:
+            match self._entry(provider):
+                case _ApiKeyEntry(key=key):
+                    return self.values.can_evaluate(key)
+                case entry:
+                    return entry is not None
+        except CredentialError:
+            return False
+
+    def set(self, provider: str, key: str) -> None:
+        """Keep `key` for `provider`, as it is: `$` and `!` in it have no meaning.
+
+        Raises:
+            CredentialError: the file cannot be read or written.
+        """
+        literal = key.replace("$", "$$")
+        if literal.startswith("!"):
+            literal = "$" + literal
+        with self._rewriting() as entries:
+            entries[provider] = msgspec.Raw(msgspec.json.encode(_ApiKeyEntry(key=literal)))
+
+    def remove(self, provider: str) -> bool:
+        """Forget the credential of `provider`. False if there was none.
+
+        Raises:
+            CredentialError: the file cannot be read or written.
+        """
+        if provider not in self._read():
+            return False
+        with self._rewriting() as entries:
+            return entries.pop(provider, None) is not None
+
+    def _place(self, *path: str) -> str:
+        return f"{self._path}: " + ".".join(path)
+
+    def _entry(self, provider: str) -> "_ApiKeyEntry | _OAuthEntry | None":
+        if self._entries is None:
+            self._entries = self._read()
+        raw = self._entries.get(provider)
+        if raw is None:
+            return None
+        try:
+            return msgspec.json.decode(raw, type=_ApiKeyEntry | _OAuthEntry)
+        except msgspec.ValidationError as error:
+            raise CredentialError(
+                f"{self._place(provider)}: {error}. Expected "
+                '{"type": "api_key", "key": "…"} or {"type": "oauth", "access": "…"}'
+            ) from error
+
+    def _read(self) -> dict[str, msgspec.Raw]:
+        try:
+            with self._path.open("rb") as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                content = file.read()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise CredentialError(f"{self._path} cannot be read ({error.strerror})") from error
+        if mode & 0o077:
+            raise CredentialError(
+                f"other users can read or change {self._path} (mode {mode:o}): run  chmod 600 {self._path}"
+                "  and, if others use this machine, replace the keys in it"
+            )
+        try:
+            return msgspec.json.decode(content or b"{}", type=dict[str, msgspec.Raw])
+        except msgspec.DecodeError as error:
+            raise CredentialError(f"{self._path} is not a JSON object of providers: {error}. Correct it") from error
+
+    @contextmanager
+    def _rewriting(self) -> Iterator[dict[str, msgspec.Raw]]:
+        """The entries as they are on disk now; what the block leaves in them replaces the file."""
+        if self._path.is_symlink():
+            raise CredentialError(f"{self._path} is a symbolic link: change the file it points to yourself")
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            directory = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(directory, fcntl.LOCK_EX)  # another kaa may be writing its own entry
+                entries = self._read()
+                yield entries
+                self._write(entries)
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+        except OSError as error:
+            raise CredentialError(f"{self._path} cannot be written ({error.strerror})") from error
+        self._entries = entries
+
+    def _write(self, entries: Mapping[str, msgspec.Raw]) -> None:
+        content = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
+        temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(descriptor)
+            temporary.replace(self._path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+class _ApiKeyEntry(msgspec.Struct, tag_field="type", tag="api_key", frozen=True):
+    key: str
+
+    def __repr__(self) -> str:
+        return "_ApiKeyEntry(…)"
+
+
+class _OAuthEntry(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
+    """`expires` is Unix time in milliseconds; 0 means never."""
+
+    access: str
+    expires: float = 0
+
+    def __repr__(self) -> str:
+        return "_OAuthEntry(…)"
+
+
+def _run(command: str, where: str) -> str:
+    """The output of `command`. Its whole process group is killed when the time is up."""
+    import subprocess
+
+    with subprocess.Popen(  # noqa: S602 - the user's own command line, from the user's own file
+        command,
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=_COMMAND_TIMEOUT_SECONDS)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise CredentialError(
+                    f"{where}: the command took longer than {_COMMAND_TIMEOUT_SECONDS:g} s: try it in a terminal"
+                ) from None
+            raise
+    if process.returncode != 0:
+        said = (errors.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise CredentialError(
+            f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
+        )
+    value = output.decode(errors="replace").strip()
+    if not value:
+        raise CredentialError(f"{where}: the command printed nothing: it must print the key")
+    return value

@@ -1,0 +1,220 @@
+"""auth.json: what is read, what is refused, how it is written; and values that name variables or commands."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.llm import credentials
+from kaa.llm.credentials import ConfigValues, Credential, CredentialError, CredentialStore
+
+
+@pytest.fixture
+def auth(tmp_path: Path) -> Path:
+    return tmp_path / "agent" / "auth.json"
+
+
+def _write(path: Path, content: object, mode: int = 0o600) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    path.chmod(mode)
+
+
+def test_no_file_means_no_credentials(auth: Path) -> None:
+    store = CredentialStore(auth, {})
+
+    assert store.get("anthropic") is None
+    assert not store.has("anthropic")
+    assert not store.remove("anthropic")
+    assert not auth.parent.exists()
+
+
+def test_api_keys_and_oauth_tokens_are_read(auth: Path) -> None:
+    _write(
+        auth,
+        {
+            "anthropic": {"type": "api_key", "key": "key-1", "env": {"X": "y"}},
+            "openai": {"type": "oauth", "refresh": "r", "access": "token-1", "expires": 32503680000000},
+        },
+    )
+    store = CredentialStore(auth, {})
+
+    assert store.get("anthropic") == Credential("api_key", "key-1", "auth.json")
+    assert store.get("openai") == Credential("bearer", "token-1", "auth.json")
+    assert store.has("openai")
+
+
+def test_an_expired_login_says_so(auth: Path) -> None:
+    _write(auth, {"openai": {"type": "oauth", "access": "token-1", "expires": 1000}})
+
+    with pytest.raises(CredentialError, match="expired"):
+        CredentialStore(auth, {}).get("openai")
+
+
+def test_a_bad_entry_does_not_break_the_others(auth: Path) -> None:
+    _write(auth, {"a": {"type": "password", "key": "secret-a"}, "b": 7, "c": {"type": "api_key", "key": "key-c"}})
+    store = CredentialStore(auth, {})
+
+    with pytest.raises(CredentialError, match=r"auth\.json: a: .*'password'.*api_key") as caught:
+        store.get("a")
+
+    assert "secret-a" not in str(caught.value)
+    assert not store.has("a")
+    assert not store.has("b")
+    assert store.get("c") == Credential("api_key", "key-c", "auth.json")
+
+
+@pytest.mark.parametrize("content", ["[]", '{"a": ', "nonsense"])
+def test_a_file_that_is_no_json_object_is_refused(auth: Path, content: str) -> None:
+    _write(auth, content)
+    store = CredentialStore(auth, {})
+
+    with pytest.raises(CredentialError, match="not a JSON object"):
+        store.get("a")
+    with pytest.raises(CredentialError, match="not a JSON object"):
+        store.set("a", "key")
+
+    assert auth.read_text() == content
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o622])
+def test_a_file_open_to_others_is_refused(auth: Path, mode: int) -> None:
+    _write(auth, {"a": {"type": "api_key", "key": "key"}}, mode)
+
+    with pytest.raises(CredentialError, match="chmod 600"):
+        CredentialStore(auth, {}).get("a")
+
+
+def test_a_linked_file_is_read_but_not_replaced(auth: Path, tmp_path: Path) -> None:
+    target = tmp_path / "secret-manager.json"
+    _write(target, {"a": {"type": "api_key", "key": "key"}})
+    auth.parent.mkdir()
+    auth.symlink_to(target)
+    store = CredentialStore(auth, {})
+
+    assert store.get("a") == Credential("api_key", "key", "auth.json")
+    with pytest.raises(CredentialError, match="symbolic link"):
+        store.set("a", "other")
+
+    assert auth.is_symlink()
+    assert "other" not in target.read_text()
+
+
+def test_writing_creates_private_file_and_directory(auth: Path) -> None:
+    previous = os.umask(0)
+    try:
+        CredentialStore(auth, {}).set("anthropic", "key")
+    finally:
+        os.umask(previous)
+
+    assert stat.S_IMODE(auth.stat().st_mode) == 0o600
+    assert stat.S_IMODE(auth.parent.stat().st_mode) == 0o700
+    assert os.listdir(auth.parent) == ["auth.json"]
+
+
+def test_writing_keeps_what_it_does_not_know(auth: Path) -> None:
+    unknown = {"type": "voucher", "big": 12345678901234567890, "nested": {"x": [1.5, None]}}
+    _write(auth, {"other": unknown, "anthropic": {"type": "api_key", "key": "old"}})
+    store = CredentialStore(auth, {})
+
+    store.set("anthropic", "new")
+    store.set("openai", "key")
+
+    assert store.remove("openai")
+    assert json.loads(auth.read_text()) == {"other": unknown, "anthropic": {"type": "api_key", "key": "new"}}
+
+
+def test_writing_keeps_what_another_process_wrote_meanwhile(auth: Path) -> None:
+    first, second = CredentialStore(auth, {}), CredentialStore(auth, {})
+    assert first.get("a") is None
+
+    second.set("b", "key-b")
+    first.set("a", "key-a")
+
+    assert first.get("b") == Credential("api_key", "key-b", "auth.json")
+
+
+@given(key=st.text(min_size=1))
+def test_a_stored_key_comes_back_as_it_was(key: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    auth = tmp_path_factory.getbasetemp() / "roundtrip" / "auth.json"
+
+    CredentialStore(auth, {"A": "x"}).set("p", key)
+
+    credential = CredentialStore(auth, {"A": "x"}).get("p")
+    assert credential is not None
+    assert credential.secret == key
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("plain", "plain"),
+        ("$KEY", "k1"),
+        ("${KEY}", "k1"),
+        ("Bearer ${KEY}$OTHER!", "Bearer k1k2!"),
+        ("$$KEY", "$KEY"),
+        ("$!echo", "!echo"),
+        ("costs 5$", "costs 5$"),
+        ("$1", "$1"),
+        ("KEY", "KEY"),
+        ("!printf '  from command\\n'", "from command"),
+    ],
+)
+def test_values_stand_for_text_variables_and_commands(value: str, expected: str) -> None:
+    values = ConfigValues({"KEY": "k1", "OTHER": "k2"})
+
+    assert values.can_evaluate(value)
+    assert values.evaluate(value, "here") == expected
+
+
+@pytest.mark.parametrize("environ", [{}, {"KEY": ""}])
+def test_an_unset_variable_is_named(environ: dict[str, str]) -> None:
+    values = ConfigValues(environ)
+
+    assert not values.can_evaluate("x${KEY}")
+    with pytest.raises(CredentialError, match=r"auth.json: a.key uses \$KEY, but that variable is not set"):
+        values.evaluate("x${KEY}", "auth.json: a.key")
+
+
+def test_a_command_runs_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    values = ConfigValues({})
+
+    results = [values.evaluate(f"!echo run >> {log}; echo key", "here") for _ in range(3)]
+
+    assert results == ["key"] * 3
+    assert log.read_text() == "run\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("echo first >&2; echo locked >&2; exit 3", "status 3: locked"),
+        ("exit 1", "it said nothing"),
+        ("true", "nothing"),
+    ],
+)
+def test_a_command_that_fails_is_reported(command: str, complaint: str) -> None:
+    with pytest.raises(CredentialError, match=complaint):
+        ConfigValues({}).evaluate("!" + command, "here")
+
+
+def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "_COMMAND_TIMEOUT_SECONDS", 0.2)
+
+    with pytest.raises(CredentialError, match=r"longer than 0\.2 s"):
+        ConfigValues({}).evaluate("!sleep 60 & sleep 60; echo never", "here")
+
+
+def test_credentials_hide_their_secret(auth: Path) -> None:
+    _write(auth, {"a": {"type": "api_key", "key": "very-secret"}})
+    store = CredentialStore(auth, {})
+    credential = store.get("a")
+
+    assert credential is not None
+    assert credential.secret == "very-secret"
+    assert "very-secret" not in f"{credential!r} {credential} {store!r} {credential.__rich_repr__()}"
