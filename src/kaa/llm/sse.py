@@ -1,0 +1,125 @@
+"""Server-sent events, decoded from bytes in any chunking.
+
+Follows the WHATWG event stream grammar (https://html.spec.whatwg.org/multipage/server-sent-events.html),
+with two tolerances that model servers and proxies need: a missing final blank line, and blank lines lost
+between events. `id` and `retry` have no meaning for replies of models and are ignored.
+"""
+
+from typing import Final
+
+import msgspec
+
+from kaa.core.errors import MalformedStreamError
+
+_BOM: Final = b"\xef\xbb\xbf"
+_MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
+
+
+class SseEvent(msgspec.Struct, frozen=True):
+    """One event; `event` is empty if the server gave it no name."""
+
+    event: str
+    data: bytes
+
+
+class SseDecoder:
+    """Turns chunks of bytes into events. Work is linear in the bytes, whatever the chunking.
+
+    Args:
+        max_event_bytes: the most memory one unfinished event may take.
+    """
+
+    def __init__(self, *, max_event_bytes: int = _MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
+        self._line: list[bytes] = []  # pieces of the line whose end has not come
+        self._after_cr = False
+        self._at_start = True
+        self._event = ""
+        self._data: list[bytes] = []
+        self._held_bytes = 0
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """The events that `chunk` completes.
+
+        Raises:
+            MalformedStreamError: an event is larger than the limit.
+        """
+        if not chunk:
+            return []
+        ends_in_cr = chunk.endswith(b"\r")
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._after_cr = ends_in_cr
+        # bytes.splitlines splits at CR, LF and CRLF only, unlike that of str.
+        lines = chunk.splitlines()
+        unfinished = lines.pop() if lines and not chunk.endswith((b"\n", b"\r")) else b""
+        if lines and self._line:
+            lines[0] = self._rest_of_line() + lines[0]
+        events = self._take(lines)
+        if unfinished:
+            self._line.append(unfinished)
+            self._hold(len(unfinished))
+        return events
+
+    def finish(self) -> list[SseEvent]:
+        """The event that the end of the stream completes, if any."""
+        return self._take([self._rest_of_line(), b""])
+
+    def _rest_of_line(self) -> bytes:
+        line, self._line = b"".join(self._line), []
+        self._held_bytes -= len(line)
+        return line
+
+    def _take(self, lines: list[bytes]) -> list[SseEvent]:
+        events: list[SseEvent] = []
+        for line in lines:
+            if self._at_start:
+                self._at_start = False
+                line = line.removeprefix(_BOM)  # noqa: PLW2901
+            if line.startswith(b"data:"):
+                if len(self._data) == 1 and _is_whole(self._data[0]):
+                    self._dispatch(events)
+                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._hold(len(line))
+            elif not line:
+                self._dispatch(events)
+            elif line.startswith(b"event:"):
+                # A second name cannot belong to the same event: the blank line between them was lost.
+                if self._event and self._data:
+                    self._dispatch(events)
+                self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
+            elif line == b"data":
+                self._data.append(b"")
+                self._hold(len(line))
+        return events
+
+    def _dispatch(self, events: list[SseEvent]) -> None:
+        if self._data:
+            events.append(SseEvent(self._event, b"\n".join(self._data)))
+            self._data = []
+        self._event = ""
+        self._held_bytes = 0
+
+    def _hold(self, size: int) -> None:
+        self._held_bytes += size
+        if self._held_bytes > self._max_event_bytes:
+            raise MalformedStreamError(
+                f"the server sent an event of more than {self._max_event_bytes} bytes: this is not an answer of a "
+                "model. Check the base URL."
+            )
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether nothing more can belong to `data`: JSON objects end where they end, as does the end marker.
+
+    Another data line after such a line is therefore another event, whose blank line a proxy has lost.
+    """
+    if data == b"[DONE]":
+        return True
+    if not (data.startswith(b"{") and data.rstrip().endswith(b"}")):
+        return False
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return False
+    return True
