@@ -2,6 +2,8 @@
 
 Paths are strings as the model or the user wrote them: absolute, `~`-prefixed, or relative to `root`.
 Errors of the operating system arrive as the usual `OSError` subclasses with `filename` set.
+Names are decoded as `os.fsdecode` does, except in listings and search results, which are made to be shown:
+there, bytes that are not UTF-8 become U+FFFD.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +15,7 @@ EntryKind = Literal["file", "directory", "symlink", "other"]
 
 
 class FileInfo(msgspec.Struct, frozen=True):
-    """What `stat` knows. For a symlink, of its target. `real_path` has every symlink resolved."""
+    """What `stat` knows. For a symlink, of its target. `path` is absolute; `real_path` has every symlink resolved."""
 
     path: str
     real_path: str
@@ -41,7 +43,7 @@ class LineSlice(msgspec.Struct, frozen=True):
     """Whole lines of a file.
 
     Attributes:
-        data: the lines with their endings, undecoded; cut at `max_bytes` only if the first line alone is longer.
+        data: whole lines with their endings, undecoded.
         lines: how many lines `data` holds.
         total_lines: lines in the whole file, None when the file is too large to count.
         size: size of the whole file in bytes.
@@ -81,11 +83,20 @@ class ContentChangedError(OSError):
     """The file is not as it was expected to be; nothing was written."""
 
 
+class WorkspaceUnavailableError(OSError):
+    """The process behind the workspace is gone or does not answer. It is started again by the next call."""
+
+
+class SearchError(ValueError):
+    """A pattern cannot be searched for; the message says what is wrong with it."""
+
+
 class SearchQuery(msgspec.Struct, frozen=True):
     """A search for a regular expression (Rust syntax) or a literal text in files.
 
     Attributes:
-        path: a file or a directory; hidden files are searched, ignored files are not.
+        path: a file or a directory; hidden files are searched, ignored files and `.git` are not.
+        glob: only files whose name (with a `/` in it: whose path) matches; with a leading `!`, only the others.
         context: lines shown before and after each match.
         limit: matches at most, over all files.
     """
@@ -118,7 +129,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 class FindResult(msgspec.Struct, frozen=True):
-    """Paths found, relative to the searched directory, sorted."""
+    """Paths of files found, relative to the searched directory, sorted directory by directory."""
 
     paths: tuple[str, ...]
     limit_reached: bool = False
@@ -211,17 +222,30 @@ class Workspace(Protocol):
         ...
 
     async def search(self, query: SearchQuery) -> SearchResult:
-        """Search file contents, respecting .gitignore."""
+        """Search file contents, respecting .gitignore. Results are sorted, so the same search gives the same answer.
+
+        Raises:
+            SearchError: the pattern or the glob is malformed.
+        """
         ...
 
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
-        """Find files whose path matches a glob, respecting .gitignore."""
+        """Find files whose name, or with a `/` in the pattern whose path, matches a glob, respecting .gitignore.
+
+        `*` and `?` do not match `/`, `**` matches any directories, `[...]` and `{a,b}` work as in a shell. A pattern
+        with a `/` may start at any depth, one with a leading `/` only at `path`.
+
+        Raises:
+            SearchError: the glob is malformed.
+        """
         ...
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """Run a command to its end. `on_output` gets stdout and stderr, merged, as it comes.
 
-        Cancelling stops the whole process tree (TERM, then KILL after a grace period) before it returns.
+        A program that cannot be started is no error: exit code 127 or 126 and a message, as from a shell. Cancelling
+        (or an exception from `on_output`) stops the whole process tree, TERM, then KILL after a grace period, before
+        it is raised here.
         """
         ...
 

@@ -1,0 +1,266 @@
+"""A workspace that lives in memory, for fast tests of whatever uses a workspace.
+
+It behaves as the local one does (the same contract tests run against both), within limits: no symlinks, no
+.gitignore, one owner, and patterns are Python's regular expressions instead of Rust's.
+"""
+
+import errno
+import hashlib
+import inspect
+import os
+import posixpath
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.hands.lines import slice_lines
+from kaa.workspace.globs import compile_glob, path_order
+from kaa.workspace.protocol import (
+    Absent,
+    Command,
+    CommandResult,
+    ContentChangedError,
+    Digest,
+    DirEntry,
+    Expected,
+    FileContent,
+    FileInfo,
+    FindResult,
+    LineSlice,
+    OnOutput,
+    SearchError,
+    SearchLine,
+    SearchQuery,
+    SearchResult,
+)
+
+CommandHandler: TypeAlias = Callable[[Command], CommandResult | Awaitable[CommandResult]]
+
+_FILE_MODE = 0o644
+_DIRECTORY_MODE = 0o755
+
+
+class _File(msgspec.Struct, frozen=True):
+    """A file. `modified_ns` as in `FileInfo`."""
+
+    data: bytes
+    mode: int
+    modified_ns: int
+
+
+class MemoryWorkspace:
+    """Files in a dictionary, commands answered by a function.
+
+    Args:
+        files: contents by path, absolute or relative to `root`.
+        root: absolute path of the project.
+        commands: answers commands; without it every program is missing (exit code 127).
+        home: what `~` stands for.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, bytes] | None = None,
+        root: str = "/project",
+        commands: CommandHandler | None = None,
+        home: str = "/home/user",
+    ) -> None:
+        self._root = posixpath.normpath(root)
+        self._home = home
+        self._handler = commands
+        self._files: dict[str, _File] = {}
+        self._directories: set[str] = {"/"}
+        self._make_directories(self._root)
+        for path, data in (files or {}).items():
+            self._store(self._absolute(path), data, _FILE_MODE)
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the directory that relative paths start from."""
+        return self._root
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All contents by absolute path."""
+        return {path: file.data for path, file in self._files.items()}
+
+    async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
+        """See `Workspace.read`."""
+        data = self._file(path).data
+        piece = data[offset:] if length is None else data[offset : offset + length]
+        whole = offset == 0 and len(piece) == len(data)
+        return FileContent(piece, len(data), _sha256(data) if whole else None)
+
+    async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
+        """See `Workspace.read_lines`."""
+        data = self._file(path).data
+        position = 0
+
+        def read(size: int) -> bytes:
+            nonlocal position
+            piece = data[position : position + size]
+            position += len(piece)
+            return piece
+
+        lines = slice_lines(read, start, max_lines, max_bytes, count=True)
+        return LineSlice(lines.data, lines.lines, lines.total_lines, len(data), lines.end_of_file, lines.first_line_cut)
+
+    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
+        """See `Workspace.read_existing`."""
+        found = {path: self._files.get(self._absolute(path)) for path in paths}
+        return {path: file.data[:max_bytes] for path, file in found.items() if file is not None}
+
+    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+        """See `Workspace.write`."""
+        target = self._absolute(path)
+        if target in self._directories:
+            raise _os_error(errno.EISDIR, path)
+        present = self._files.get(target)
+        match expected:
+            case Absent() if present is not None:
+                raise ContentChangedError(errno.EEXIST, "The file already exists", path)
+            case Digest() if present is None:
+                raise ContentChangedError(errno.ENOENT, "The file no longer exists", path)
+            case Digest(sha256) if present is not None and _sha256(present.data) != sha256:
+                raise ContentChangedError(errno.ESTALE, "The file was changed since it was read", path)
+        self._store(target, data, _FILE_MODE if present is None else present.mode, shown=path)
+        return self._info(target)
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """See `Workspace.stat`."""
+        target = self._absolute(path)
+        if target not in self._files and target not in self._directories:
+            return None
+        return self._info(target)
+
+    async def list(self, path: str) -> list[DirEntry]:
+        """See `Workspace.list`."""
+        directory = self._directory(path)
+        entries = [DirEntry(posixpath.basename(name), "file") for name in self._files if _parent(name) == directory]
+        entries += [
+            DirEntry(posixpath.basename(name), "directory")
+            for name in self._directories
+            if name != "/" and _parent(name) == directory
+        ]
+        return entries
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """See `Workspace.search`."""
+        pattern = _compile(query)
+        negated = query.glob is not None and query.glob.startswith("!")
+        glob = compile_glob(query.glob.removeprefix("!")) if query.glob is not None else None
+        found: list[SearchLine] = []
+        matches = 0
+        for name, data in self._files_below(query.path):
+            if b"\0" in data or (glob is not None and glob.matches(name) == negated):
+                continue
+            lines = [line.removesuffix("\r") for line in data.decode("utf-8", "replace").removesuffix("\n").split("\n")]
+            hits = [number for number, line in enumerate(lines) if pattern.search(line)] if data else []
+            allowed = hits[: query.limit - matches]
+            matches += len(allowed)
+            found += [
+                SearchLine(name, number + 1, line, number in allowed)
+                for number, line in enumerate(lines)
+                if any(abs(number - hit) <= query.context for hit in allowed)
+            ]
+            if len(allowed) < len(hits):
+                return SearchResult(tuple(found), matches, limit_reached=True)
+        return SearchResult(tuple(found), matches)
+
+    async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
+        """See `Workspace.find`."""
+        glob = compile_glob(pattern)
+        self._directory(path)
+        paths = [name for name, _ in self._files_below(path) if glob.matches(name)]
+        return FindResult(tuple(paths[:limit]), limit_reached=len(paths) > limit)
+
+    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+        """See `Workspace.run`. `on_output` gets the scripted `tail`."""
+        self._directory(command.cwd)
+        if self._handler is None:
+            message = f"{command.argv[0]}: command not found\n".encode()
+            result = CommandResult(127, None, message, len(message), 1)
+        else:
+            answer = self._handler(command)
+            result = await answer if inspect.isawaitable(answer) else answer
+        if on_output is not None and result.tail:
+            on_output(result.tail)
+        return result
+
+    async def close(self) -> None:
+        """Nothing runs here."""
+
+    def _absolute(self, path: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        return posixpath.normpath(posixpath.join(self._root, path))
+
+    def _file(self, path: str) -> _File:
+        target = self._absolute(path)
+        if target in self._directories:
+            raise _os_error(errno.EISDIR, path)
+        if target not in self._files:
+            raise _os_error(errno.ENOTDIR if self._below_a_file(target) else errno.ENOENT, path)
+        return self._files[target]
+
+    def _directory(self, path: str) -> str:
+        target = self._absolute(path)
+        if target in self._directories:
+            return target
+        not_a_directory = target in self._files or self._below_a_file(target)
+        raise _os_error(errno.ENOTDIR if not_a_directory else errno.ENOENT, path)
+
+    def _below_a_file(self, target: str) -> bool:
+        return any(target.startswith(name + "/") for name in self._files)
+
+    def _files_below(self, path: str) -> Iterator[tuple[str, bytes]]:
+        """Relative path and content of the files to search, in order, `.git` left out."""
+        target = self._absolute(path)
+        if target in self._files:
+            yield posixpath.basename(target), self._files[target].data
+            return
+        prefix = self._directory(path).rstrip("/") + "/"
+        names = [name.removeprefix(prefix) for name in self._files if name.startswith(prefix)]
+        for name in sorted(names, key=path_order):
+            if ".git" not in name.split("/"):
+                yield name, self._files[prefix + name].data
+
+    def _store(self, target: str, data: bytes, mode: int, shown: str | None = None) -> None:
+        if self._below_a_file(target):
+            raise _os_error(errno.ENOTDIR, shown or target)
+        self._make_directories(_parent(target))
+        self._files[target] = _File(bytes(data), mode, time.time_ns())
+
+    def _make_directories(self, path: str) -> None:
+        while path not in self._directories:
+            self._directories.add(path)
+            path = _parent(path)
+
+    def _info(self, target: str) -> FileInfo:
+        file = self._files.get(target)
+        if file is None:
+            return FileInfo(target, target, "directory", 0, _DIRECTORY_MODE, 0)
+        return FileInfo(target, target, "file", len(file.data), file.mode, file.modified_ns)
+
+
+def _parent(path: str) -> str:
+    return posixpath.dirname(path)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _os_error(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)
+
+
+def _compile(query: SearchQuery) -> re.Pattern[str]:
+    pattern = re.escape(query.pattern) if query.literal else query.pattern
+    try:
+        return re.compile(pattern, re.IGNORECASE if query.ignore_case else 0)
+    except re.error as error:
+        raise SearchError(f"The pattern is not a valid regular expression: {error}.") from error
