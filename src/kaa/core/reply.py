@@ -110,8 +110,7 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None]:
     except msgspec.DecodeError as error:
         partial = PartialJson()
         partial.feed(text)
-        recovered = partial.value if isinstance(partial.value, dict) else {}
-        return recovered, f"the arguments are not a complete JSON object ({error})"
+        return partial.value, f"the arguments are not a complete JSON object ({error})"
 
 
 def price(usage: Usage, rates: ModelRates | None) -> Usage:

@@ -21,20 +21,6 @@ class RegistrationError(Exception):
     """An extension registered something that cannot be: a name twice, a name that is no name."""
 
 
-class PromptContext(msgspec.Struct, frozen=True):
-    """What a prompt section may depend on. All of it is fixed for the life of a session.
-
-    Attributes:
-        cwd: the project's root.
-        date: ISO date of the day the session started.
-        tools: names of the active tools.
-    """
-
-    cwd: str
-    date: str
-    tools: tuple[str, ...]
-
-
 class RegisteredTool(msgspec.Struct, frozen=True):
     """A tool and what the prompt says of it. `default`: active unless the user chose otherwise."""
 
@@ -47,6 +33,33 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The name the model calls it by."""
         return self.tool.schema.name
+
+
+class ContextFile(msgspec.Struct, frozen=True):
+    """Standing instructions of the user or the project, such as AGENTS.md."""
+
+    path: str
+    text: str
+
+
+class PromptContext(msgspec.Struct, frozen=True):
+    """What a prompt section may depend on. All of it is fixed for the life of a session.
+
+    Attributes:
+        cwd: the project's root.
+        date: ISO date of the day the session started.
+        tools: the active tools.
+        custom: a system prompt of the user's own that replaces kaa's.
+        appended: texts the user adds to the system prompt.
+        context_files: standing instructions, the most general first.
+    """
+
+    cwd: str
+    date: str
+    tools: tuple[RegisteredTool, ...] = ()
+    custom: str | None = None
+    appended: tuple[str, ...] = ()
+    context_files: tuple[ContextFile, ...] = ()
 
 
 PromptSection: TypeAlias = Callable[[PromptContext], str | None]

@@ -11,8 +11,9 @@ def discover(folder: Path) -> list[Path]:
     """The extensions in a folder, sorted by name; empty if there is no such folder."""
     if not folder.is_dir():
         return []
-    files = (entry if entry.suffix == ".py" else entry / "__init__.py" for entry in folder.iterdir())
-    return sorted(file for file in files if file.is_file() and not file.name.startswith("."))
+    visible = (entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    files = (entry if entry.suffix == ".py" else entry / "__init__.py" for entry in visible)
+    return sorted(file for file in files if file.is_file())
 
 
 def load_extension(path: Path) -> Extension:

@@ -10,7 +10,7 @@ Each request takes the next item of the script; `provider.requests` keeps what w
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -121,7 +121,7 @@ class ScriptedProvider:
         """How many items of the script were not used yet."""
         return len(self._script) - self._next
 
-    async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `kaa.core.provider.Provider`.
 
         Raises:

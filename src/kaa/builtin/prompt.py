@@ -1,0 +1,58 @@
+"""The system prompt, as sections like any extension could add them.
+
+Short on purpose: every request carries it. Byte-stable over a session: no clocks, no counters; the date has
+the granularity of a day and is that of the session's start.
+"""
+
+from kaa.ext.api import ExtensionAPI, PromptContext
+
+_IDENTITY = """\
+You are kaa, a coding agent in the user's terminal. You work in the user's project with the tools you have, \
+until what was asked is done."""
+
+_GUIDELINES = """\
+- Look before you change: read what you edit, follow the project's conventions.
+- Make the smallest change that solves the problem, then check it: run the tests or the program.
+- Independent tool calls go in one reply; they run in parallel.
+- Never claim what you have not seen. If something fails or is unclear, say so.
+- Be brief. Name files as path:line."""
+
+
+def extend(api: ExtensionAPI) -> None:
+    """Register the sections of the system prompt."""
+    api.add_prompt_section("identity", _identity)
+    api.add_prompt_section("tools", _tools)
+    api.add_prompt_section("guidelines", _guidelines)
+    api.add_prompt_section("appended", _appended)
+    api.add_prompt_section("context-files", _context_files)
+    api.add_prompt_section("environment", _environment)
+
+
+def _identity(context: PromptContext) -> str:
+    return context.custom if context.custom is not None else _IDENTITY
+
+
+def _tools(context: PromptContext) -> str | None:
+    lines = [f"- {tool.name}: {tool.snippet}" for tool in context.tools if tool.snippet]
+    return None if context.custom is not None or not lines else "\n".join(["Tools:", *lines])
+
+
+def _guidelines(context: PromptContext) -> str | None:
+    return None if context.custom is not None or not context.tools else _GUIDELINES
+
+
+def _appended(context: PromptContext) -> str | None:
+    return "\n\n".join(context.appended) or None
+
+
+def _context_files(context: PromptContext) -> str | None:
+    if not context.context_files:
+        return None
+    files = (
+        f'<instructions path="{file.path}">\n{file.text.strip()}\n</instructions>' for file in context.context_files
+    )
+    return "\n".join(["Standing instructions; where they disagree, the last one wins.", *files])
+
+
+def _environment(context: PromptContext) -> str:
+    return f"Date: {context.date}\nWorking directory: {context.cwd}"

@@ -1,0 +1,33 @@
+"""Exit codes of the headless modes. Anything but 0 means: the task did not run to its end."""
+
+from enum import IntEnum
+
+from kaa.core.events import EndReason
+
+
+class ExitCode(IntEnum):
+    """What kaa's exit code says. Interruptions by a signal exit with 128 plus its number, as shells do."""
+
+    DONE = 0
+    FAILED = 1  # the model could not be reached or refused; a session could not be written; ...
+    USAGE = 2  # a bad flag, a file that is not there, a setting that makes no sense
+    DENIED = 3  # something the task needed was not permitted
+    LIMIT = 4  # a cap on turns or messages, or the model's output limit
+    NO_MODEL = 5  # no key and no local server: kaa does not know whom to ask
+    INTERRUPTED = 130  # 128 + SIGINT
+
+
+_OF_REASON: dict[EndReason, ExitCode] = {
+    "done": ExitCode.DONE,
+    "error": ExitCode.FAILED,
+    "aborted": ExitCode.INTERRUPTED,
+    "denied": ExitCode.DENIED,
+    "length": ExitCode.LIMIT,
+    "max_turns": ExitCode.LIMIT,
+    "max_messages": ExitCode.LIMIT,
+}
+
+
+def of_reason(reason: EndReason) -> ExitCode:
+    """The exit code for the way a run ended."""
+    return _OF_REASON[reason]

@@ -1,0 +1,52 @@
+"""JSON mode's output: one JSON object per line, the session's header first, then every event.
+
+Streamed text appears as deltas only, so the output is linear in the size of the run.
+"""
+
+from typing import BinaryIO, TextIO
+
+import msgspec
+
+from kaa.core.events import AgentEnd, Event
+from kaa.core.messages import Json
+
+
+class JsonOutput:
+    """Writes a run for programs.
+
+    Args:
+        out: gets the lines.
+        err: gets the reason when the run did not end well, as in print mode.
+    """
+
+    def __init__(self, out: BinaryIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._encoder = msgspec.json.Encoder()
+
+    def event(self, event: Event) -> None:
+        """Write one event."""
+        self._line(self._encoder.encode(event))
+        if isinstance(event, AgentEnd) and event.reason != "done":
+            self._err.write(f"kaa: {event.error or event.reason}\n")
+
+    def header(self, session: dict[str, Json] | None) -> None:
+        """Write the session's header."""
+        if session is not None:
+            self._line(self._encoder.encode(session))
+
+    def reply(self, text: str) -> None:
+        """Write what a slash command answered."""
+        self._line(self._encoder.encode({"type": "command_reply", "text": text}))
+
+    def progress(self, line: str) -> None:
+        """Write a notice."""
+        self._line(self._encoder.encode({"type": "notice", "text": line}))
+
+    def failure(self, message: str) -> None:
+        """Say why nothing was done; the last event, in the shape of a run's end."""
+        self.event(AgentEnd("error", (), message))
+
+    def _line(self, encoded: bytes) -> None:
+        self._out.write(encoded + b"\n")
+        self._out.flush()

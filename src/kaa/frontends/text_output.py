@@ -1,0 +1,109 @@
+"""Print mode's output: the answer on stdout as it streams, progress on stderr."""
+
+from typing import TextIO
+
+from kaa.core.events import (
+    AgentEnd,
+    AutoRetryStart,
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    TextDelta,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from kaa.core.messages import AssistantMessage, Json
+from kaa.frontends.sanitize import sanitize
+
+_SUMMARY_CHARACTERS = 100
+
+# The argument that says most about a call, by preference.
+_TELLING = ("command", "path", "pattern")
+
+
+class TextOutput:
+    """Writes a run for people and pipes.
+
+    Args:
+        out: gets the model's words and nothing else.
+        err: gets one line per tool call, retries and errors.
+        verbose: also show on `err` what tools print.
+    """
+
+    def __init__(self, out: TextIO, err: TextIO, *, verbose: bool = False) -> None:
+        self._out = out
+        self._err = err
+        self._verbose = verbose
+        self._clean = sanitize if out.isatty() else _unchanged
+        self._line_open = False
+
+    def event(self, event: Event) -> None:
+        """Show one event, if it is one to show."""
+        match event:
+            case MessageUpdate(assistant_message_event=TextDelta(delta=delta)):
+                self._say(delta)
+            case MessageEnd(message=AssistantMessage()):
+                self._end_line()
+            case ToolExecutionStart():
+                self.progress(f"> {event.tool_name} {_summary(event.args)}")
+            case ToolExecutionUpdate() if self._verbose:
+                self._err.write(sanitize(event.delta))
+                self._err.flush()
+            case ToolExecutionEnd() if event.is_error:
+                self.progress(f"  {event.tool_name} failed: {_shorten(_last_line(event.result.text))}")
+            case AutoRetryStart():
+                seconds = event.delay_ms / 1000
+                retry = f"retry {event.attempt} of {event.max_attempts} in {seconds:g} s"
+                self.progress(f"  {event.error_message} ({retry})")
+            case AgentEnd(reason=reason, error=error) if reason != "done":
+                self.progress(f"kaa: {error or reason}")
+            case _:
+                pass
+
+    def header(self, session: dict[str, Json] | None) -> None:
+        """Text output begins with the answer."""
+
+    def reply(self, text: str) -> None:
+        """Show what a slash command answered."""
+        self._say(text)
+        self._end_line()
+
+    def progress(self, line: str) -> None:
+        """Show a line of progress."""
+        self._end_line()
+        self._err.write(sanitize(line) + "\n")
+        self._err.flush()
+
+    def failure(self, message: str) -> None:
+        """Say why nothing was done."""
+        self.progress(f"kaa: {message}")
+
+    def _say(self, text: str) -> None:
+        self._out.write(self._clean(text))
+        self._out.flush()
+        if text:
+            self._line_open = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        if self._line_open:
+            self._say("\n")
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+def _summary(arguments: dict[str, Json]) -> str:
+    telling = next((arguments[name] for name in _TELLING if name in arguments), None)
+    return _shorten(str(telling)) if telling is not None else ""
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _shorten(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SUMMARY_CHARACTERS else flat[: _SUMMARY_CHARACTERS - 1] + "…"

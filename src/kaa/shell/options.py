@@ -1,0 +1,84 @@
+"""How a conversation is to be opened: what the command line, an editor or a script may choose."""
+
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.provider import ThinkingLevel
+
+
+class NewSession(msgspec.Struct, frozen=True):
+    """Begin a session."""
+
+
+class ContinueSession(msgspec.Struct, frozen=True):
+    """Continue the most recent session of this directory, or begin one."""
+
+
+class OpenSession(msgspec.Struct, frozen=True):
+    """Continue a certain session, named by path or by the beginning of its id."""
+
+    query: str
+
+
+class UnkeptSession(msgspec.Struct, frozen=True):
+    """Keep nothing."""
+
+
+SessionChoice: TypeAlias = NewSession | ContinueSession | OpenSession | UnkeptSession
+
+
+class Live(msgspec.Struct, frozen=True):
+    """Talk to the model's server."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Talk to the model's server and write what is said into a cassette."""
+
+    cassette: Path
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """Take the model's replies from a cassette.
+
+    Attributes:
+        delay: seconds between the pieces of a reply, for people who watch.
+    """
+
+    cassette: Path
+    delay: float = 0.0
+
+
+Wire: TypeAlias = Live | Record | Replay
+
+
+class ConversationOptions(msgspec.Struct, frozen=True):
+    """Everything that can be chosen.
+
+    Attributes:
+        model: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
+        api_key: used instead of the stored one.
+        tools: names of the tools to make active; None takes the default ones.
+        system_prompt: replaces kaa's own.
+        append_system_prompt: added to it.
+        extensions: Python files or folders to load besides the user's own.
+        max_turns: requests to the model per run.
+    """
+
+    model: str | None = None
+    provider: str | None = None
+    api_key: str | None = None
+    thinking: ThinkingLevel | None = None
+    tools: tuple[str, ...] | None = None
+    exclude_tools: tuple[str, ...] = ()
+    builtin_tools: bool = True
+    system_prompt: str | None = None
+    append_system_prompt: tuple[str, ...] = ()
+    context_files: bool = True
+    extensions: tuple[Path, ...] = ()
+    discover_extensions: bool = True
+    session: SessionChoice = NewSession()
+    session_dir: Path | None = None
+    max_turns: int | None = None
+    wire: Wire = Live()

@@ -1,0 +1,117 @@
+"""settings.json: the user's choices, with the project's laid over them. Keys and defaults follow pi's.
+
+Keys that kaa does not know (yet) are ignored, so that a pi user's file works as it is. A project may only set
+what cannot harm: nothing that is executed, and nothing that says where requests or files go.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.core.provider import ThinkingLevel
+from kaa.core.queues import DrainMode
+from kaa.core.retry import RetryPolicy
+from kaa.llm import jsonc
+
+# What a project's settings may override.
+_PROJECT_KEYS = frozenset(
+    {
+        "defaultModel",
+        "defaultProvider",
+        "defaultThinkingLevel",
+        "defaultTools",
+        "followUpMode",
+        "retry",
+        "steeringMode",
+    }
+)
+
+
+class SettingsError(Exception):
+    """A settings file cannot be used; the message names the file, the place and what is expected there."""
+
+
+class ProviderRetrySettings(msgspec.Struct, rename="camel", frozen=True):
+    """What to make of a server that says when to come back."""
+
+    max_retry_delay_ms: int = 60_000
+
+
+class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
+    """What to do about transient errors."""
+
+    enabled: bool = True
+    max_retries: int = 5
+    base_delay_ms: int = 500
+    max_delay_ms: int = 5_000
+    provider: ProviderRetrySettings = ProviderRetrySettings()
+
+    def policy(self) -> RetryPolicy:
+        """The same as the loop wants it."""
+        return RetryPolicy(
+            max_attempts=self.max_retries if self.enabled else 0,
+            base_seconds=self.base_delay_ms / 1000,
+            max_seconds=self.max_delay_ms / 1000,
+            max_retry_after=self.provider.max_retry_delay_ms / 1000,
+        )
+
+
+class Settings(msgspec.Struct, rename="camel", frozen=True):
+    """The settings in force."""
+
+    default_provider: str | None = None
+    default_model: str | None = None
+    default_thinking_level: ThinkingLevel | None = None
+    default_tools: tuple[str, ...] | None = None
+    steering_mode: DrainMode = "one-at-a-time"
+    follow_up_mode: DrainMode = "one-at-a-time"
+    retry: RetrySettings = RetrySettings()
+    session_dir: str | None = None
+    extensions: tuple[str, ...] = ()
+
+
+def load_settings(user_file: Path, project_file: str, project: bytes | None, notify: Callable[[str], None]) -> Settings:
+    """The user's settings with the project's over them, merged one level deep as pi does.
+
+    Args:
+        user_file: the user's settings.json; need not exist.
+        project_file: name of the project's file, for messages.
+        project: its content, or None.
+        notify: told, in a sentence, what the project may not set.
+
+    Raises:
+        SettingsError: a file is not JSON or has a value of the wrong type.
+    """
+    merged = _parse(_read(user_file), str(user_file))
+    for key, value in _parse(project, project_file).items():
+        if key not in _PROJECT_KEYS:
+            notify(f"{project_file}: {key!r} is ignored: a project may not set it. Put it into {user_file}.")
+        elif isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = {**merged[key], **value}
+        else:
+            merged[key] = value
+    try:
+        return msgspec.convert(merged, Settings)
+    except msgspec.ValidationError as error:
+        files = f"{user_file} or {project_file}" if project else str(user_file)
+        raise SettingsError(f"{files}: {error}") from error
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def _parse(content: bytes | None, name: str) -> dict[str, Json]:
+    if content is None or not content.strip():
+        return {}
+    try:
+        return jsonc.decode(content, dict[str, Json])
+    except jsonc.JsoncError as error:
+        raise SettingsError(f"{name}: {error}") from error

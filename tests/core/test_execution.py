@@ -1,0 +1,191 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kaa.core.agent import AgentConfig
+from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from kaa.core.execution import ToolHooks
+from kaa.core.hooks import Block, ReplaceArguments
+from kaa.core.messages import ToolCall, ToolResultMessage
+from kaa.core.tool import ToolError, ToolResult, ToolRun, text_result
+from kaa.llm.scripted import reply
+from tests.support.agents import Scene, echo_tool, run, say, tool
+
+
+def results(end: AgentEnd) -> list[ToolResultMessage]:
+    return [message for message in end.messages if isinstance(message, ToolResultMessage)]
+
+
+def test_a_result_is_recorded_before_its_end_is_announced() -> None:
+    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")])
+
+    run(scene.agent.run(say("go")))
+
+    kinds = [type(event) for event in scene.events]
+    recorded = max(
+        index
+        for index, event in enumerate(scene.events)
+        if isinstance(event, MessageEnd) and isinstance(event.message, ToolResultMessage)
+    )
+    assert kinds.index(ToolExecutionStart) < recorded < kinds.index(ToolExecutionEnd)
+
+
+def counting_tool(peak: list[int]) -> Callable[[ToolRun], Awaitable[ToolResult]]:
+    running = 0
+
+    async def work(_: ToolRun) -> ToolResult:
+        nonlocal running
+        running += 1
+        peak.append(running)
+        for _step in range(5):
+            await asyncio.sleep(0)
+        running -= 1
+        return text_result("ok")
+
+    return work
+
+
+@pytest.mark.parametrize(("sequential", "limit", "expected"), [(False, 10, 6), (False, 2, 2), (True, 10, 1)])
+def test_parallelism_is_bounded_and_a_sequential_tool_ends_it(sequential: bool, limit: int, expected: int) -> None:
+    peak: list[int] = []
+    scene = Scene(
+        [reply(tool_calls=[("count", {})] * 6), reply(text="ok")],
+        tool("count", counting_tool(peak), sequential=sequential),
+        config=AgentConfig(max_parallel_tools=limit),
+    )
+
+    run(scene.agent.run(say("go")))
+
+    assert max(peak) == expected
+    assert len(peak) == 6
+
+
+def test_live_updates_are_passed_on_while_the_tool_runs() -> None:
+    async def chatty(run: ToolRun) -> ToolResult:
+        run.update("one ")
+        run.update("two", skipped_bytes=7)
+        return text_result("done")
+
+    scene = Scene([reply(tool_calls=[("chatty", {}, "call-9")]), reply(text="ok")], tool("chatty", chatty))
+
+    run(scene.agent.run(say("go")))
+
+    assert scene.of(ToolExecutionUpdate) == [
+        ToolExecutionUpdate("call-9", "chatty", "one "),
+        ToolExecutionUpdate("call-9", "chatty", "two", 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param(("nope", {}), "'nope' does not exist. Available tools: echo", id="unknown tool"),
+        pytest.param(("echo", '{"text": "trunc'), "not a complete JSON object", id="truncated arguments"),
+        pytest.param(("echo", "[1]"), "not a complete JSON object", id="no object"),
+        pytest.param(("echo", {"times": 2}), "missing required argument: text", id="missing argument"),
+        pytest.param(("echo", {"text": "a", "times": "many"}), "`$.times`", id="wrong type"),
+    ],
+)
+def test_a_call_that_cannot_be_run_is_answered_with_what_to_do(call: tuple[str, str], expected: str) -> None:
+    scene = Scene([reply(tool_calls=[call]), reply(text="ok")])
+
+    end = run(scene.agent.run(say("go")))
+
+    assert end.reason == "done"
+    assert results(end)[0].is_error
+    assert expected in results(end)[0].text
+
+
+def test_errors_of_tools_and_crashes_become_results() -> None:
+    async def refuses(_: ToolRun) -> ToolResult:
+        raise ToolError("no such file: a.py. Use ls to see what is there.")
+
+    async def crashes(_: ToolRun) -> ToolResult:
+        raise KeyError("oops")
+
+    scene = Scene(
+        [reply(tool_calls=[("refuses", {}), ("crashes", {})]), reply(text="ok")],
+        tool("refuses", refuses),
+        tool("crashes", crashes),
+    )
+
+    end = run(scene.agent.run(say("go")))
+
+    assert [(result.text, result.is_error) for result in results(end)] == [
+        ("no such file: a.py. Use ls to see what is there.", True),
+        ("crashes failed: KeyError: 'oops'", True),
+    ]
+
+
+class TestHooks:
+    def test_a_hook_can_block_a_call(self) -> None:
+        async def no(call: ToolCall) -> Block:
+            return Block(f"{call.name} is not for today")
+
+        scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=ToolHooks(before=(no,)))
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (results(end)[0].text, results(end)[0].is_error) == ("echo is not for today", True)
+        assert end.reason == "done"
+
+    def test_a_denied_call_never_ends_in_success(self) -> None:
+        async def deny(_: ToolCall) -> Block:
+            return Block("writing needs a yes", denied=True)
+
+        scene = Scene(
+            [reply(tool_calls=[("echo", {"text": "x"})]), reply(text="All done!")], hooks=ToolHooks(before=(deny,))
+        )
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "denied"
+        assert end.error == "not permitted: echo: writing needs a yes"
+
+    def test_hooks_can_change_arguments_and_results(self) -> None:
+        async def shout(call: ToolCall) -> ReplaceArguments:
+            return ReplaceArguments({**call.arguments, "text": call.arguments["text"].upper()})
+
+        async def sign(_call: ToolCall, result: ToolResult) -> ToolResult:
+            return text_result(f"{result.content[0].text} -- signed")  # type: ignore[union-attr]  # a text result
+
+        async def watch(_call: ToolCall, _result: ToolResult) -> None:
+            return None
+
+        scene = Scene(
+            [reply(tool_calls=[("echo", {"text": "hey"})]), reply(text="ok")],
+            echo_tool(),
+            hooks=ToolHooks(before=(shout,), after=(sign, watch)),
+        )
+
+        end = run(scene.agent.run(say("go")))
+
+        assert results(end)[0].text == "HEY -- signed"
+
+    def test_a_hook_that_crashes_blocks_the_call(self) -> None:
+        ran: list[bool] = []
+
+        async def work(_: ToolRun) -> ToolResult:
+            ran.append(True)
+            return text_result("ran")
+
+        async def broken(_: ToolCall) -> None:
+            raise RuntimeError("bug")
+
+        scene = Scene(
+            [reply(tool_calls=[("work", {})]), reply(text="ok")], tool("work", work), hooks=ToolHooks(before=(broken,))
+        )
+
+        end = run(scene.agent.run(say("go")))
+
+        assert ran == []
+        assert "RuntimeError: bug" in results(end)[0].text
+
+
+def test_calls_that_share_an_id_get_ids_of_their_own() -> None:
+    scene = Scene([reply(tool_calls=[("echo", {"text": "a"}, "x"), ("echo", {"text": "b"}, "x")]), reply(text="ok")])
+
+    end = run(scene.agent.run(say("go")))
+
+    assert [(result.tool_call_id, result.text) for result in results(end)] == [("x", "a"), ("x_2", "b")]

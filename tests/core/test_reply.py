@@ -1,0 +1,91 @@
+from kaa.core import events, provider
+from kaa.core.messages import Cost, TextContent, ThinkingContent, ToolCall, Usage
+from kaa.core.provider import Model, ModelRates, StreamEvent
+from kaa.core.reply import ReplyBuilder, price
+
+MODEL = Model(id="m", provider="p", api="a")
+
+
+def build(*stream: StreamEvent) -> tuple[ReplyBuilder, list[events.AssistantMessageEvent]]:
+    builder = ReplyBuilder(MODEL)
+    return builder, [change for event in stream for change in builder.fold(event)]
+
+
+def test_blocks_keep_the_order_in_which_they_began() -> None:
+    builder, changes = build(
+        provider.ThinkingDelta("t", "hm", signature="sig"),
+        provider.TextDelta(0, "Let me "),
+        provider.ToolCallStart(7, "c1", "read"),
+        provider.TextDelta(0, "look."),
+        provider.ToolCallDelta(7, '{"path":'),
+        provider.ToolCallDelta(7, ' "a"}'),
+        provider.Done("toolUse"),
+    )
+
+    message = builder.message("toolUse")
+
+    assert message.content == (
+        ThinkingContent("hm", "sig"),
+        TextContent("Let me look."),
+        ToolCall("c1", "read", {"path": "a"}),
+    )
+    assert changes[-1] == events.ReplyDone("toolUse")
+    ended = [change.content_index for change in changes if isinstance(change, events.TextEnd | events.ToolCallEnd)]
+    assert sorted(ended) == [1, 2]
+
+
+def test_a_block_ends_once() -> None:
+    _, changes = build(
+        provider.TextDelta(0, "a"),
+        provider.BlockEnd(0),
+        provider.BlockEnd(0),
+        provider.BlockEnd(5),
+        provider.Done("stop"),
+    )
+
+    assert changes == [
+        events.TextStart(0),
+        events.TextDelta(0, "a"),
+        events.TextEnd(0),
+        events.ReplyDone("stop"),
+    ]
+
+
+def test_a_call_that_breaks_off_keeps_what_came_and_says_that_it_is_broken() -> None:
+    builder, _ = build(
+        provider.ToolCallStart(0, "c1", "write"), provider.ToolCallDelta(0, '{"path": "a.py", "content": "imp')
+    )
+
+    (block,) = builder.message("aborted", "stopped").tool_calls
+
+    assert block.arguments == {"path": "a.py", "content": "imp"}
+    assert block.arguments_error is not None
+
+
+def test_a_call_without_argument_text_has_no_arguments() -> None:
+    builder, _ = build(provider.ToolCallStart(0, "c1", "list"), provider.Done("toolUse"))
+
+    assert builder.message("toolUse").tool_calls == [ToolCall("c1", "list", {})]
+
+
+def test_usage_is_priced_where_prices_are_known() -> None:
+    usage = Usage(input=1_000_000, output=500_000, cache_read=100_000, cache_write=0, total_tokens=1_600_000)
+
+    priced = price(usage, ModelRates(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75))
+
+    assert priced.cost == Cost(input=3.0, output=7.5, cache_read=0.03, cache_write=0.0, total=10.53)
+    assert price(usage, None) == usage
+
+
+def test_later_information_replaces_earlier() -> None:
+    builder, _ = build(
+        provider.ReplyInfo(response_id="r1", usage=Usage(input=5)),
+        provider.TextDelta(0, "a"),
+        provider.ReplyInfo(usage=Usage(input=5, output=2, total_tokens=7)),
+        provider.Done("stop"),
+    )
+
+    message = builder.message("stop")
+
+    assert message.response_id == "r1"
+    assert message.usage.total_tokens == 7
