@@ -87,6 +87,11 @@ class Agent:
         return self._messages
 
     @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Names of the tools the model may call."""
+        return tuple(self._tools)
+
+    @property
     def is_running(self) -> bool:
         """Whether a run is under way."""
         return self._task is not None

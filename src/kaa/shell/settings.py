@@ -113,5 +113,5 @@ def _parse(content: bytes | None, name: str) -> dict[str, Json]:
         return {}
     try:
         return jsonc.decode(content, dict[str, Json])
-    except jsonc.JsoncError as error:
+    except (jsonc.JsoncError, msgspec.ValidationError) as error:
         raise SettingsError(f"{name}: {error}") from error

@@ -1,0 +1,106 @@
+"""From arguments to a frontend. Light on purpose: nothing heavy is imported before it is known to be needed."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from kaa import __version__
+
+_USAGE_ERROR = 2
+
+_EPILOG = """\
+examples:
+  kaa -p "fix the failing test"           do one task and print the answer
+  git diff | kaa -p "review this"         standard input comes before the message
+  kaa -p @notes.md @screen.png "summarise"
+  kaa -c -p "now document it"             go on with the last session of this directory
+  kaa --mode json -p "list the TODOs"     one JSON event per line
+  kaa demo                                watch kaa fix a bug, without any key
+
+exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
+5 no model to ask, 128+N interrupted by signal N
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, without the wall of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_USAGE_ERROR, f"kaa: {message}. See kaa --help.\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="kaa",
+        description="A coding agent for the terminal.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("messages", nargs="*", metavar="message", help="what to do; @path adds a file or an image")
+
+    mode = parser.add_argument_group("mode")
+    mode.add_argument("-p", "--print", action="store_true", help="work on the messages, print the answer, exit")
+    mode.add_argument("--mode", choices=["text", "json"], default="text", help="how to print: text or JSON events")
+    mode.add_argument("--verbose", action="store_true", help="show what tools print")
+    mode.add_argument("-v", "--version", action="version", version=f"kaa {__version__}")
+    mode.add_argument("-h", "--help", action="help", help="show this help")
+
+    model = parser.add_argument_group("model")
+    model.add_argument("--model", metavar="NAME", help="provider/id, id or a part of it; :level sets thinking")
+    model.add_argument("--provider", metavar="NAME", help="the provider the model belongs to")
+    model.add_argument("--api-key", metavar="KEY", help="use this key; shows up in process lists, prefer auth.json")
+    model.add_argument(
+        "--thinking", choices=["off", "minimal", "low", "medium", "high", "xhigh", "max"], help="how much to think"
+    )
+    model.add_argument("--list-models", nargs="?", const="", metavar="TEXT", help="list the usable models")
+
+    session = parser.add_argument_group("session")
+    which = session.add_mutually_exclusive_group()
+    which.add_argument("-c", "--continue", dest="resume", action="store_true", help="go on with the last session")
+    which.add_argument("--session", metavar="PATH|ID", help="go on with this session (a path or an id's beginning)")
+    which.add_argument("--no-session", action="store_true", help="keep nothing")
+    session.add_argument("--session-dir", metavar="DIR", help="where sessions are kept")
+
+    tools = parser.add_argument_group("tools and prompt")
+    tools.add_argument("-t", "--tools", metavar="A,B", type=_names, help="make only these tools active")
+    tools.add_argument("-xt", "--exclude-tools", metavar="A,B", type=_names, default=(), help="leave these tools out")
+    tools.add_argument("-nt", "--no-tools", action="store_true", help="no tools at all")
+    tools.add_argument("-nbt", "--no-builtin-tools", action="store_true", help="only tools of extensions")
+    tools.add_argument("-e", "--extension", metavar="PATH", action="append", default=[], help="load an extension")
+    tools.add_argument("-ne", "--no-extensions", action="store_true", help="do not look for extensions")
+    tools.add_argument("-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md, CLAUDE.md")
+    tools.add_argument("--system-prompt", metavar="TEXT|FILE", help="replace the system prompt")
+    tools.add_argument("--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="add to it")
+    tools.add_argument("--max-turns", metavar="N", type=_positive, help="requests to the model at most")
+
+    wire = parser.add_argument_group("record and replay").add_mutually_exclusive_group()
+    wire.add_argument("--record", metavar="FILE", help="write everything said to the model's server into FILE")
+    wire.add_argument("--replay", metavar="FILE", help="take the model's replies from FILE, without network")
+    return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["demo"]:
+        from kaa import demo  # lazy: only this command needs it
+
+        return demo.main(arguments[1:])
+    parsed = _parser().parse_args(arguments)
+    from kaa.frontends import headless  # lazy: --help and --version need none of it
+
+    return headless.main(parsed)

@@ -1,0 +1,135 @@
+"""A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.agent import Agent, Subscriber
+from kaa.core.events import AgentEnd
+from kaa.core.messages import Json, TextContent, UserMessage, user_message
+from kaa.ext.api import Command, Reply, Submit
+from kaa.ext.registry import Registry
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+
+
+class CommandReply(msgspec.Struct, frozen=True):
+    """What a slash command answered; the model was not asked."""
+
+    text: str
+
+
+Outcome: TypeAlias = AgentEnd | CommandReply
+
+
+class Conversation:
+    """One conversation, from its opening (see `kaa.shell.opening`) to `close`.
+
+    Args:
+        agent: talks to the model.
+        registry: what extensions added.
+        store: where the session is kept.
+        recorder: writes events into the store; it sees each one before any other subscriber.
+        on_close: what else is to be closed, in this order.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        registry: Registry,
+        store: SessionStore,
+        recorder: SessionRecorder,
+        on_close: Sequence[Callable[[], object]] = (),
+    ) -> None:
+        self._agent = agent
+        self._registry = registry
+        self._store = store
+        self._recorder = recorder
+        agent.subscribe(recorder.record)
+        agent.subscribe(registry.notify)
+
+    @property
+    def session_header(self) -> dict[str, Json]:
+        """The session's header as the session file has it."""
+        header: dict[str, Json] = msgspec.to_builtins(self._store.header)
+        return header
+
+    @property
+    def session_path(self) -> str | None:
+        """The session's file, None when the session is not kept."""
+        return None if self._store.path is None else str(self._store.path)
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self._store.header.id
+
+    @property
+    def model_name(self) -> str:
+        """`provider/id` of the model in force."""
+        return f"{self._agent.model.provider}/{self._agent.model.id}"
+
+    @property
+    def active_tools(self) -> tuple[str, ...]:
+        """Names of the active tools."""
+        return self._agent.tool_names
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """All slash commands."""
+        return tuple(self._registry.commands.values())
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""
+        return self._agent.subscribe(subscriber)
+
+    async def submit(self, message: UserMessage | str) -> Outcome:
+        """Do what the user asks: run a slash command, or give the message to the model and work to the end.
+
+        Raises:
+            AgentBusyError: the agent is working; use `steer` or `follow_up`.
+            SessionWriteError: the session can no longer be written.
+        """
+        if isinstance(message, str):
+            message = user_message(message)
+        command = self._command(message)
+        if command is not None:
+            name, arguments = command
+            match await self._registry.commands[name].handler(arguments, self):
+                case None:
+                    return CommandReply("")
+                case Reply(text=text):
+                    return CommandReply(text)
+                case Submit(text=text):
+                    message = user_message(text)
+        return await self._agent.run(await self._registry.user_message(message))
+
+    async def steer(self, message: UserMessage) -> None:
+        """Give the model this message as soon as the running tools are done."""
+        self._agent.steer(await self._registry.user_message(message))
+
+    async def follow_up(self, message: UserMessage) -> None:
+        """Give the model this message when it would stop."""
+        self._agent.follow_up(await self._registry.user_message(message))
+
+    def dequeue(self) -> UserMessage | None:
+        """Take back the message queued last."""
+        return self._agent.dequeue()
+
+    def abort(self) -> None:
+        """Stop what is under way."""
+        self._agent.abort()
+
+    def _command(self, message: UserMessage) -> tuple[str, str] | None:
+        """Name and arguments, if the message is a slash command that exists."""
+        if isinstance(message.content, str):
+            text = message.content
+        elif len(message.content) == 1 and isinstance(message.content[0], TextContent):
+            text = message.content[0].text
+        else:
+            return None
+        name, _, arguments = text.strip().partition(" ")
+        if not name.startswith("/") or name[1:] not in self._registry.commands:
+            return None
+        return name[1:], arguments.strip()

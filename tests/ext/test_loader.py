@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import pytest
+
+from kaa.ext.loader import discover, load_extension
+from kaa.ext.registry import ExtensionError, Registry
+from kaa.workspace.memory import MemoryWorkspace
+
+_SOURCE = """
+def extend(api):
+    async def hello(arguments, context):
+        return None
+    api.register_command("hello", "Say hello", hello)
+"""
+
+
+def test_files_and_folders_are_found_in_order(tmp_path: Path) -> None:
+    (tmp_path / "b.py").write_text(_SOURCE)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "__init__.py").write_text(_SOURCE)
+    (tmp_path / "notes.txt").write_text("no extension")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / ".hidden.py").write_text(_SOURCE)
+
+    assert discover(tmp_path) == [tmp_path / "a" / "__init__.py", tmp_path / "b.py"]
+    assert discover(tmp_path / "missing") == []
+
+
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_an_extension_registers_itself(tmp_path: Path, as_folder: bool) -> None:
+    path = tmp_path / ("mine" if as_folder else "mine.py")
+    file = path / "__init__.py" if as_folder else path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(_SOURCE)
+    registry = Registry(MemoryWorkspace({}), lambda _: None)
+
+    registry.load("mine", load_extension(path))
+
+    assert list(registry.commands) == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def extend(api:", "SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("x = 1", "defines no function extend"),
+        (None, "no such Python file"),
+    ],
+)
+def test_what_is_no_extension_is_named_with_the_reason(tmp_path: Path, source: str | None, expected: str) -> None:
+    path = tmp_path / "mine.py"
+    if source is not None:
+        path.write_text(source)
+
+    with pytest.raises(ExtensionError, match=expected) as caught:
+        load_extension(path)
+
+    assert str(path) in str(caught.value)

@@ -1,0 +1,116 @@
+import pytest
+
+from kaa.core.events import AgentStart
+from kaa.core.messages import UserMessage, user_message
+from kaa.core.tool import ToolResult, ToolRun, text_result
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, PromptContext, RegistrationError, Reply
+from kaa.ext.registry import ExtensionError, Registry
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import echo_tool, run, say, tool
+
+
+@pytest.fixture
+def reports() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def registry(reports: list[str]) -> Registry:
+    return Registry(MemoryWorkspace({}), reports.append)
+
+
+async def nothing(_: ToolRun) -> ToolResult:
+    return text_result("")
+
+
+async def answer(_arguments: str, _context: CommandContext) -> CommandAction:
+    return Reply("hello")
+
+
+def names(registry: Registry, *args: object, **kwargs: object) -> list[str]:
+    return [item.name for item in registry.select_tools(*args, **kwargs)]  # type: ignore[arg-type]  # forwards
+
+
+def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: Registry) -> None:
+    def built_in(api: ExtensionAPI) -> None:
+        api.register_tool(tool("read", nothing))
+        api.register_tool(tool("grep", nothing), default=False)
+
+    registry.load("built-in", built_in, built_in=True)
+    registry.load("mine", lambda api: api.register_tool(echo_tool()))
+
+    assert names(registry) == ["read", "echo"]
+    assert names(registry, only=["grep", "echo"]) == ["grep", "echo"]
+    assert names(registry, without=["read"]) == ["echo"]
+    assert names(registry, built_in=False) == ["echo"]
+    assert names(registry, only=()) == []
+    with pytest.raises(RegistrationError, match="no such tool: nope"):
+        names(registry, only=["nope"])
+
+
+@pytest.mark.parametrize("bad", ["", "no spaces", "ü", "x" * 65])
+def test_names_that_no_vendor_accepts_are_refused(registry: Registry, bad: str) -> None:
+    with pytest.raises(RegistrationError, match="no tool name"):
+        registry.register_tool(tool(bad, nothing))
+
+
+def test_a_name_is_registered_once(registry: Registry) -> None:
+    registry.register_tool(echo_tool())
+    registry.register_command("hello", "Say hello", answer)
+
+    with pytest.raises(RegistrationError, match="already registered"):
+        registry.register_tool(echo_tool())
+    with pytest.raises(RegistrationError, match="already registered"):
+        registry.register_command("hello", "Again", answer)
+    with pytest.raises(RegistrationError, match="no command name"):
+        registry.register_command("Say Hello", "No name", answer)
+
+
+def test_prompt_sections_appear_in_order_and_can_be_replaced_or_silent(registry: Registry) -> None:
+    registry.add_prompt_section("one", lambda _: "first\n")
+    registry.add_prompt_section("two", lambda _: None)
+    registry.add_prompt_section("three", lambda context: f"in {context.cwd}")
+    registry.add_prompt_section("one", lambda _: "replaced")
+
+    assert registry.system_prompt(PromptContext("/p", "2026-01-01")) == "replaced\n\nin /p"
+
+
+def test_hooks_may_change_what_the_user_says(registry: Registry) -> None:
+    async def polite(message: UserMessage) -> UserMessage:
+        assert not isinstance(message.content, str)
+        return user_message(f"{message.content[0].text}, please")  # type: ignore[union-attr]  # a text message
+
+    async def watching(_: UserMessage) -> None:
+        return None
+
+    registry.on_user_message(polite)
+    registry.on_user_message(watching)
+
+    changed = run(registry.user_message(say("go")))
+
+    assert changed.content == user_message("go, please").content
+
+
+def test_a_handler_that_fails_is_reported_and_switched_off(registry: Registry, reports: list[str]) -> None:
+    calls: list[str] = []
+
+    def broken(_: object) -> None:
+        calls.append("broken")
+        raise RuntimeError("bug")
+
+    registry.on_event(broken)
+    registry.on_event(lambda _: calls.append("sound"))
+
+    registry.notify(AgentStart())
+    registry.notify(AgentStart())
+
+    assert calls == ["broken", "sound", "sound"]
+    assert reports == ["an event handler failed and was switched off: RuntimeError: bug"]
+
+
+def test_an_extension_that_raises_is_named(registry: Registry) -> None:
+    def broken(_: ExtensionAPI) -> None:
+        raise ZeroDivisionError("oops")
+
+    with pytest.raises(ExtensionError, match="Extension mine failed to load: ZeroDivisionError: oops"):
+        registry.load("mine", broken)

@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from kaa.core.retry import RetryPolicy
+from kaa.shell.settings import Settings, SettingsError, load_settings
+
+PROJECT = ".kaa/settings.json"
+
+
+@pytest.fixture
+def user_file(tmp_path: Path) -> Path:
+    return tmp_path / "settings.json"
+
+
+def load(user_file: Path, project: str | None = None) -> tuple[Settings, list[str]]:
+    notices: list[str] = []
+    content = None if project is None else project.encode()
+    return load_settings(user_file, PROJECT, content, notices.append), notices
+
+
+def test_without_files_the_defaults_hold(user_file: Path) -> None:
+    settings, notices = load(user_file)
+
+    assert settings == Settings()
+    assert settings.retry.policy() == RetryPolicy()
+    assert notices == []
+
+
+def test_a_file_of_pi_works_as_it_is(user_file: Path) -> None:
+    user_file.write_text('{"defaultModel": "m", "theme": "dark", // mine\n "retry": {"baseDelayMs": 1}, }')
+
+    settings, _ = load(user_file)
+
+    assert settings.default_model == "m"
+    assert settings.retry.policy().base_seconds == 0.001
+
+
+def test_the_project_lies_over_the_user_one_level_deep(user_file: Path) -> None:
+    user_file.write_text(
+        '{"defaultModel": "mine", "steeringMode": "all", "retry": {"maxRetries": 9, "baseDelayMs": 7}}'
+    )
+
+    settings, _ = load(user_file, '{"defaultModel": "theirs", "retry": {"maxRetries": 1}}')
+
+    assert (settings.default_model, settings.steering_mode) == ("theirs", "all")
+    assert (settings.retry.max_retries, settings.retry.base_delay_ms) == (1, 7)
+
+
+@pytest.mark.parametrize("key", ["extensions", "sessionDir", "shellPath", "httpProxy", "anythingNew"])
+def test_a_project_may_not_set_what_can_harm(user_file: Path, key: str) -> None:
+    settings, notices = load(user_file, f'{{"{key}": ["/tmp/evil.py"]}}')
+
+    assert settings == Settings()
+    assert len(notices) == 1
+    assert key in notices[0]
+
+
+def test_retries_can_be_switched_off(user_file: Path) -> None:
+    user_file.write_text('{"retry": {"enabled": false}}')
+
+    assert load(user_file)[0].retry.policy().max_attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("{", "settings.json"),
+        ("[1]", "settings.json"),
+        ('{"steeringMode": "some"}', r"steeringMode"),
+        ('{"retry": {"maxRetries": "many"}}', r"\$\.retry\.maxRetries"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(user_file: Path, content: str, expected: str) -> None:
+    user_file.write_text(content)
+
+    with pytest.raises(SettingsError, match=expected):
+        load(user_file)
