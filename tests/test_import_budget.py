@@ -1,0 +1,57 @@
+"""Cold start is a feature. What may be loaded at each stage is asserted by name, never in seconds."""
+
+import subprocess
+import sys
+
+# Slow to load, or a sign that something is loaded before it is needed.
+_NEVER_BEFORE_NEEDED = {
+    "PIL",
+    "anthropic",
+    "email",
+    "hashlib",
+    "http.client",
+    "httpx",
+    "httpx2",
+    "importlib.metadata",
+    "multiprocessing",
+    "openai",
+    "pydantic",
+    "pygments",
+    "sqlite3",
+    "ssl",
+    "unittest",
+    "urllib.request",
+    "xml",
+}
+
+
+def modules_after(statements: str) -> set[str]:
+    """Names of all modules that are loaded once `statements` ran in a fresh interpreter without site packages' hooks."""
+    source = f"import sys\n{statements}\nprint(*sys.modules, sep='\\n')"
+    # -I keeps PYTHON* variables out, among them those that measure coverage in child processes.
+    done = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_version_loads_nothing_but_the_argument_parser() -> None:
+    loaded = modules_after("import kaa.cli\ntry: kaa.cli.main(['--version'])\nexcept SystemExit: pass")
+
+    ours = {name for name in loaded if name.split(".")[0] == "kaa"}
+    assert ours == {"kaa", "kaa.cli"}
+    assert not loaded & {"asyncio", "msgspec", "pyreqwest", "typing"} - modules_after("import argparse")
+
+
+def test_headless_mode_loads_only_what_a_run_needs() -> None:
+    loaded = modules_after("import kaa.frontends.headless, kaa.shell.opening")
+
+    assert not loaded & _NEVER_BEFORE_NEEDED
+    assert "kaa.llm.anthropic_messages" not in loaded or "kaa.llm.openai_completions" not in loaded
+
+
+def test_the_hands_load_the_standard_library_only() -> None:
+    loaded = modules_after("import kaa.hands.server")
+
+    ours = {name for name in loaded if name.split(".")[0] == "kaa"}
+    assert all(name == "kaa" or name.startswith("kaa.hands") for name in ours)
+    foreign = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"kaa", "__main__"}
+    assert not {name for name in foreign if not name.startswith("_")}
