@@ -26,7 +26,7 @@ _NEVER_BEFORE_NEEDED = {
 
 
 def modules_after(statements: str) -> set[str]:
-    """Names of all modules that are loaded once `statements` ran in a fresh interpreter without site packages' hooks."""
+    """Names of all modules that are loaded once `statements` ran in a fresh interpreter."""
     source = f"import sys\n{statements}\nprint(*sys.modules, sep='\\n')"
     # -I keeps PYTHON* variables out, among them those that measure coverage in child processes.
     done = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=True)

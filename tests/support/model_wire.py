@@ -1,0 +1,235 @@
+"""Renders scripted answers as the vendors' servers stream them, one small renderer per wire format."""
+
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from kaa.core.messages import Json
+from tests.support.model_script import Answer, Call, Refusal, Tokens
+
+Wire = Literal["openai-completions", "anthropic-messages", "openai-responses"]
+
+MODEL_ID = "test-model"
+
+
+class SseEvent(NamedTuple):
+    """One event as sent. `is_delta`: it carries a piece of the reply, so a fault may follow it."""
+
+    data: bytes
+    is_delta: bool = False
+
+
+def render(answer: Answer, wire: Wire) -> list[SseEvent]:
+    """The stream of `answer`, complete and without its fault."""
+    return list(_RENDERERS[wire](answer))
+
+
+def render_failure(wire: Wire) -> bytes:
+    """The event with which a server says, inside a stream, that it failed."""
+    return _sse(_FAILURES[wire], wire != "openai-completions").data
+
+
+def refusal_body(refusal: Refusal, wire: Wire) -> bytes:
+    """The body of an error response."""
+    if refusal.body is not None:
+        return refusal.body.encode()
+    kind, message = _ANTHROPIC_ERRORS.get(refusal.status, ("api_error", "Internal server error"))
+    if wire == "anthropic-messages":
+        if refusal.overflow:
+            message = "prompt is too long: 212345 tokens > 200000 maximum"
+        body: Json = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+        return msgspec.json.encode(body)
+    kind, message = _OPENAI_ERRORS.get(refusal.status, ("server_error", "The server had an error"))
+    code = {401: "invalid_api_key", 429: "rate_limit_exceeded"}.get(refusal.status)
+    if refusal.overflow:
+        code = "context_length_exceeded"
+        message = (
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 131072 tokens. "
+            "Please reduce the length of the messages."
+        )
+    return msgspec.json.encode({"error": {"message": message, "type": kind, "param": None, "code": code}})
+
+
+_ANTHROPIC_ERRORS = {
+    400: ("invalid_request_error", "invalid request"),
+    401: ("authentication_error", "invalid x-api-key"),
+    429: ("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
+    500: ("api_error", "Internal server error"),
+    529: ("overloaded_error", "Overloaded"),
+}
+_OPENAI_ERRORS = {
+    400: ("invalid_request_error", "invalid request"),
+    401: ("invalid_request_error", "Incorrect API key provided"),
+    429: ("requests", "Rate limit reached for requests. Please try again later."),
+    500: ("server_error", "The server had an error while processing your request"),
+    529: ("server_error", "The engine is currently overloaded, please try again later"),
+}
+_FAILURES: dict[Wire, Json] = {
+    "openai-completions": {"error": {"message": "The server had an error", "type": "server_error", "code": None}},
+    "anthropic-messages": {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    "openai-responses": {
+        "type": "response.failed",
+        "response": {"id": "r", "status": "failed", "error": {"code": "server_error", "message": "The server failed"}},
+    },
+}
+
+
+def _sse(payload: Json, named: bool, *, is_delta: bool = False) -> SseEvent:
+    name = b"event: " + payload["type"].encode() + b"\n" if named else b""
+    return SseEvent(name + b"data: " + msgspec.json.encode(payload) + b"\n\n", is_delta)
+
+
+def _call_id(call: Call, number: int) -> str:
+    return call.id or f"call_{number}"
+
+
+def _halves(text: str) -> tuple[str, ...]:
+    """Arguments come in more than one delta, as from a real model."""
+    middle = len(text) // 2
+    return tuple(part for part in (text[:middle], text[middle:]) if part)
+
+
+# OpenAI Chat Completions (https://platform.openai.com/docs/api-reference/chat-streaming).
+
+
+def _completions(answer: Answer) -> Iterator[SseEvent]:
+    yield _chunk({"role": "assistant", "content": ""})
+    for delta in answer.thinking:
+        yield _chunk({"reasoning_content": delta}, is_delta=True)
+    for delta in answer.text:
+        yield _chunk({"content": delta}, is_delta=True)
+    for index, call in enumerate(answer.calls):
+        function: Json = {"name": call.name, "arguments": ""}
+        start = {"index": index, "id": _call_id(call, index + 1), "type": "function", "function": function}
+        yield _chunk({"tool_calls": [start]})
+        for part in _halves(call.arguments):
+            yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]}, is_delta=True)
+    yield _chunk({}, {"end": "stop", "length": "length", "tool_use": "tool_calls"}[answer.stop_kind])
+    if answer.usage is not None:
+        yield _sse({**_chunk_frame([]), "usage": _openai_usage(answer.usage)}, named=False)
+    yield SseEvent(b"data: [DONE]\n\n")
+
+
+def _chunk(delta: Json, finish_reason: str | None = None, *, is_delta: bool = False) -> SseEvent:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return _sse(_chunk_frame([choice]), named=False, is_delta=is_delta)
+
+
+def _chunk_frame(choices: list[Json]) -> dict[str, Json]:
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1700000000,
+        "model": MODEL_ID,
+        "choices": choices,
+    }
+
+
+def _openai_usage(usage: Tokens) -> Json:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.prompt + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+    }
+
+
+# Anthropic Messages (https://docs.claude.com/en/docs/build-with-claude/streaming).
+
+
+def _messages(answer: Answer) -> Iterator[SseEvent]:
+    usage = answer.usage or Tokens(0, 0, 0)
+    frame: dict[str, Json] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL_ID,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": usage.prompt - usage.cached,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": usage.cached,
+            "output_tokens": 1,
+        },
+    }
+    yield _sse({"type": "message_start", "message": frame}, named=True)
+    index = 0
+    if answer.thinking:
+        deltas: list[Json] = [{"type": "thinking_delta", "thinking": delta} for delta in answer.thinking]
+        deltas.append({"type": "signature_delta", "signature": "c2lnbmVk"})
+        yield from _block(index, {"type": "thinking", "thinking": "", "signature": ""}, deltas)
+        index += 1
+    if answer.text:
+        deltas = [{"type": "text_delta", "text": delta} for delta in answer.text]
+        yield from _block(index, {"type": "text", "text": ""}, deltas)
+        index += 1
+    for number, call in enumerate(answer.calls, start=1):
+        deltas = [{"type": "input_json_delta", "partial_json": part} for part in _halves(call.arguments)]
+        block = {"type": "tool_use", "id": _call_id(call, number), "name": call.name, "input": {}}
+        yield from _block(index, block, deltas)
+        index += 1
+    reason = {"end": "end_turn", "length": "max_tokens", "tool_use": "tool_use"}[answer.stop_kind]
+    ending = {"stop_reason": reason, "stop_sequence": None}
+    yield _sse({"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage.output}}, named=True)
+    yield _sse({"type": "message_stop"}, named=True)
+
+
+def _block(index: int, block: Json, deltas: list[Json]) -> Iterator[SseEvent]:
+    yield _sse({"type": "content_block_start", "index": index, "content_block": block}, named=True)
+    for delta in deltas:
+        yield _sse({"type": "content_block_delta", "index": index, "delta": delta}, named=True, is_delta=True)
+    yield _sse({"type": "content_block_stop", "index": index}, named=True)
+
+
+# OpenAI Responses (https://platform.openai.com/docs/api-reference/responses-streaming); without reasoning,
+# which its clients do not need to see in order to go on.
+
+
+def _responses(answer: Answer) -> Iterator[SseEvent]:
+    frame: dict[str, Json] = {"id": "resp_1", "object": "response", "model": MODEL_ID, "status": "in_progress"}
+    yield _sse({"type": "response.created", "response": {**frame, "output": []}}, named=True)
+    output: list[Json] = []
+    if answer.text:
+        content = {"type": "output_text", "text": "".join(answer.text), "annotations": []}
+        item: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        yield _item("added", 0, {**item, "content": []})
+        place: dict[str, Json] = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        part = {"type": "response.content_part.added", **place, "part": {**content, "text": ""}}
+        yield _sse(part, named=True)
+        for delta in answer.text:
+            yield _sse({"type": "response.output_text.delta", **place, "delta": delta}, named=True, is_delta=True)
+        output.append({**item, "content": [content]})
+        yield _item("done", 0, output[-1])
+    for number, call in enumerate(answer.calls, start=1):
+        place = {"item_id": f"fc_{number}", "output_index": len(output)}
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": _call_id(call, number), "name": call.name}
+        yield _item("added", len(output), {**item, "arguments": ""})
+        for delta in _halves(call.arguments):
+            event = {"type": "response.function_call_arguments.delta", **place, "delta": delta}
+            yield _sse(event, named=True, is_delta=True)
+        yield _item("done", len(output), {**item, "arguments": call.arguments})
+        output.append({**item, "arguments": call.arguments})
+    usage = answer.usage or Tokens(0, 0, 0)
+    counted = {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.cached},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.prompt + usage.output,
+    }
+    completed = {**frame, "status": "completed", "output": output, "usage": counted}
+    yield _sse({"type": "response.completed", "response": completed}, named=True)
+
+
+def _item(change: Literal["added", "done"], index: int, item: Json) -> SseEvent:
+    return _sse({"type": f"response.output_item.{change}", "output_index": index, "item": item}, named=True)
+
+
+_RENDERERS: dict[Wire, Callable[[Answer], Iterator[SseEvent]]] = {
+    "openai-completions": _completions,
+    "anthropic-messages": _messages,
+    "openai-responses": _responses,
+}
