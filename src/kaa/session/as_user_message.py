@@ -1,0 +1,42 @@
+"""What is neither said by the user nor by the model, put into words as a user message for the model."""
+
+import re
+
+from kaa.core.messages import UserContent, UserMessage
+from kaa.session.entries import BashExecution, BranchSummary, Compaction
+from kaa.session.naming import unix_milliseconds
+
+_BACKTICKS = re.compile("`{3,}")
+
+
+def note_message(content: tuple[UserContent, ...] | str, timestamp: str) -> UserMessage:
+    """An extension's message."""
+    return UserMessage(content, unix_milliseconds(timestamp))
+
+
+def compaction_message(compaction: Compaction) -> UserMessage:
+    """The summary that stands for the conversation so far."""
+    preface = "The conversation before this point was condensed. This is its summary:"
+    return note_message(f"{preface}\n<summary>\n{compaction.summary}\n</summary>", compaction.timestamp)
+
+
+def branch_summary_message(branch: BranchSummary) -> UserMessage:
+    """The summary of a branch that was left."""
+    preface = "Another line of work was tried from here and then left. This is its summary:"
+    return note_message(f"{preface}\n<summary>\n{branch.summary}\n</summary>", branch.timestamp)
+
+
+def command_message(execution: BashExecution) -> UserMessage:
+    """A command the user ran himself, with its output and how it ended."""
+    output = execution.output.rstrip("\n")
+    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(output)), default=2))
+    parts = [f"I ran this command myself: `{execution.command}`"]
+    parts.append(f"{fence}\n{output}\n{fence}" if output else "It printed nothing.")
+    if execution.cancelled:
+        parts.append("I stopped it before it was done.")
+    elif execution.exit_code:
+        parts.append(f"Its exit code was {execution.exit_code}.")
+    if execution.truncated:
+        whole = f" All of it is in {execution.full_output_path}." if execution.full_output_path else ""
+        parts.append(f"The output is shortened.{whole}")
+    return UserMessage("\n".join(parts), execution.timestamp)

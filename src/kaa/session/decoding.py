@@ -1,0 +1,146 @@
+"""From a stored line to a typed entry, keeping of a damaged or unusual line whatever can be understood.
+
+Two stages: `read_head` finds an entry's place in the tree and nothing else, for every line of the file;
+`decode_entry` reads an entry whole, for the few lines that are needed.
+"""
+
+from typing import cast
+
+import msgspec
+
+from kaa.core.messages import (
+    AssistantContent,
+    AssistantMessage,
+    Json,
+    ToolResultContent,
+    ToolResultMessage,
+    Usage,
+    UserContent,
+    UserMessage,
+)
+from kaa.session.entries import AnyEntry, BashExecution, CustomNote, MessageEntry, SessionHeader, StoredMessage
+from kaa.session.jsonl import lenient_object, mend
+from kaa.session.naming import unix_milliseconds
+
+# How many places of a glued line are tried; an assistant message has one candidate per content block.
+_GLUE_CANDIDATES = 256
+_ENTRY_START = b'{"type":"'
+
+
+class LineHead(msgspec.Struct, rename="camel", frozen=True):
+    """Where an entry stands in the tree. v1 entries have neither id nor parent."""
+
+    type: str
+    id: str | None = None
+    parent_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    target_id: str | None = None
+
+
+_HEAD = msgspec.json.Decoder(LineHead)
+_HEADER = msgspec.json.Decoder(SessionHeader)
+_ENTRY: msgspec.json.Decoder[AnyEntry] = msgspec.json.Decoder(AnyEntry)
+
+
+def read_header(line: bytes) -> SessionHeader | None:
+    """The header of a session file, or None if the line is none."""
+    try:
+        header = _HEADER.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        fields = lenient_object(line)
+        if fields is None or fields.get("type") != "session" or not isinstance(fields.get("id"), str):
+            return None
+        return mend(fields, SessionHeader)
+    # msgspec takes an object without the tag as well.
+    is_header = header.id != "" and (head := read_head(line)) is not None and head.type == "session"
+    return header if is_header else None
+
+
+def read_head(line: bytes) -> LineHead | None:
+    """The place of a line in the tree, or None if it is no entry at all."""
+    try:
+        return _HEAD.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        fields = lenient_object(line)
+        return None if fields is None else mend(fields, LineHead)
+
+
+def find_glued_entry(line: bytes) -> tuple[int, LineHead] | None:
+    """The whole entry that was written behind a torn one on the same line, and where it begins.
+
+    pi does not end a torn line before it writes the next entry; the second one is still whole.
+    """
+    start = 0
+    for _ in range(_GLUE_CANDIDATES):
+        start = line.find(_ENTRY_START, start + 1)
+        if start < 0:
+            return None
+        try:
+            head = _HEAD.decode(line[start:])
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if head.id is not None:
+            return start, head
+    return None
+
+
+def decode_entry(line: bytes) -> AnyEntry | None:
+    """The entry of a line; None for types, roles and damage that we do not understand."""
+    try:
+        return _ENTRY.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        fields = lenient_object(line)
+    if fields is None:
+        return None
+    if fields.get("type") == "message":
+        return _mend_message_entry(fields)
+    try:
+        return cast("AnyEntry", msgspec.convert(fields, AnyEntry, strict=False))
+    except (msgspec.ValidationError, RecursionError):
+        return None
+
+
+class _Role(msgspec.Struct, frozen=True):
+    """How to mend the messages of one role: its struct, the type of its content blocks, what old files lack."""
+
+    message: type[StoredMessage]
+    block: Json
+    defaults: dict[str, Json]
+
+
+_ROLES = {
+    "user": _Role(UserMessage, UserContent, {}),
+    "custom": _Role(CustomNote, UserContent, {}),
+    "assistant": _Role(
+        AssistantMessage,
+        AssistantContent,
+        {"content": [], "api": "", "provider": "", "model": "", "usage": {}, "stopReason": "stop"},
+    ),
+    "toolResult": _Role(ToolResultMessage, ToolResultContent, {"content": [], "toolName": "", "isError": False}),
+    "bashExecution": _Role(BashExecution, None, {"output": "", "cancelled": False, "truncated": False}),
+}
+
+
+def _mend_message_entry(fields: dict[str, Json]) -> MessageEntry | None:
+    stored = fields.pop("message", None)
+    if not isinstance(stored, dict) or (role := _ROLES.get(str(stored.get("role")))) is None:
+        return None
+    content = stored.get("content")
+    if role.message is AssistantMessage and isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if isinstance(content, list):
+        stored["content"] = [block for block in content if _fits(block, role.block)]
+    if isinstance(usage := stored.get("usage"), dict):
+        stored["usage"] = mend(usage, Usage)
+    written = unix_milliseconds(str(fields.get("timestamp")))
+    message = mend(stored, role.message, {"timestamp": written, **role.defaults})
+    if message is None:
+        return None
+    return mend(fields, MessageEntry, {"message": msgspec.to_builtins(message)})
+
+
+def _fits(block: Json, wanted: Json) -> bool:
+    try:
+        msgspec.convert(block, wanted)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True

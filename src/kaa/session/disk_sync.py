@@ -1,0 +1,75 @@
+"""Flushing a file to disk without making anybody wait: requests are gathered and served by one thread."""
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+from kaa.session.errors import SessionWriteError
+
+
+class DiskSync:
+    """Serves `request` for one file from a thread that starts with the first request.
+
+    However many requests come while the disk is busy, one more flush serves them all.
+    """
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor = descriptor
+        self._path = path
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._failure: OSError | None = None
+
+    def request(self) -> None:
+        """Have everything that was written so far flushed soon.
+
+        Raises:
+            SessionWriteError: an earlier flush failed, so the disk cannot be trusted.
+        """
+        self._raise_failure()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="kaa-session-sync", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def close(self) -> None:
+        """Wait until all requests are served, and end the thread. May take as long as the disk does.
+
+        Raises:
+            SessionWriteError: a flush failed.
+        """
+        if self._thread is not None:
+            self._closing = True
+            self._wake.set()
+            self._thread.join()
+        self._raise_failure()
+
+    def _serve(self) -> None:
+        try:
+            self._flush_folder()
+            while True:
+                self._wake.wait()
+                # Cleared first: what is requested from here on gets a flush of its own.
+                self._wake.clear()
+                last = self._closing
+                os.fsync(self._descriptor)
+                if last:
+                    return
+        except OSError as error:
+            self._failure = error
+
+    def _flush_folder(self) -> None:
+        """Make the file's name durable, which fsync of the file alone does not promise."""
+        # A folder may forbid being opened, and some file systems cannot flush one: the file still counts.
+        with contextlib.suppress(OSError):
+            folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise SessionWriteError.because(self._path, self._failure) from self._failure

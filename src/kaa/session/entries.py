@@ -1,0 +1,146 @@
+"""The header and the entries of a session file: pi's format v3, one struct per line.
+
+An entry without an id is a draft: the store stamps id, parent and time when it is appended.
+Drafts use the empty string and not None as default because `parentId: null` is written for roots.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.messages import AssistantMessage, Json, ToolResultMessage, UserContent, UserMessage
+
+FORMAT_VERSION = 3
+
+
+class SessionHeader(msgspec.Struct, tag_field="type", tag="session", rename="camel", omit_defaults=True, frozen=True):
+    """Line 1. A header without `version` is v1; `parent_session` is the path of the session this one came from."""
+
+    version: int = 1
+    id: str = ""
+    timestamp: str = ""
+    cwd: str = ""
+    parent_session: str | None = None
+
+
+class BashExecution(
+    msgspec.Struct, tag_field="role", tag="bashExecution", rename="camel", omit_defaults=True, kw_only=True, frozen=True
+):
+    """A command the user ran himself (`!command`); with `!!command` it stays out of the model's context."""
+
+    command: str
+    output: str
+    exit_code: int | None = None
+    cancelled: bool
+    truncated: bool
+    full_output_path: str | None = None
+    exclude_from_context: bool = False
+    timestamp: int = 0
+
+
+class CustomNote(msgspec.Struct, tag_field="role", tag="custom", rename="camel", omit_defaults=True, frozen=True):
+    """An extension's message stored as a message: pi writes these when it migrates v2 files."""
+
+    content: tuple[UserContent, ...] | str
+    custom_type: str = ""
+    display: bool = True
+    details: Json = None
+    timestamp: int = 0
+
+
+StoredMessage: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage | BashExecution | CustomNote
+
+
+class Entry(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, kw_only=True, frozen=True):
+    """What all entries have. `timestamp` is ISO 8601 in UTC with milliseconds."""
+
+    id: str = ""
+    parent_id: str | None = ""
+    timestamp: str = ""
+
+
+class MessageEntry(Entry, tag="message", kw_only=True, frozen=True):
+    """A message of the conversation."""
+
+    message: StoredMessage
+
+
+class ModelChange(Entry, tag="model_change", kw_only=True, frozen=True):
+    """From here on this model answers."""
+
+    provider: str
+    model_id: str
+
+
+class ThinkingLevelChange(Entry, tag="thinking_level_change", kw_only=True, frozen=True):
+    """From here on the model thinks this hard."""
+
+    thinking_level: str
+
+
+class Compaction(Entry, tag="compaction", kw_only=True, frozen=True):
+    """A summary takes the place of everything before `first_kept_entry_id`. `from_hook`: an extension made it."""
+
+    summary: str
+    first_kept_entry_id: str = ""
+    tokens_before: int = 0
+    details: Json = None
+    from_hook: bool | None = None
+
+
+class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
+    """What happened on a branch that was left. `from_id` is an entry id or `root`."""
+
+    from_id: str = ""
+    summary: str
+    details: Json = None
+    from_hook: bool | None = None
+
+
+class Custom(Entry, tag="custom", kw_only=True, frozen=True):
+    """State of an extension, never shown to the model."""
+
+    custom_type: str = ""
+    data: Json = None
+
+
+class CustomMessage(Entry, tag="custom_message", kw_only=True, frozen=True):
+    """A message of an extension; the model sees it as a user's. `display`: the user sees it too."""
+
+    custom_type: str = ""
+    content: tuple[UserContent, ...] | str
+    display: bool
+    details: Json = None
+
+
+class Label(Entry, tag="label", kw_only=True, frozen=True):
+    """A name for another entry; without `label` the name is taken away."""
+
+    target_id: str
+    label: str | None = None
+
+
+class SessionInfo(Entry, tag="session_info", kw_only=True, frozen=True):
+    """The session's title; an empty one clears it."""
+
+    name: str = ""
+
+
+class Leaf(Entry, tag="leaf", kw_only=True, frozen=True):
+    """The conversation goes on after `target_id`; None means before the first entry."""
+
+    target_id: str | None
+
+
+AnyEntry: TypeAlias = (
+    MessageEntry
+    | ModelChange
+    | ThinkingLevelChange
+    | Compaction
+    | BranchSummary
+    | Custom
+    | CustomMessage
+    | Label
+    | SessionInfo
+    | Leaf
+)

@@ -1,0 +1,76 @@
+"""What can go wrong with a stored session, as one tree; every message says what to do next."""
+
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full: free some space and repeat",
+    errno.EDQUOT: "your disk quota is used up: free some space and repeat",
+    errno.EROFS: "the file system is read-only: choose another folder with --session-dir",
+    errno.EACCES: "permission denied: check the owner and mode of the file and its folder, or use --session-dir",
+    errno.EPERM: "operation not permitted: check the owner and mode of the file and its folder, or use --session-dir",
+    errno.ENAMETOOLONG: "the path is too long: choose a shorter folder with --session-dir",
+}
+
+_LISTED_CANDIDATES = 10
+
+
+class SessionError(Exception):
+    """A session could not be used."""
+
+
+class NotASessionError(SessionError):
+    """The file is something else than a session. It was not touched."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is not a session ({reason}); it was left as it is. Name another file or start anew.")
+        self.path = path
+
+
+class SessionReadError(SessionError):
+    """The operating system would not let us read a session."""
+
+    def __init__(self, path: Path, cause: OSError) -> None:
+        super().__init__(f"cannot read the session {path}: {cause.strerror or cause}. Check the path and its mode.")
+        self.path = path
+
+
+class SessionWriteError(SessionError):
+    """The operating system would not let us write a session; what was written before is intact."""
+
+    def __init__(self, path: Path, advice: str) -> None:
+        super().__init__(f"cannot write the session {path}: {advice}")
+        self.path = path
+
+    @classmethod
+    def because(cls, path: Path, cause: OSError) -> Self:
+        """The error for a failed system call on `path`."""
+        known = _ADVICE.get(cause.errno) if cause.errno is not None else None
+        return cls(path, known or f"{cause.strerror or cause}; --no-session works without a session file")
+
+
+class SessionBusyError(SessionError):
+    """Another process writes this session. `pid` is None where the system does not tell."""
+
+    def __init__(self, path: Path, pid: int | None) -> None:
+        holder = f"process {pid}" if pid is not None else "another process"
+        super().__init__(
+            f"the session {path} is in use by {holder}: end that one first, or start a session of your own"
+        )
+        self.path = path
+        self.pid = pid
+
+
+class SessionNotFoundError(SessionError):
+    """No session, or more than one, is meant by what the user wrote."""
+
+    def __init__(self, wanted: str, candidates: Sequence[Path] = ()) -> None:
+        if candidates:
+            listed = "\n".join(f"  {path}" for path in candidates[:_LISTED_CANDIDATES])
+            message = f"'{wanted}' fits {len(candidates)} sessions; give more of the id, or a path:\n{listed}"
+        else:
+            message = f"no session file or id that starts with '{wanted}' was found"
+        super().__init__(message)
+        self.candidates = tuple(candidates)

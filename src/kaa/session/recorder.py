@@ -1,0 +1,109 @@
+"""Turns the events of a conversation into the entries of its session."""
+
+from kaa.core.events import (
+    Event,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from kaa.core.provider import ThinkingLevel
+from kaa.session.context import ModelRef, SessionContext
+from kaa.session.entries import Entry, MessageEntry, ModelChange, ThinkingLevelChange
+from kaa.session.journal import ReplyBegun, ToolBegun
+from kaa.session.naming import new_entry_id
+from kaa.session.store import SessionStore
+
+
+class SessionRecorder:
+    """Subscribe `record` before any frontend: then nothing is shown that could be lost.
+
+    Changes of model and thinking level wait for the next message and are written with it, so that a session
+    begins with the first prompt and cycling through models leaves one entry.
+
+    Args:
+        store: the session.
+        context: its state so far, as `build_context` gives it.
+    """
+
+    def __init__(self, store: SessionStore, context: SessionContext) -> None:
+        self._store = store
+        is_new = len(store.tree) == 0
+        self._recorded_model = context.model
+        self._recorded_level = None if is_new else context.thinking_level
+        self._model = self._recorded_model
+        self._level = self._recorded_level
+        self._reply_id: str | None = None
+        self._tool_ids: dict[str, str] = {}
+
+    def record(self, event: Event) -> None:
+        """Note one event; what it shows is safe from kills when this returns.
+
+        Raises:
+            SessionWriteError: the session cannot be written; it holds everything up to the event before.
+        """
+        match event:
+            case MessageUpdate(change):
+                self._store.journal.reply_grew(change)
+            case ToolExecutionUpdate():
+                self._store.journal.tool_grew(event)
+            case MessageStart(AssistantMessage() as message):
+                self._reply_id = new_entry_id(self._store.tree)
+                self._store.journal.begin_reply(ReplyBegun(self._reply_id, message))
+            case ToolExecutionStart(call_id, name):
+                entry_id = self._tool_ids[call_id] = new_entry_id(self._store.tree)
+                self._store.journal.begin_tool(ToolBegun(entry_id, call_id, name))
+            case MessageEnd(message):
+                self._record_message(message)
+            case _:
+                pass
+
+    def model_change(self, provider: str, model_id: str) -> None:
+        """From the next message on this model answers."""
+        self._model = ModelRef(provider, model_id)
+
+    def thinking_level_change(self, level: ThinkingLevel) -> None:
+        """From the next message on the model thinks this hard."""
+        self._level = level
+
+    async def close(self) -> None:
+        """Write changes that no message followed, if there is a session at all, and close the store.
+
+        Raises:
+            SessionWriteError: the disk failed.
+        """
+        try:
+            if len(self._store.tree) and (changes := self._changes()):
+                self._store.append(*changes)
+                self._store.request_sync()
+        finally:
+            await self._store.close()
+
+    def _record_message(self, message: Message) -> None:
+        promised = self._promised(message)
+        self._store.append(*self._changes(), MessageEntry(id=promised, message=message))
+        self._recorded_model, self._recorded_level = self._model, self._level
+        if promised:
+            self._store.journal.settle(promised)
+        self._store.request_sync()
+
+    def _promised(self, message: Message) -> str:
+        """The entry id that the journal knows this message by; empty if it does not know it."""
+        match message:
+            case AssistantMessage():
+                promised, self._reply_id = self._reply_id, None
+                return promised or ""
+            case ToolResultMessage():
+                return self._tool_ids.pop(message.tool_call_id, "")
+            case UserMessage():
+                return ""
+
+    def _changes(self) -> list[Entry]:
+        changes: list[Entry] = []
+        if self._model is not None and self._model != self._recorded_model:
+            changes.append(ModelChange(provider=self._model.provider, model_id=self._model.id))
+        if self._level is not None and self._level != self._recorded_level:
+            changes.append(ThinkingLevelChange(thinking_level=self._level))
+        return changes

@@ -1,0 +1,184 @@
+"""A session as the rest of kaa uses it: a header, a tree that grows by entries, and lines to read them from."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from kaa.core.messages import now_ms
+from kaa.session.decoding import LineHead, decode_entry, find_glued_entry, read_head
+from kaa.session.entries import FORMAT_VERSION, AnyEntry, Entry, Leaf, SessionHeader
+from kaa.session.journal import Journal, NoJournal
+from kaa.session.jsonl import encode_line
+from kaa.session.naming import iso_timestamp, new_entry_id, new_session_id
+from kaa.session.tree import Node, SessionTree
+
+
+class SessionStore(Protocol):
+    """One session. There are two kinds: `FileStore` and `MemoryStore`."""
+
+    @property
+    def header(self) -> SessionHeader:
+        """Id, directory, time of creation and parent."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """Where the session is, or will be after the first append; None if it is not kept."""
+        ...
+
+    @property
+    def tree(self) -> SessionTree:
+        """All entries and the leaf."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """Where to note what is under way and not yet an entry."""
+        ...
+
+    def append(self, *drafts: Entry) -> tuple[str, ...]:
+        """Add entries in one write and make the last the leaf.
+
+        A draft's empty id, parent and timestamp are filled in: a new id, the leaf (for the second and later
+        drafts the one before), and now.
+
+        Returns:
+            The ids of the entries.
+
+        Raises:
+            SessionWriteError: none was added.
+        """
+        ...
+
+    def line(self, node: Node) -> bytes:
+        """The line of an entry, byte for byte, without its line feed.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        ...
+
+    def request_sync(self) -> None:
+        """Have all entries flushed to disk soon; returns at once.
+
+        Raises:
+            SessionWriteError: the disk failed before.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Wait until the disk has what was to be flushed, and let go of the session.
+
+        Raises:
+            SessionWriteError: the disk failed.
+        """
+        ...
+
+
+def read_entry(store: SessionStore, node: Node) -> AnyEntry | None:
+    """The entry at `node`; None for one that we do not understand."""
+    return decode_entry(store.line(node))
+
+
+def new_header(cwd: str, parent_session: str | None = None) -> SessionHeader:
+    """The header of a session that starts now in the directory `cwd`."""
+    return SessionHeader(FORMAT_VERSION, new_session_id(), iso_timestamp(now_ms()), cwd, parent_session)
+
+
+def stamp(drafts: Iterable[Entry], tree: SessionTree) -> list[Entry]:
+    """Fill in what drafts leave open.
+
+    A leaf entry becomes a child of its target, so that a program which does not know leaf entries, as pi,
+    and takes the last entry for the leaf finds the same path.
+    """
+    leaf = tree.leaf.id if tree.leaf is not None else None
+    stamped: list[Entry] = []
+    for draft in drafts:
+        parent = draft.target_id if isinstance(draft, Leaf) else leaf
+        entry = msgspec.structs.replace(
+            draft,
+            id=draft.id or new_entry_id(tree),
+            parent_id=parent if draft.parent_id == "" else draft.parent_id,
+            timestamp=draft.timestamp or iso_timestamp(now_ms()),
+        )
+        stamped.append(entry)
+        leaf = entry.target_id if isinstance(entry, Leaf) else entry.id
+    return stamped
+
+
+def encode_entries(entries: Iterable[Entry]) -> list[tuple[LineHead, bytes]]:
+    """The lines of entries, with their line feeds."""
+    lines = []
+    for entry in entries:
+        line = encode_line(entry)
+        head = read_head(line)
+        assert head is not None
+        lines.append((head, line))
+    return lines
+
+
+def grow(tree: SessionTree, lines: Iterable[bytes], offset: int = 0) -> int:
+    """Add the entries of lines as they are in a file; what is no entry stays in the file and is passed over.
+
+    Returns:
+        The offset behind the last line, in bytes.
+    """
+    for line in lines:
+        bare = line.rstrip(b"\r\n")
+        start, head = 0, read_head(bare) if bare else None
+        if head is None and bare and (glued := find_glued_entry(bare)):
+            start, head = glued
+        if head is not None and head.type != "session":
+            tree.add(head, offset + start, len(bare) - start)
+        offset += len(line)
+    return offset
+
+
+class MemoryStore:
+    """A session that ends with the process (`--no-session`)."""
+
+    def __init__(self, cwd: str) -> None:
+        self._header = new_header(cwd)
+        self._tree = SessionTree()
+        self._lines = bytearray()
+        self._journal = NoJournal()
+
+    @property
+    def header(self) -> SessionHeader:
+        """Id, directory and time of creation."""
+        return self._header
+
+    @property
+    def path(self) -> None:
+        """There is none."""
+        return
+
+    @property
+    def tree(self) -> SessionTree:
+        """All entries and the leaf."""
+        return self._tree
+
+    @property
+    def journal(self) -> Journal:
+        """One that notes nothing: there is nothing to come back to."""
+        return self._journal
+
+    def append(self, *drafts: Entry) -> tuple[str, ...]:
+        """Add entries and make the last the leaf."""
+        entries = stamp(drafts, self._tree)
+        for head, line in encode_entries(entries):
+            self._tree.add(head, len(self._lines), len(line) - 1)
+            self._lines += line
+        return tuple(entry.id for entry in entries)
+
+    def line(self, node: Node) -> bytes:
+        """The line of an entry."""
+        return bytes(self._lines[node.offset : node.offset + node.length])
+
+    def request_sync(self) -> None:
+        """There is no disk."""
+
+    async def close(self) -> None:
+        """There is nothing to wait for."""
