@@ -1,5 +1,6 @@
 """Rewriting text that came in pieces: what is found, and that nothing else moves."""
 
+import itertools
 import json
 from collections.abc import Sequence
 
@@ -120,6 +121,6 @@ def test_bodies_that_are_json_or_text_are_rewritten_too() -> None:
 def test_a_stream_with_nothing_to_replace_stays_as_it_is(text: str, cuts: list[int]) -> None:
     body = "event: e\n" + "".join(_events({"content": text}, {"content": text, "n": 1.0})) + "data: [DONE]\n\n"
     edges = sorted({0, len(body), *(min(cut, len(body)) for cut in cuts)})
-    chunks = [body[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    chunks = [body[start:end] for start, end in itertools.pairwise(edges)]
 
     assert rewrite_stream(chunks, _Replace("\0never\0", "")) == chunks

@@ -1,0 +1,19 @@
+"""Record and replay: the HTTP exchanges of a run, kept in a file and played back without a network.
+
+Everything above the transport runs for real in a replay: adapters, the loop, tools, sessions. So a cassette
+tests all of it, and it is how `kaa demo` works without a key.
+"""
+
+from kaa.llm.cassette._comparison import Divergence
+from kaa.llm.cassette._format import CassetteDivergence, CassetteError
+from kaa.llm.cassette._recording import RecordingTransport
+from kaa.llm.cassette._replay import ReplayTransport, refuse_divergence
+
+__all__ = [
+    "CassetteDivergence",
+    "CassetteError",
+    "Divergence",
+    "RecordingTransport",
+    "ReplayTransport",
+    "refuse_divergence",
+]

@@ -1,0 +1,130 @@
+"""A transport that answers from a cassette instead of the network."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+from kaa.core import errors
+from kaa.llm.cassette._comparison import Divergence, compare
+from kaa.llm.cassette._edits import rewrite_stream, rewrite_text
+from kaa.llm.cassette._format import CassetteDivergence, CassetteError, Exchange, RecordedResponse, load
+from kaa.llm.cassette._scrubbing import Placeholders, Scrubber
+from kaa.llm.transport import Headers, HttpRequest, HttpResponse
+
+
+class ReplayTransport:
+    """Answers each request with the next recorded response, if it is the request that was recorded.
+
+    What decides the recorded answer must be the same: the model, the conversation, the tool calls. A difference there
+    ends the run. What legitimately differs from run to run (the system prompt, tool schemas, what tools
+    printed, sampling parameters) is reported, once per place, and the run goes on.
+
+    Args:
+        path: the cassette, read at once.
+        placeholders: the values of this run for the names the cassette uses.
+        on_divergence: gets the harmless divergences; `refuse_divergence` makes them end the run.
+        delay: seconds between the chunks of a response, for people who watch.
+
+    Attributes:
+        recorded: ISO date of the recording.
+
+    Raises:
+        CassetteError: the cassette cannot be read, or uses a placeholder that has no value.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        placeholders: Mapping[str, str],
+        on_divergence: Callable[[Divergence], None],
+        delay: float = 0.0,
+    ) -> None:
+        header, self._exchanges = load(path)
+        missing = [name for name in header.placeholders if name not in placeholders]
+        if missing:
+            raise CassetteError(f"{path} needs a value for the placeholder {missing[0]!r}, but this run has none")
+        self.recorded = header.recorded
+        self._path = path
+        # Only the names of the recording: others were ordinary text to it.
+        self._placeholders = Placeholders({name: placeholders[name] for name in header.placeholders})
+        self._on_divergence = on_divergence
+        self._delay = delay
+        self._next = 0
+        self._reported: set[str] = set()
+
+    @property
+    def unused(self) -> int:
+        """How many recorded exchanges no request has asked for yet."""
+        return len(self._exchanges) - self._next
+
+    @asynccontextmanager
+    async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
+        """See `kaa.llm.transport.Transport`.
+
+        Raises:
+            CassetteDivergence: this is not the request that was recorded.
+            ProviderError: no response came when it was recorded.
+        """
+        exchange = self._take(request)
+        await asyncio.sleep(0)  # a real transport lets others run
+        if exchange.response is None:
+            raise self._ending(exchange)
+        headers = Headers(tuple(exchange.response.headers.items()))
+        async with aclosing(self._play(exchange, exchange.response)) as body:
+            yield HttpResponse(exchange.response.status, headers, body)
+
+    async def close(self) -> None:
+        """See `kaa.llm.transport.Transport`."""
+
+    def _take(self, request: HttpRequest) -> Exchange:
+        number = self._next + 1
+        if not self.unused:
+            raise CassetteDivergence(
+                f"the run makes request {number}, but {self._path} holds only {len(self._exchanges)}: record it again"
+            )
+        exchange = self._exchanges[self._next]
+        actual = Scrubber(self._placeholders, (), request).request()
+        for divergence in compare(number, exchange.request, actual):
+            if divergence.severity == "hard":
+                raise CassetteDivergence(
+                    f"the run has left its recording {self._path} at {divergence}\nRecord it again"
+                )
+            if divergence.place not in self._reported:
+                self._reported.add(divergence.place)
+                self._on_divergence(divergence)
+        self._next += 1
+        return exchange
+
+    async def _play(self, exchange: Exchange, response: RecordedResponse) -> AsyncGenerator[bytes]:
+        for chunk in _bytes_of(response, self._placeholders):
+            await asyncio.sleep(self._delay)
+            yield chunk
+        if exchange.end != "complete":
+            raise self._ending(exchange)
+
+    def _ending(self, exchange: Exchange) -> errors.ProviderError:
+        """The error that ended the recorded exchange."""
+        if exchange.end == "error":
+            kind = getattr(errors, exchange.error_type, None)
+            if isinstance(kind, type) and issubclass(kind, errors.ProviderError):
+                return kind(rewrite_text(exchange.error, self._placeholders.reveal()))
+        what = exchange.error or "it was cancelled"
+        return CassetteError(f"the recording {self._path} ends in the middle of a reply ({what}): record it again")
+
+
+def refuse_divergence(divergence: Divergence) -> None:
+    """The strict policy: every difference ends the run.
+
+    Raises:
+        CassetteDivergence: always.
+    """
+    raise CassetteDivergence(f"the run differs from its recording at {divergence}")
+
+
+def _bytes_of(response: RecordedResponse, placeholders: Placeholders) -> list[bytes]:
+    if not response.base64:
+        return [chunk.encode() for chunk in rewrite_stream(response.chunks, placeholders.reveal())]
+    chunks = [base64.b64decode(chunk).decode("latin-1") for chunk in response.chunks]
+    return [chunk.encode("latin-1", "replace") for chunk in rewrite_stream(chunks, placeholders.reveal())]
