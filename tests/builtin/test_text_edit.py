@@ -50,7 +50,7 @@ def splits_crlf(text: str, position: int) -> bool:
 def test_bytes_outside_of_the_span_stay_and_the_inverse_edit_restores_the_file(
     text: str, encoding: str, choice: st.DataObject
 ) -> None:
-    # Guards that no cut-out and no detection of the encoding can hide: "é" at both ends, "Z" nowhere else.
+    # An "é" outside of the span keeps the encoding recognisable after the edit; "Z" is nowhere else.
     text = f"é{text}é\n"
     start = choice.draw(st.integers(0, len(text) - 2))
     end = choice.draw(st.integers(start + 1, len(text) - 1))
@@ -138,7 +138,7 @@ def test_blanks_that_only_the_quote_has_are_tolerated_at_line_ends_only() -> Non
 @pytest.mark.parametrize(
     ("file", "quote"),
     [
-        ("say “hi” — it’s fine", "say \"hi\" - it's fine"),
+        ("say “hi” — it’s fine", 'say "hi" - it\'s fine'),
         ("a\u00a0b\u202fc\u3000d", "a b c d"),
         ("caf\u0065\u0301 x", "caf\u00e9 x"),
         ("caf\u00e9 x", "cafe\u0301 x"),
