@@ -115,7 +115,7 @@ class LiveTransport:
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
         """See `Transport`."""
         # pyreqwest takes longer to load than kaa needs for its first frame.
-        from pyreqwest.exceptions import PyreqwestError  # noqa: PLC0415
+        from pyreqwest.exceptions import PyreqwestError
 
         try:
             builder = self._connected_client().request(request.method, request.url)
@@ -143,7 +143,7 @@ class LiveTransport:
 
     def _connected_client(self) -> "Client":
         if self._client is None:
-            from pyreqwest.client import ClientBuilder  # noqa: PLC0415 - see `send`
+            from pyreqwest.client import ClientBuilder
 
             self._client = (
                 ClientBuilder()
@@ -159,7 +159,7 @@ class LiveTransport:
 
     def _translate(self, error: "PyreqwestError", request: HttpRequest) -> ProviderError:
         """What a failure of the client means for the person in front of the screen."""
-        from pyreqwest.exceptions import ConnectError, DetailedPyreqwestError, RequestTimeoutError  # noqa: PLC0415
+        from pyreqwest.exceptions import ConnectError, DetailedPyreqwestError, RequestTimeoutError
 
         details = error.details if isinstance(error, DetailedPyreqwestError) else {"causes": None}
         causes = [cause["message"] for cause in details["causes"] or ()]
@@ -202,7 +202,7 @@ class _LiveBody:
         return self
 
     async def __anext__(self) -> bytes:
-        from pyreqwest.exceptions import PyreqwestError  # noqa: PLC0415 - see `LiveTransport.send`
+        from pyreqwest.exceptions import PyreqwestError
 
         try:
             chunk = await self._reader.read_chunk()

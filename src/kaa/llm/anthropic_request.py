@@ -1,0 +1,214 @@
+"""Requests to Anthropic's Messages.
+
+Format: https://platform.claude.com/docs/en/api/messages. The messages come last in the body; but for the
+cache marks, which must move, each request of a conversation begins, byte for byte, with the one before.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from kaa.core.messages import (
+    AssistantContent,
+    AssistantMessage,
+    ImageContent,
+    Json,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultContent,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.compat import Compat
+from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, takes_images, thinking_as_text
+from kaa.llm.transport import HttpRequest
+from kaa.llm.wire import Endpoint
+
+_JsonObject = dict[str, Json]
+
+_VERSION: Final = "2023-06-01"
+# Lets models that think by budget also think between tool calls.
+_INTERLEAVED_THINKING: Final = "interleaved-thinking-2025-05-14"
+_CACHE_MARK: Final = {"type": "ephemeral"}
+_FOREIGN_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_ID_LENGTH: Final = 64
+
+_BUDGET_TOKENS: Final[dict[ThinkingLevel, int]] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 16_384,
+    "max": 16_384,
+}
+_SMALLEST_BUDGET_TOKENS: Final = 1024
+_SMALLEST_ANSWER_TOKENS: Final = 1024
+
+# claude-opus-4-6, us.anthropic.claude-sonnet-4-6-v1:0, claude-opus-4-20250514 (a date is no minor version).
+_GENERATION: Final = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+_FIRST_ADAPTIVE: Final = (4, 6)
+_FIRST_WITH_XHIGH: Final = (4, 7)
+
+
+def messages_request(request: Request, endpoint: Endpoint) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply."""
+    body = messages_body(request, endpoint)
+    own = [("anthropic-version", _VERSION)]
+    if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
+        own.append(("anthropic-beta", _INTERLEAVED_THINKING))
+    if endpoint.compat.send_session_affinity_headers and request.session_id:
+        own.append(("x-session-affinity", request.session_id))
+    # The SDKs take base URLs without the version; users also write it down.
+    path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+    headers = endpoint.request_headers("x-api-key", own)
+    return HttpRequest("POST", endpoint.url(path), headers, msgspec.json.encode(body))
+
+
+def messages_body(request: Request, endpoint: Endpoint) -> _JsonObject:
+    """The body of the request, its keys in the order they are sent."""
+    model, compat = request.model, endpoint.compat
+    body: _JsonObject = {"model": model.id, "max_tokens": model.max_tokens, "stream": True}
+    if model.reasoning:
+        body |= _thinking(request, endpoint)
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_MARK}]
+    if request.tools:
+        tools = [_tool(tool) for tool in request.tools]
+        if compat.supports_cache_control_on_tools:
+            tools[-1]["cache_control"] = _CACHE_MARK
+        body["tools"] = tools
+    messages = list(_conversation(request.messages, model, compat))
+    # The last but one is where the request before this one has put its mark: that prefix is in the cache.
+    for message in [message for message in messages if message["role"] == "user"][-2:]:
+        message["content"][-1]["cache_control"] = _CACHE_MARK
+    body["messages"] = messages
+    return body
+
+
+def _thinking(request: Request, endpoint: Endpoint) -> _JsonObject:
+    """The parameters that switch reasoning."""
+    level, model = request.thinking, request.model
+    if level == "off":
+        return {"thinking": {"type": "disabled"}}
+    generation = _generation(model.id)
+    adaptive = endpoint.compat.force_adaptive_thinking
+    if adaptive is None:
+        adaptive = generation >= _FIRST_ADAPTIVE
+    if adaptive:
+        effort = endpoint.thinking_levels.get(level) or _effort(level, generation)
+        return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}
+    # Both the reasoning and the answer come out of max_tokens.
+    budget = min(_BUDGET_TOKENS[level], model.max_tokens - _SMALLEST_ANSWER_TOKENS)
+    if budget < _SMALLEST_BUDGET_TOKENS:
+        return {}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _generation(model_id: str) -> tuple[int, int]:
+    match = _GENERATION.search(model_id)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+
+def _effort(level: ThinkingLevel, generation: tuple[int, int]) -> str:
+    if level == "minimal":
+        return "low"
+    if level == "xhigh" and generation < _FIRST_WITH_XHIGH:
+        return "high"
+    return level
+
+
+def _tool(tool: ToolSchema) -> _JsonObject:
+    schema = {"type": "object", **clean_json(tool.parameters)}
+    return {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
+
+
+def _conversation(messages: Sequence[Message], model: Model, compat: Compat) -> Iterator[_JsonObject]:
+    """The messages. The results of one reply's calls must be in one message; nothing else is joined."""
+    results: list[_JsonObject] = []
+    for message in messages:
+        if isinstance(message, ToolResultMessage):
+            results.append(_tool_result(message, model))
+            continue
+        if results:
+            yield {"role": "user", "content": results}
+            results = []
+        if isinstance(message, AssistantMessage):
+            role, content = "assistant", list(_assistant(message, model, compat))
+        else:
+            role, content = "user", _user(message, model)
+        if content:
+            yield {"role": role, "content": content}
+    if results:
+        yield {"role": "user", "content": results}
+
+
+def _user(message: UserMessage, model: Model) -> list[_JsonObject]:
+    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
+    return _visible(content, model)
+
+
+def _visible(content: Iterable[UserContent | ToolResultContent], model: Model) -> list[_JsonObject]:
+    """Text and images as blocks; blank text, which the server refuses, is left out."""
+    blocks: list[_JsonObject] = []
+    for block in content:
+        if isinstance(block, ImageContent):
+            blocks.append(_image(block) if takes_images(model) else _text(IMAGE_OMITTED))
+        elif block.text.strip():
+            blocks.append(_text(block.text))
+    return blocks
+
+
+def _text(text: str) -> _JsonObject:
+    return {"type": "text", "text": clean(text)}
+
+
+def _image(block: ImageContent) -> _JsonObject:
+    return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
+
+
+def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> Iterator[_JsonObject]:
+    own = made_by(message, model)
+    for block in message.content:
+        rendered = _assistant_block(block, compat, own=own)
+        if rendered is not None:
+            yield rendered
+
+
+def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> _JsonObject | None:
+    match block:
+        case TextContent():
+            return _text(block.text) if block.text.strip() else None
+        case ToolCall():
+            arguments = clean_json(block.arguments)
+            return {"type": "tool_use", "id": _call_id(block.id), "name": clean(block.name), "input": arguments}
+        case ThinkingContent(redacted=True):
+            return {"type": "redacted_thinking", "data": block.thinking_signature or ""} if own else None
+        case ThinkingContent():
+            signature = block.thinking_signature or ""
+            if own and (signature or compat.allow_empty_signature):
+                return {"type": "thinking", "thinking": clean(block.thinking), "signature": signature}
+            text = thinking_as_text(block)
+            return _text(text) if text.strip() else None
+
+
+def _tool_result(message: ToolResultMessage, model: Model) -> _JsonObject:
+    content = _visible(message.content, model) or [_text("(no output)")]
+    rendered: _JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": _call_id(message.tool_call_id),
+        "content": content,
+    }
+    if message.is_error:
+        rendered["is_error"] = True
+    return rendered
+
+
+def _call_id(call_id: str) -> str:
+    """An id of another vendor in the alphabet Anthropic allows. Call and result change alike."""
+    return _FOREIGN_ID.sub("_", call_id)[:_MAX_ID_LENGTH] or "_"

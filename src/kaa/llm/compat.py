@@ -1,0 +1,100 @@
+"""How servers that speak "the same" protocol differ, as data.
+
+Names are those of pi's `compat` objects in models.json. The defaults suit a server nobody knows: nothing is
+sent that only one vendor understands.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kaa.core.messages import Json
+
+ThinkingFormat = Literal["openai", "openrouter", "together", "deepseek", "zai", "qwen", "qwen-chat-template"]
+
+
+class Compat(msgspec.Struct, rename="camel", frozen=True):
+    """What a server wants and can do.
+
+    Attributes:
+        max_tokens_field: the name of the limit of a reply's tokens.
+        supports_developer_role: the system prompt of reasoning models goes as `developer`, not `system`.
+        supports_store: takes `store`, which kaa sets to false.
+        supports_usage_in_streaming: takes `stream_options.include_usage`.
+        supports_reasoning_effort: takes `reasoning_effort`.
+        thinking_format: how reasoning is switched.
+        requires_tool_result_name: tool messages carry the name of their tool.
+        requires_assistant_after_tool_result: a user message may not follow a tool message directly.
+        requires_thinking_as_text: earlier reasoning is sent back as text.
+        requires_reasoning_content_on_assistant_messages: every assistant message carries `reasoning_content`.
+        cache_control_format: takes Anthropic's cache marks within chat completions.
+        send_prompt_cache_key: takes `prompt_cache_key` to route a session to its warm cache.
+        send_session_affinity_headers: takes `x-session-affinity` for the same purpose.
+        supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
+        force_adaptive_thinking: (Anthropic) the model decides how long it thinks; None: by the model's name.
+        allow_empty_signature: (Anthropic) reasoning without a signature is sent back as reasoning.
+    """
+
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    supports_developer_role: bool = False
+    supports_store: bool = False
+    supports_usage_in_streaming: bool = True
+    supports_reasoning_effort: bool = True
+    thinking_format: ThinkingFormat = "openai"
+    requires_tool_result_name: bool = False
+    requires_assistant_after_tool_result: bool = False
+    requires_thinking_as_text: bool = False
+    requires_reasoning_content_on_assistant_messages: bool = False
+    cache_control_format: Literal["anthropic"] | None = None
+    send_prompt_cache_key: bool = False
+    send_session_affinity_headers: bool = False
+    supports_cache_control_on_tools: bool = True
+    force_adaptive_thinking: bool | None = None
+    allow_empty_signature: bool = False
+
+
+# What vendors document of their chat completions, by the end of the host's name.
+_BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
+    (
+        "api.openai.com",
+        {
+            "maxTokensField": "max_completion_tokens",
+            "supportsDeveloperRole": True,
+            "supportsStore": True,
+            "sendPromptCacheKey": True,
+        },
+    ),
+    ("openrouter.ai", {"thinkingFormat": "openrouter"}),
+    ("deepseek.com", {"thinkingFormat": "deepseek"}),
+    ("z.ai", {"thinkingFormat": "zai", "supportsReasoningEffort": False}),
+    ("bigmodel.cn", {"thinkingFormat": "zai", "supportsReasoningEffort": False}),
+    ("together.xyz", {"thinkingFormat": "together", "supportsReasoningEffort": False}),
+    ("together.ai", {"thinkingFormat": "together", "supportsReasoningEffort": False}),
+    ("aliyuncs.com", {"thinkingFormat": "qwen"}),
+    ("api.x.ai", {"supportsReasoningEffort": False}),
+    ("moonshot.ai", {"supportsReasoningEffort": False}),
+    ("moonshot.cn", {"supportsReasoningEffort": False}),
+    ("mistral.ai", {"requiresToolResultName": True, "requiresThinkingAsText": True}),
+    ("fireworks.ai", {"sendSessionAffinityHeaders": True}),
+)
+
+
+def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] | None = None) -> Compat:
+    """What is known of the server at `base_url`, with `overrides` as models.json gives them.
+
+    Raises:
+        msgspec.ValidationError: an override has the wrong type. Unknown names are ignored.
+    """
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:
+        host = ""
+    known: dict[str, Json] = {}
+    for suffix, settings in _BY_HOST:
+        if host == suffix or host.endswith(f".{suffix}"):
+            known = dict(settings)
+    if known.get("thinkingFormat") == "openrouter" and model_id.startswith("anthropic/"):
+        known["cacheControlFormat"] = "anthropic"
+    return msgspec.convert({**known, **(overrides or {})}, Compat)

@@ -1,0 +1,255 @@
+"""From what a server says went wrong to the typed errors of the core, with messages that say what to do."""
+
+import re
+import time
+from html import unescape
+from typing import Final
+
+import msgspec
+
+from kaa.core.errors import (
+    AuthError,
+    BadRequestError,
+    ContextOverflowError,
+    MalformedStreamError,
+    OverloadedError,
+    ProviderError,
+    QuotaError,
+    RateLimitError,
+)
+from kaa.core.messages import Json
+from kaa.llm.transport import Headers, host_of
+from kaa.llm.wire import Peer
+
+_MAX_DETAIL_CHARACTERS: Final = 500
+_MAX_EXCERPT_BYTES: Final = 160
+
+# How servers say that a conversation does not fit: OpenAI and vLLM, Anthropic, Gemini, llama.cpp, LM Studio,
+# xAI, Groq, Mistral, Moonshot, MiniMax, Ollama. Limits per minute are rate limits, although they speak of tokens.
+_OVERFLOW: Final = re.compile(
+    r"maximum context length|context[ _]length|context window|context size|prompt is too long|prompt too long"
+    r"|input is too long|input length and .?max_tokens.? exceed|input token count .{0,40}exceeds"
+    r"|maximum prompt length|reduce the length of the messages|exceeded model token limit|exceed_context_size"
+    r"|request_too_large|too many tokens in (?:the )?(?:prompt|request)",
+    re.IGNORECASE,
+)
+_PER_MINUTE: Final = re.compile(r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit", re.IGNORECASE)
+_NO_CREDIT: Final = re.compile(
+    r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing", re.IGNORECASE
+)
+_MARKUP: Final = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+# `type`, `code` or `status` of an error object → what it is. Sources: the error pages of OpenAI and Anthropic,
+# google.rpc.Code, and servers seen to use their own.
+_BY_NAME: Final[dict[str, type[ProviderError]]] = {
+    "authentication_error": AuthError,
+    "permission_error": AuthError,
+    "invalid_api_key": AuthError,
+    "unauthenticated": AuthError,
+    "permission_denied": AuthError,
+    "billing_error": QuotaError,
+    "insufficient_quota": QuotaError,
+    "insufficient_credits": QuotaError,
+    "billing_hard_limit_reached": QuotaError,
+    "context_length_exceeded": ContextOverflowError,
+    "exceed_context_size_error": ContextOverflowError,
+    "rate_limit_error": RateLimitError,
+    "rate_limit_exceeded": RateLimitError,
+    "too_many_requests": RateLimitError,
+    "resource_exhausted": RateLimitError,
+    "overloaded_error": OverloadedError,
+    "invalid_request_error": BadRequestError,
+    "not_found_error": BadRequestError,
+    "model_not_found": BadRequestError,
+    "invalid_argument": BadRequestError,
+    "content_filter": BadRequestError,
+}
+
+
+def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) -> ProviderError:
+    """The error for a response whose status is not 200."""
+    detail, names = _explain(body)
+    kind = _kind_of_status(status, detail, names)
+    if 300 <= status < 400:
+        target = host_of(headers.get("location") or "")
+        detail = f"a redirect to {target or 'another address'}, which kaa does not follow"
+    hint = f"{_advice(kind, peer)}"
+    if status in (301, 302, 303, 307, 308, 404, 405):
+        hint = f"Check the base URL of provider '{peer.provider}' and the name of the model, '{peer.model}'."
+    message = _sentence(kind, peer, f"HTTP {status}" + (f": {detail}" if detail else ""), hint)
+    return kind(message, status=status, retry_after=_retry_after(headers, time.time()))
+
+
+def failure_of_event(error: Json, peer: Peer) -> ProviderError:
+    """The error for an error object that came instead of, or within, a reply.
+
+    One that nobody can name is taken for a failure of the server, so that it is tried again.
+    """
+    detail, names = _describe(error)
+    kind = _kind_of_names(names)
+    if kind in (None, BadRequestError) and _is_overflow(detail, names):
+        kind = ContextOverflowError
+    if kind is None and any(name.isdigit() and 400 <= int(name) < 600 for name in names):
+        status = next(int(name) for name in names if name.isdigit() and 400 <= int(name) < 600)
+        kind = _kind_of_status(status, detail, names)
+    kind = kind or OverloadedError
+    return kind(_sentence(kind, peer, detail or "an error without an explanation", _advice(kind, peer)))
+
+
+def refused_answer(reason: str, peer: Peer) -> BadRequestError:
+    """The error for an answer that was withheld by the model or a content filter."""
+    return BadRequestError(
+        f"{peer.model} at {peer.host} did not go on with this answer ({_clean(reason, peer)}): say it in other words, "
+        "take a different way, or choose another model."
+    )
+
+
+def malformed(what: str, data: bytes, peer: Peer) -> MalformedStreamError:
+    """The error for bytes that are no part of a reply, quoting their beginning."""
+    excerpt = data[:_MAX_EXCERPT_BYTES].decode("utf-8", "replace")
+    dots = "…" if len(data) > _MAX_EXCERPT_BYTES else ""
+    return MalformedStreamError(
+        f"{peer.host} sent {what}: {_clean(excerpt, peer)}{dots} — try again; if it stays so, check the base URL and "
+        f"the wire format (`api`) of provider '{peer.provider}'."
+    )
+
+
+def ended_early(peer: Peer) -> MalformedStreamError:
+    """The error for a stream that ended before the reply was complete."""
+    return MalformedStreamError(f"{peer.host} ended its answer before it was complete. Try again.")
+
+
+def _kind_of_status(status: int, detail: str, names: frozenset[str]) -> type[ProviderError]:
+    named = _kind_of_names(names)
+    if named is QuotaError or status == 402 or (status in (400, 429) and _NO_CREDIT.search(detail)):
+        return QuotaError
+    if status == 429 or named is RateLimitError:
+        return RateLimitError
+    # llama.cpp once said so with a 500.
+    if status in (400, 413, 422, 500) and _is_overflow(detail, names):
+        return ContextOverflowError
+    if status in (401, 403):
+        return AuthError
+    if status == 413:
+        return ContextOverflowError
+    if status in (408, 409, 425) or status >= 500:
+        return OverloadedError
+    return BadRequestError
+
+
+def _kind_of_names(names: frozenset[str]) -> type[ProviderError] | None:
+    # In this order, because OpenAI calls a missing credit a rate limit of type `insufficient_quota`.
+    kinds = {_BY_NAME[name] for name in names if name in _BY_NAME}
+    order = (QuotaError, ContextOverflowError, RateLimitError, AuthError, OverloadedError, BadRequestError)
+    return next((kind for kind in order if kind in kinds), None)
+
+
+def _is_overflow(detail: str, names: frozenset[str]) -> bool:
+    if _kind_of_names(names) is ContextOverflowError:
+        return True
+    return bool(_OVERFLOW.search(f"{detail} {' '.join(names)}")) and not _PER_MINUTE.search(detail)
+
+
+def _advice(kind: type[ProviderError], peer: Peer) -> str:
+    if kind is AuthError:
+        return f"Check the API key of provider '{peer.provider}': its environment variable or its entry in auth.json."
+    if kind is QuotaError:
+        return "The account has no credit left: top it up with the vendor, or choose another model."
+    if kind is RateLimitError:
+        return "Wait a little, or choose another model."
+    if kind is ContextOverflowError:
+        return "Compact the conversation, start a new session, or choose a model with a larger context window."
+    if kind is OverloadedError:
+        return "Try again later, or choose another model."
+    return f"Check the name of the model, '{peer.model}', and its settings in models.json."
+
+
+def _sentence(kind: type[ProviderError], peer: Peer, detail: str, hint: str) -> str:
+    happened = {
+        AuthError: f"{peer.host} refused the API key or does not let it use {peer.model}",
+        QuotaError: f"{peer.host} refused the request for lack of credit",
+        RateLimitError: f"{peer.host} had too many requests or tokens of this account",
+        ContextOverflowError: f"the conversation is larger than the context window of {peer.model}",
+        OverloadedError: f"{peer.host} failed or is overloaded",
+        BadRequestError: f"{peer.host} refused the request",
+    }[kind]
+    return f"{happened} ({_clean(detail, peer)}). {hint}"
+
+
+def _clean(text: str, peer: Peer) -> str:
+    # Servers repeat keys in their complaints. Imported here because most runs meet no error.
+    from kaa.llm.redaction import Redactor
+
+    return Redactor(peer.secrets).redact(text)
+
+
+def _explain(body: bytes) -> tuple[str, frozenset[str]]:
+    """The server's own words and the names it gives the error, from a body of any kind."""
+    try:
+        return _describe(msgspec.json.decode(body))
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    text = body.decode("utf-8", "replace")
+    if text.startswith(("event:", "data:")):
+        data = next((line[5:] for line in text.splitlines() if line.startswith("data:")), "")
+        return _explain(data.encode())
+    if "<" in text:
+        title = _TITLE.search(text)
+        text = unescape(title[1] if title else _MARKUP.sub(" ", text))
+    return _shorten(text), frozenset()
+
+
+def _describe(error: Json) -> tuple[str, frozenset[str]]:
+    """As `_explain`, from decoded JSON: vendors wrap their errors in many ways."""
+    names: set[str] = set()
+    detail = ""
+    layers = 0
+    while layers < 5:
+        layers += 1
+        if isinstance(error, list):
+            error = error[0] if error else ""
+        if not isinstance(error, dict):
+            break
+        names.update(str(error[key]).lower() for key in ("type", "code", "status") if error.get(key))
+        inner = error.get("error") or error.get("errors") or error.get("detail")
+        detail = next((error[key] for key in ("message", "msg") if isinstance(error.get(key), str)), detail)
+        if not inner or inner is True:
+            break
+        error = inner
+    if isinstance(error, str) and error:
+        detail = error
+    return _shorten(detail), frozenset(names)
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text[: 20 * _MAX_DETAIL_CHARACTERS].split())
+    return line if len(line) <= _MAX_DETAIL_CHARACTERS else f"{line[:_MAX_DETAIL_CHARACTERS]}…"
+
+
+def _retry_after(headers: Headers, now: float) -> float | None:
+    """Seconds the server asks to wait (RFC 9110 section 10.2.3, and the header in ms that OpenAI sends)."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = _number(value)
+    if seconds is not None:
+        return seconds
+    from email.utils import parsedate_to_datetime  # slow to load, rarely needed
+
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(value: str | None) -> float | None:
+    """A finite number that is not negative, or None."""
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None

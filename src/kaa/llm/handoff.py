@@ -1,0 +1,52 @@
+"""What of a conversation may be sent to a model: parts another model made, and text no server would take."""
+
+from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolResultContent, UserContent
+from kaa.core.provider import Model
+
+IMAGE_OMITTED = "(image omitted: this model takes no images)"
+
+
+def made_by(message: AssistantMessage, model: Model) -> bool:
+    """Whether `model` made `message`, so that its opaque signatures mean something to it."""
+    return (message.provider, message.api, message.model) == (model.provider, model.api, model.id)
+
+
+def takes_images(model: Model) -> bool:
+    """Whether `model` can be sent images."""
+    return "image" in model.input
+
+
+def clean(text: str) -> str:
+    """`text` without unpaired surrogates, which no server accepts; paired ones become the character they mean."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return text
+
+
+def clean_json(value: Json) -> Json:
+    """`value` with every string cleaned."""
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [clean_json(item) for item in value]
+        case dict():
+            return {clean(key): clean_json(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def thinking_as_text(block: ThinkingContent) -> str:
+    """Reasoning for a model that cannot take it as such; empty if it is encrypted."""
+    return "" if block.redacted else clean(block.thinking)
+
+
+def joined_text(content: tuple[UserContent, ...] | tuple[ToolResultContent, ...], model: Model) -> str:
+    """All text of `content`, with a note in place of each image that `model` cannot see."""
+    notes = not takes_images(model)
+    parts = [clean(b.text) if isinstance(b, TextContent) else IMAGE_OMITTED if notes else "" for b in content]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,25 @@
+"""The provider for OpenAI's Chat Completions and everything that imitates it."""
+
+from collections.abc import AsyncIterator
+
+from kaa.core.provider import Request, StreamEvent
+from kaa.llm.openai_reply import CompletionParser
+from kaa.llm.openai_request import completion_request
+from kaa.llm.streaming import stream_reply
+from kaa.llm.transport import Transport
+from kaa.llm.wire import Endpoint, peer_of
+
+
+class OpenAICompletions:
+    """Speaks `openai-completions` with one endpoint; see `kaa.core.provider.Provider`."""
+
+    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+        self._endpoint = endpoint
+        self._transport = transport
+
+    def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+        """See `Provider.stream`."""
+        peer = peer_of(self._endpoint, request.model.provider, request.model.id)
+        # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
+        parser = CompletionParser(peer, call_id_prefix=f"call_{len(request.messages)}")
+        return stream_reply(self._transport, completion_request(request, self._endpoint), parser, peer)

@@ -1,0 +1,224 @@
+"""Requests to OpenAI's Chat Completions and the many servers that imitate it.
+
+Format: https://platform.openai.com/docs/api-reference/chat/create. The messages come last in the body, so
+that each request of a conversation begins, byte for byte, with the one before.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from kaa.core.messages import (
+    AssistantMessage,
+    ImageContent,
+    Json,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.compat import Compat
+from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.transport import HttpRequest
+from kaa.llm.wire import Endpoint
+
+_JsonObject = dict[str, Json]
+
+# The fields in which servers deliver reasoning; also the only ones in which it is sent back.
+REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
+
+_USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
+    "minimal": "minimal",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    # Not every model has these; one that has says so in its `thinking_levels`.
+    "xhigh": "high",
+    "max": "high",
+}
+_CACHE_MARK: Final = {"type": "ephemeral"}
+_SEE_IMAGE: Final = "(see the attached image)"
+_ATTACHED: Final = "Images from the tool results above:"
+_ACKNOWLEDGED: Final = "I have read the tool results."
+
+
+def completion_request(request: Request, endpoint: Endpoint) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply."""
+    own: list[tuple[str, str]] = []
+    if endpoint.compat.send_session_affinity_headers and request.session_id:
+        own.append(("x-session-affinity", request.session_id))
+    body = msgspec.json.encode(completion_body(request, endpoint))
+    return HttpRequest("POST", endpoint.url("/chat/completions"), endpoint.request_headers("bearer", own), body)
+
+
+def completion_body(request: Request, endpoint: Endpoint) -> _JsonObject:
+    """The body of the request, its keys in the order they are sent."""
+    model, compat = request.model, endpoint.compat
+    body: _JsonObject = {"model": model.id, "stream": True}
+    if compat.supports_usage_in_streaming:
+        body["stream_options"] = {"include_usage": True}
+    if compat.supports_store:
+        body["store"] = False
+    if compat.send_prompt_cache_key and request.session_id:
+        body["prompt_cache_key"] = request.session_id
+    body[compat.max_tokens_field] = model.max_tokens
+    if model.reasoning:
+        body |= _reasoning(request.thinking, endpoint)
+    tools = [_tool(tool) for tool in request.tools]
+    messages = [*_system(request, compat), *_conversation(request.messages, model, compat)]
+    if compat.cache_control_format == "anthropic":
+        _mark_cache(messages, tools)
+    if tools:
+        body["tools"] = tools
+    body["messages"] = messages
+    return body
+
+
+def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> _JsonObject:
+    """The parameters that switch reasoning, in the server's own dialect."""
+    enabled = level != "off"
+    effort = endpoint.thinking_levels.get(level, _USUAL_EFFORTS.get(level))
+    by_effort = {"reasoning_effort": effort} if effort and endpoint.compat.supports_reasoning_effort else {}
+    match endpoint.compat.thinking_format:
+        case "openai":
+            return by_effort
+        case "openrouter":
+            return {"reasoning": {"effort": effort or "none"}}
+        case "together":
+            return {"reasoning": {"enabled": enabled}}
+        case "deepseek" | "zai":
+            return {"thinking": {"type": "enabled" if enabled else "disabled"}} | by_effort
+        case "qwen":
+            return {"enable_thinking": enabled}
+        case "qwen-chat-template":
+            return {"chat_template_kwargs": {"enable_thinking": enabled}}
+
+
+def _tool(tool: ToolSchema) -> _JsonObject:
+    function = {"name": tool.name, "description": clean(tool.description), "parameters": clean_json(tool.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _system(request: Request, compat: Compat) -> list[_JsonObject]:
+    if not request.system.strip():
+        return []
+    role = "developer" if compat.supports_developer_role and request.model.reasoning else "system"
+    return [{"role": role, "content": clean(request.system)}]
+
+
+def _conversation(messages: Sequence[Message], model: Model, compat: Compat) -> Iterable[_JsonObject]:
+    """The messages, each rendered without regard to those after it: that keeps the prefix stable."""
+    images: list[ImageContent] = []  # of the tool results since the last reply
+    after_result = False
+    for message in messages:
+        if images and not isinstance(message, ToolResultMessage):
+            yield from _bridge(compat)
+            yield _images(images)
+            images, after_result = [], False
+        match message:
+            case UserMessage():
+                if after_result:
+                    yield from _bridge(compat)
+                yield from _user(message, model)
+            case AssistantMessage():
+                yield from _assistant(message, model, compat)
+            case ToolResultMessage():
+                yield _tool_result(message, model, compat)
+                if takes_images(model):
+                    images += (block for block in message.content if isinstance(block, ImageContent))
+        after_result = isinstance(message, ToolResultMessage)
+    if images:
+        yield from _bridge(compat)
+        yield _images(images)
+
+
+def _bridge(compat: Compat) -> list[_JsonObject]:
+    if not compat.requires_assistant_after_tool_result:
+        return []
+    return [{"role": "assistant", "content": _ACKNOWLEDGED}]
+
+
+def _user(message: UserMessage, model: Model) -> list[_JsonObject]:
+    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
+    if takes_images(model) and any(isinstance(block, ImageContent) for block in content):
+        parts = [_image(b) if isinstance(b, ImageContent) else _text(b.text) for b in content if _is_visible(b)]
+        return [{"role": "user", "content": parts}]
+    # Plain text wherever possible, for many servers know nothing else.
+    text = joined_text(content, model)
+    return [{"role": "user", "content": text}] if text.strip() else []
+
+
+def _is_visible(block: TextContent | ImageContent) -> bool:
+    return isinstance(block, ImageContent) or bool(block.text)
+
+
+def _text(text: str) -> _JsonObject:
+    return {"type": "text", "text": clean(text)}
+
+
+def _image(block: ImageContent) -> _JsonObject:
+    return {"type": "image_url", "image_url": {"url": f"data:{block.mime_type};base64,{block.data}"}}
+
+
+def _images(images: Iterable[ImageContent]) -> _JsonObject:
+    """Tool messages hold only text here, so their images follow as if the user had shown them."""
+    return {"role": "user", "content": [_text(_ATTACHED), *map(_image, images)]}
+
+
+def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[_JsonObject]:
+    own = made_by(message, model) and not compat.requires_thinking_as_text
+    texts: list[str] = []
+    calls: list[_JsonObject] = []
+    reasoning: dict[str, list[str]] = {}
+    for block in message.content:
+        match block:
+            case TextContent():
+                texts.append(clean(block.text))
+            case ThinkingContent():
+                if own and block.thinking_signature in REASONING_FIELDS:
+                    reasoning.setdefault(block.thinking_signature, []).append(clean(block.thinking))
+                else:
+                    texts.append(thinking_as_text(block))
+            case ToolCall():
+                calls.append(_tool_call(block))
+    text = "\n".join(part for part in texts if part.strip())
+    if not text and not calls:
+        return []
+    rendered: _JsonObject = {"role": "assistant", "content": text or None}
+    rendered |= {field: "\n".join(parts) for field, parts in reasoning.items()}
+    if compat.requires_reasoning_content_on_assistant_messages:
+        rendered.setdefault("reasoning_content", "")
+    if calls:
+        rendered["tool_calls"] = calls
+    return [rendered]
+
+
+def _tool_call(call: ToolCall) -> _JsonObject:
+    arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
+    return {"id": clean(call.id), "type": "function", "function": {"name": clean(call.name), "arguments": arguments}}
+
+
+def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> _JsonObject:
+    text = joined_text(message.content, model) or (_SEE_IMAGE if message.content else "(no output)")
+    rendered = {"role": "tool", "tool_call_id": clean(message.tool_call_id), "content": text}
+    if compat.requires_tool_result_name:
+        rendered["name"] = clean(message.tool_name)
+    return rendered
+
+
+def _mark_cache(messages: list[_JsonObject], tools: list[_JsonObject]) -> None:
+    """Anthropic's cache marks within chat completions, as OpenRouter takes them: system, last tool, last two turns."""
+    if tools:
+        tools[-1] = {**tools[-1], "cache_control": _CACHE_MARK}
+    spoken = [position for position, message in enumerate(messages) if message["role"] in ("user", "tool")][-2:]
+    if messages and messages[0]["role"] in ("system", "developer"):
+        spoken.append(0)
+    for position in spoken:
+        content = messages[position]["content"]
+        parts = [_text(content)] if isinstance(content, str) else list(content)
+        parts[-1] = {**parts[-1], "cache_control": _CACHE_MARK}
+        messages[position] = {**messages[position], "content": parts}

@@ -1,0 +1,150 @@
+"""One streamed reply over HTTP, whatever its wire format: send, check, decode, hand on, leave no connection behind."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Final, Protocol
+
+from kaa.core.errors import ProviderError
+from kaa.core.provider import StreamEvent
+from kaa.llm.failures import failure_of_response, malformed
+from kaa.llm.sse import SseDecoder, SseEvent
+from kaa.llm.transport import HttpRequest, HttpResponse, Transport
+from kaa.llm.wire import Peer
+
+_MAX_ERROR_BYTES: Final = 64 * 1024
+_MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+# The last bytes of a finished answer mostly come with its end mark; the connection can be reused once they are read.
+_SETTLE_SECONDS: Final = 0.2
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+
+
+class ReplyParser(Protocol):
+    """Understands one reply of one wire format. It does no input or output."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server has marked the end of the reply."""
+        ...
+
+    def accept(self, event: SseEvent) -> None:
+        """Take one event of the stream.
+
+        Raises:
+            ProviderError: the event is an error, or makes no sense.
+        """
+        ...
+
+    def accept_whole(self, body: bytes) -> None:
+        """Take a reply that came in one piece of JSON, not as a stream.
+
+        Raises:
+            ProviderError: it is an error, or no reply.
+        """
+        ...
+
+    def finish(self) -> None:
+        """The stream is over.
+
+        Raises:
+            MalformedStreamError: the reply is not complete.
+        """
+        ...
+
+    def drain(self) -> list[StreamEvent]:
+        """What was understood since the last call, neighbouring deltas joined."""
+        ...
+
+
+async def stream_reply(
+    transport: Transport, request: HttpRequest, parser: ReplyParser, peer: Peer
+) -> AsyncGenerator[StreamEvent, None]:
+    """Send `request` and yield the reply as `parser` understands it. Closing the generator closes the connection.
+
+    Raises:
+        ProviderError: at any point; what was understood before is yielded first.
+    """
+    async with transport.send(request) as response:
+        if response.status != 200:
+            raise failure_of_response(response.status, response.headers, await _beginning(response), peer)
+        try:
+            body = response.chunks()
+            head = await _first_visible(body)
+            if _is_event_stream(head):
+                decoder = SseDecoder()
+                chunk: bytes | None = head
+                while chunk is not None and not parser.finished:
+                    _accept(parser, decoder.feed(chunk))
+                    if not parser.finished:
+                        for event in parser.drain():
+                            yield event
+                        chunk = await anext(body, None)
+                if parser.finished:
+                    await _settle(body)
+                else:
+                    _accept(parser, decoder.finish())
+            else:
+                parser.accept_whole(await _whole(head, body, peer))
+            parser.finish()
+        except ProviderError:
+            for event in parser.drain():
+                yield event
+            raise
+        for event in parser.drain():
+            yield event
+
+
+def _accept(parser: ReplyParser, events: list[SseEvent]) -> None:
+    for event in events:
+        if not parser.finished:
+            parser.accept(event)
+
+
+async def _first_visible(body: AsyncIterator[bytes]) -> bytes:
+    """The beginning of the body, up to a chunk that is not blank."""
+    head = bytearray()
+    async for chunk in body:
+        head += chunk
+        if chunk.strip(_BLANK) or len(head) > _MAX_ERROR_BYTES:
+            break
+    return bytes(head)
+
+
+def _is_event_stream(head: bytes) -> bool:
+    """Whether a body that begins with `head` is a stream: no field of one begins like JSON or HTML."""
+    return head.lstrip(_BLANK)[:1] not in (b"{", b"[", b"<")
+
+
+async def _whole(head: bytes, body: AsyncIterator[bytes], peer: Peer) -> bytes:
+    """The body of an answer that is no stream: one JSON object."""
+    whole = bytearray(head)
+    async for chunk in body:
+        whole += chunk
+        if len(whole) > _MAX_BODY_BYTES:
+            raise malformed(f"an answer of more than {_MAX_BODY_BYTES} bytes", head, peer)
+    visible = bytes(whole).strip(_BLANK)
+    if not visible.startswith(b"{"):
+        raise malformed("something else than an answer of a model", visible, peer)
+    return visible
+
+
+async def _beginning(response: HttpResponse) -> bytes:
+    """The body of an error, as much as can matter; a connection that breaks meanwhile does not hide the error."""
+    body = bytearray()
+    try:
+        async for chunk in response.chunks():
+            body += chunk
+            if len(body) > _MAX_ERROR_BYTES:
+                break
+    except ProviderError:
+        pass
+    return bytes(body[:_MAX_ERROR_BYTES])
+
+
+async def _settle(body: AsyncIterator[bytes]) -> None:
+    """Read to the end. The reply is complete: whatever happens to the connection now is no error of its."""
+    try:
+        async with asyncio.timeout(_SETTLE_SECONDS):
+            async for _ in body:
+                pass
+    except (TimeoutError, ProviderError):
+        pass

@@ -1,0 +1,81 @@
+"""Where a model is served and how to talk to it: what every wire format needs besides the request itself."""
+
+from collections.abc import Iterable
+from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from kaa.core.provider import ThinkingLevel
+from kaa.llm.compat import Compat
+from kaa.llm.transport import host_of
+
+AuthStyle = Literal["bearer", "x-api-key"]
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A server and the key for it.
+
+    Attributes:
+        base_url: as the vendors' SDKs take it: `https://api.openai.com/v1`, `https://api.anthropic.com`.
+        api_key: None for servers that want none.
+        headers: more headers, which replace kaa's own of the same name.
+        auth: where the key goes; None for the usual place of the wire format.
+        thinking_levels: what this model calls a thinking level; a level that is not in it has its usual name,
+            and None marks one the model does not have.
+    """
+
+    base_url: str
+    api_key: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    auth: AuthStyle | None = None
+    compat: Compat = Compat()
+    thinking_levels: dict[ThinkingLevel, str | None] = {}
+
+    def __repr__(self) -> str:
+        """Without key and headers, for this may reach a log."""
+        return f"Endpoint({host_of(self.base_url)!r})"
+
+    @property
+    def host(self) -> str:
+        """Host and port, as they may be shown to people."""
+        return host_of(self.base_url)
+
+    def url(self, path: str) -> str:
+        """The address of `path`; a query of the base URL stays behind it."""
+        try:
+            parts = urlsplit(self.base_url)
+        except ValueError:
+            return self.base_url  # the transport says that it is not an address
+        return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+    def request_headers(self, usual_auth: AuthStyle, own: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """All headers of a request: kaa's `own`, the key, and those of the endpoint."""
+        headers = {"content-type": "application/json", "accept": "text/event-stream", **dict(own)}
+        if self.api_key:
+            match self.auth or usual_auth:
+                case "bearer":
+                    headers["authorization"] = f"Bearer {self.api_key}"
+                case "x-api-key":
+                    headers["x-api-key"] = self.api_key
+        headers.update((name.lower(), value) for name, value in self.headers)
+        return tuple(headers.items())
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """Who answers, as errors name it. `secrets` are removed from whatever the server says."""
+
+    provider: str
+    model: str
+    host: str
+    secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Without the secrets."""
+        return f"Peer({self.provider!r}, {self.model!r}, {self.host!r})"
+
+
+def peer_of(endpoint: Endpoint, provider: str, model: str) -> Peer:
+    """The peer behind `endpoint`; every header of the user's may be a secret."""
+    secrets = tuple(value.rpartition(" ")[2] for _, value in endpoint.headers)  # without the "Bearer" before it
+    return Peer(provider, model, endpoint.host, (*secrets, endpoint.api_key) if endpoint.api_key else secrets)
