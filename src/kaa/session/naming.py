@@ -63,6 +63,7 @@ def file_name(timestamp: str, session_id: str) -> str:
 
 def session_id_in(name: str) -> str | None:
     """The session id that a file name of ours or pi's carries, None for other names."""
-    stem, dot, _ = name.rpartition(".jsonl")
-    _, underscore, session_id = stem.partition("_")
-    return session_id if dot and underscore and session_id else None
+    if not name.endswith(".jsonl"):
+        return None
+    _, _, session_id = name.removesuffix(".jsonl").partition("_")
+    return session_id or None
