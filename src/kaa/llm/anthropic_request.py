@@ -5,6 +5,7 @@ cache marks, which must move, each request of a conversation begins, byte for by
 """
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -36,8 +37,9 @@ _VERSION: Final = "2023-06-01"
 # Lets models that think by budget also think between tool calls.
 _INTERLEAVED_THINKING: Final = "interleaved-thinking-2025-05-14"
 _CACHE_MARK: Final = {"type": "ephemeral"}
-_FOREIGN_ID: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_ID_LENGTH: Final = 64
+_OWN_ID: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_ID_LENGTH}}}")
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 _BUDGET_TOKENS: Final[dict[ThinkingLevel, int]] = {
     "minimal": 1024,
@@ -210,5 +212,8 @@ def _tool_result(message: ToolResultMessage, model: Model) -> _JsonObject:
 
 
 def _call_id(call_id: str) -> str:
-    """An id of another vendor in the alphabet Anthropic allows. Call and result change alike."""
-    return _FOREIGN_ID.sub("_", call_id)[:_MAX_ID_LENGTH] or "_"
+    """An id of another vendor in the alphabet Anthropic allows; the checksum keeps different ids different."""
+    if _OWN_ID.fullmatch(call_id):
+        return call_id
+    checksum = f"_{zlib.crc32(clean(call_id).encode()):08x}"
+    return _FOREIGN.sub("_", call_id)[: _MAX_ID_LENGTH - len(checksum)] + checksum
