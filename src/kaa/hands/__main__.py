@@ -1,0 +1,16 @@
+"""Start of the fork-server: `python -I -S __main__.py` with the control socket as standard input.
+
+Without `-S` and `-I` the project's own modules could be imported here; with them, we have to say where kaa is.
+"""
+
+import os.path
+import sys
+
+_PARENT_OF_KAA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+if __name__ == "__main__":
+    sys.path.append(_PARENT_OF_KAA)
+    from kaa.hands.server import main  # only found once the path is set
+
+    sys.path.remove(_PARENT_OF_KAA)
+    main()

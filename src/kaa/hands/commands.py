@@ -1,0 +1,199 @@
+"""The command slot: runs one command, watches over its process tree and reports how it ended."""
+
+import errno
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kaa.hands.fields import text, text_map, texts
+from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
+from kaa.hands.settings import Settings
+from kaa.hands.wire import Connection, Frame, Header, WireError
+
+# Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
+_LINGER_SECONDS = 0.05
+_LEFTOVER_GRACE_SECONDS = 0.1
+_NOT_FOUND = 127 << 8  # wait statuses that mean what they mean in a shell
+_NOT_EXECUTABLE = 126 << 8
+# Python ignores these; a command expects the default.
+_DEFAULT_SIGNALS = [number for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if (number := getattr(signal, name, None))]
+
+
+class Request(NamedTuple):
+    """What to run. `output` is the descriptor for stdout and stderr."""
+
+    argv: list[str]
+    cwd: str
+    env: dict[str, str]
+    output: int
+
+    @classmethod
+    def parse(cls, header: Header, descriptors: Sequence[int]) -> "Request":
+        """Take a request from its frame."""
+        argv = texts(header, "argv")
+        if not argv or len(descriptors) != 1:
+            raise WireError("a command needs a program and one descriptor for its output")
+        return cls(argv, text(header, "cwd"), text_map(header, "env"), descriptors[0])
+
+
+class Ending(NamedTuple):
+    """How a command ended: raw wait status, and how many background processes had to be stopped."""
+
+    status: int
+    leftovers: int
+
+
+class BrainGoneError(Exception):
+    """Nobody waits for the command any more."""
+
+
+def serve(connection: Connection, settings: Settings) -> None:
+    """Wait for a command, run it, report."""
+    frame = connection.receive()
+    if frame is None:
+        return
+    request = Request.parse(frame.header, connection.descriptors)
+    try:
+        ending = _run(request, connection, settings)
+    except (OSError, ValueError) as error:
+        number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
+        message = error.strerror if isinstance(error, OSError) else str(error)
+        connection.send({"error": message or str(error), "errno": number})
+    except BrainGoneError:
+        return
+    else:
+        connection.send({"status": ending.status, "leftovers": ending.leftovers})
+
+
+def _run(request: Request, connection: Connection, settings: Settings) -> Ending:
+    os.chdir(settings.absolute(request.cwd))
+    become_subreaper()
+    signals = ChildSignals()
+    try:
+        leader = _start(request.argv, request.env, request.output)
+    except OSError as error:
+        return _refusal(request, error)
+    os.close(request.output)
+    return _Supervisor(connection, signals, ProcessTree(leader)).supervise()
+
+
+def _start(argv: list[str], env: Mapping[str, str], output: int) -> int:
+    """Start a program in a session of its own; its pid.
+
+    Raises:
+        OSError: no program of this name can be executed.
+    """
+    failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for program in _candidates(argv[0], env):
+        try:
+            return _spawn(program, argv, env, output)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:  # there may be another one further down the PATH
+            failure = error
+    raise failure
+
+
+def _candidates(program: str, env: Mapping[str, str]) -> list[str]:
+    """Where a program may be, as execvp(3) looks for it, with the PATH of the command and not of this process."""
+    if "/" in program:
+        return [program]
+    return [os.path.join(directory, program) for directory in env.get("PATH", os.defpath).split(os.pathsep)]
+
+
+def _spawn(program: str, argv: list[str], env: Mapping[str, str], output: int) -> int:
+    redirections = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_DUP2, output, 2),
+    ]
+    try:
+        return os.posix_spawn(
+            program, argv, env, file_actions=redirections, setsid=True, setsigmask=[], setsigdef=_DEFAULT_SIGNALS
+        )
+    except OSError as error:
+        if error.errno != errno.ENOEXEC or program == "/bin/sh":
+            raise
+        return _spawn("/bin/sh", ["/bin/sh", program, *argv[1:]], env, output)  # a script without #!, as execvp(3)
+
+
+def _refusal(request: Request, error: OSError) -> Ending:
+    """A program that cannot be started ends as in a shell: a message and 127 or 126."""
+    missing = error.errno == errno.ENOENT
+    reason = "command not found" if missing and "/" not in request.argv[0] else error.strerror
+    os.write(request.output, f"{request.argv[0]}: {reason}\n".encode("utf-8", "surrogateescape"))
+    return Ending(_NOT_FOUND if missing else _NOT_EXECUTABLE, 0)
+
+
+class _Supervisor:
+    """Waits for a command's end or for the brain's word to stop it, whichever comes first."""
+
+    def __init__(self, connection: Connection, signals: ChildSignals, tree: ProcessTree) -> None:
+        self._connection = connection
+        self._signals = signals
+        self._tree = tree
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+        self._poll.register(signals, select.POLLIN)
+
+    def supervise(self) -> Ending:
+        """See the command to its end; afterwards nothing of it is left.
+
+        Raises:
+            BrainGoneError: the brain closed the socket; everything was killed at once.
+        """
+        leftovers = 0
+        try:
+            grace = self._wait(lambda: self._tree.leader_status is not None)
+            if grace is not None:
+                self._tree.terminate()
+                self._wait(lambda: self._tree.ended, grace)
+            else:
+                leftovers = self._stop_leftovers()
+        finally:
+            self._tree.kill()
+        status = self._tree.leader_status
+        return Ending(signal.SIGKILL if status is None else status, leftovers)
+
+    def _stop_leftovers(self) -> int:
+        """The command itself has ended; stop what it left in the background and count it."""
+        self._wait(lambda: self._tree.ended, _LINGER_SECONDS)
+        if self._tree.ended:
+            return 0
+        leftovers = self._tree.count()
+        self._tree.terminate()
+        self._wait(lambda: self._tree.ended, _LEFTOVER_GRACE_SECONDS)
+        return leftovers
+
+    def _wait(self, done: Callable[[], bool], seconds: float | None = None) -> float | None:
+        """Wait until `done`, for so many seconds at most, or until told to stop.
+
+        Returns:
+            Seconds of grace if told to stop, else None.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            self._signals.clear()
+            self._tree.reap()
+            left = None if deadline is None else deadline - time.monotonic()
+            if done() or (left is not None and left <= 0):
+                return None
+            frame = self._connection.pending()
+            if frame is None:
+                ready = {descriptor for descriptor, _ in self._poll.poll(None if left is None else left * 1000)}
+                if self._connection.fileno() not in ready:
+                    continue
+                frame = self._connection.receive()
+            return self._told_to_stop(frame)
+
+    @staticmethod
+    def _told_to_stop(frame: Frame | None) -> float:
+        if frame is None:
+            raise BrainGoneError
+        grace = frame.header.get("grace")
+        if frame.header.get("op") != "stop" or not isinstance(grace, (int, float)):
+            raise WireError("a running command can only be told to stop")
+        return float(grace)

@@ -1,0 +1,35 @@
+"""Fields of a request, checked."""
+
+from kaa.hands.wire import Header, WireError
+
+
+def text(header: Header, name: str) -> str:
+    """A field of a request that must be a text."""
+    value = header.get(name)
+    if not isinstance(value, str):
+        raise WireError(f"{name!r} must be a text")
+    return value
+
+
+def integer(header: Header, name: str) -> int:
+    """A field of a request that must be a whole number, not negative."""
+    value = header.get(name)
+    if not isinstance(value, int) or value < 0:
+        raise WireError(f"{name!r} must be a whole number")
+    return value
+
+
+def texts(header: Header, name: str) -> list[str]:
+    """A field of a request that must be a list of texts."""
+    value = header.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise WireError(f"{name!r} must be a list of texts")
+    return value
+
+
+def text_map(header: Header, name: str) -> dict[str, str]:
+    """A field of a request that must map texts to texts."""
+    value = header.get(name)
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise WireError(f"{name!r} must map texts to texts")
+    return value

@@ -1,0 +1,112 @@
+"""The file slot: answers one request after another until the brain is gone."""
+
+import errno
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kaa.hands import reading, writing
+from kaa.hands.fields import integer, text, texts
+from kaa.hands.settings import Settings
+from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, Header
+
+
+class Reply(NamedTuple):
+    """An answer: fields and bytes."""
+
+    header: Header
+    body: bytes = b""
+
+
+def serve(connection: Connection, settings: Settings) -> None:
+    """Answer requests in order."""
+    files = Files(settings)
+    while (frame := connection.receive()) is not None:
+        reply = files.answer(frame)
+        try:
+            connection.send(*reply)
+        except ConnectionError:
+            return
+
+
+class Files:
+    """The operations on files, by the name they have on the wire."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._umask = os.umask(0o077)
+        os.umask(self._umask)
+        self._operations: dict[str, Callable[[Frame], Reply]] = {
+            "read": self._read,
+            "read_lines": self._read_lines,
+            "read_existing": self._read_existing,
+            "write": self._write,
+            "stat": self._stat,
+            "list": self._list,
+        }
+
+    def answer(self, frame: Frame) -> Reply:
+        """Do what a request asks for; what the system refuses becomes an answer too."""
+        try:
+            return self._operations[text(frame.header, "op")](frame)
+        except writing.FileChangedError as error:
+            return _error(error.errno or errno.ESTALE, error.strerror or str(error), changed=True)
+        except OSError as error:
+            return _error(error.errno or errno.EIO, error.strerror or str(error))
+        except MemoryError:
+            return _error(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    def _path(self, frame: Frame) -> str:
+        return self._settings.absolute(text(frame.header, "path"))
+
+    def _read(self, frame: Frame) -> Reply:
+        length = None if frame.header.get("length") is None else integer(frame.header, "length")
+        piece = reading.read_slice(self._path(frame), integer(frame.header, "offset"), length)
+        return Reply({"size": piece.size, "digest": piece.digest}, piece.data)
+
+    def _read_lines(self, frame: Frame) -> Reply:
+        limits = [integer(frame.header, name) for name in ("start", "max_lines", "max_bytes")]
+        lines, size = reading.read_lines(self._path(frame), *limits)
+        fields = lines._asdict()
+        data = fields.pop("data")
+        return Reply({**fields, "size": size}, data)
+
+    def _read_existing(self, frame: Frame) -> Reply:
+        """Contents one after another; their lengths, null for what is not there, are in the header."""
+        max_bytes = integer(frame.header, "max_bytes")
+        lengths: list[int | None] = []
+        body = bytearray()
+        for path in texts(frame.header, "paths"):
+            data = reading.read_if_exists(self._settings.absolute(path), max_bytes)
+            lengths.append(None if data is None else len(data))
+            body += data or b""
+            if len(body) > MAX_BODY_BYTES:
+                raise OSError(errno.EFBIG, "The files are too large to read at once")
+        return Reply({"lengths": lengths}, bytes(body))
+
+    def _write(self, frame: Frame) -> Reply:
+        path = self._path(frame)
+        expected = None
+        if "absent" in frame.header:
+            expected = writing.Expectation(None)
+        elif "digest" in frame.header:
+            expected = writing.Expectation(text(frame.header, "digest"))
+        writing.write(path, frame.body, expected, self._umask)
+        return Reply({"info": _info(path)})
+
+    def _stat(self, frame: Frame) -> Reply:
+        return Reply({"info": _info(self._path(frame))})
+
+    def _list(self, frame: Frame) -> Reply:
+        """Each entry is the first letter of its kind, its name, and a null byte, which no name can have."""
+        entries = reading.entries(self._path(frame))
+        return Reply({}, b"".join(kind[:1].encode() + name + b"\0" for kind, name in entries))
+
+
+def _info(path: str) -> Header | None:
+    known = reading.info(path)
+    return None if known is None else known._asdict()
+
+
+def _error(number: int, message: str, *, changed: bool = False) -> Reply:
+    return Reply({"error": message, "errno": number, "changed": changed})

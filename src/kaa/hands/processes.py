@@ -1,0 +1,202 @@
+"""The processes a command leaves in its wake: adopted, counted, signalled and reaped.
+
+A command may put its children into other sessions and let them outlive their parents. As subreaper the slot becomes
+the parent of every orphan, so its descendants in /proc are exactly what the command started. Where there is no
+/proc (macOS), the command's process group has to do.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from typing import Protocol
+
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_KILL_SECONDS = 1.0  # a process in an uninterruptible system call does not die before the call ends
+_KILL_PAUSE_SECONDS = 0.001
+_HAS_PROC = os.path.exists("/proc/self/stat")
+
+
+def become_subreaper() -> None:
+    """Become the parent of all orphaned descendants. Children do not inherit this. Does nothing without /proc."""
+    if not _HAS_PROC:
+        return
+    import ctypes  # not on macOS, where nothing is to be called
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    arguments = [ctypes.c_ulong(value) for value in (1, 0, 0, 0)]
+    if libc.prctl(ctypes.c_int(_PR_SET_CHILD_SUBREAPER), *arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+class ChildSignals:
+    """A descriptor that becomes readable when a child ends."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+
+    def fileno(self) -> int:
+        """For poll."""
+        return self._read
+
+    def clear(self) -> None:
+        """Forget the signals so far; reap after this, not before."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._read, 4096)
+
+    def close(self) -> None:
+        """Stop listening, as a forked child must before it listens itself."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.close(self._read)
+        os.close(self._write)
+
+
+class Members(Protocol):
+    """Which processes belong to a tree."""
+
+    def running(self) -> list[int]:
+        """The processes that have not ended."""
+        ...
+
+    def send(self, number: int) -> None:
+        """Send a signal to every one of them."""
+        ...
+
+
+class Descendants:
+    """The descendants of some processes, found in /proc."""
+
+    def __init__(self, ancestors: set[int]) -> None:
+        self._ancestors = ancestors
+
+    def running(self) -> list[int]:
+        """The processes that have not ended, parents before their children."""
+        children: dict[int, list[int]] = {}
+        ended = set()
+        for pid, parent, state in _process_table():
+            children.setdefault(parent, []).append(pid)
+            if state == "Z":
+                ended.add(pid)
+        found: list[int] = []
+        remaining = list(self._ancestors)
+        while remaining:
+            below = children.get(remaining.pop(), [])
+            remaining += below
+            found += below
+        return [pid for pid in found if pid not in ended]
+
+    def send(self, number: int) -> None:
+        """Send a signal to every one of them that may be signalled; a setuid program may not."""
+        for pid in self.running():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+class Group:
+    """A process group: what can be known without /proc."""
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+
+    def running(self) -> list[int]:
+        """The leader's id if any process of the group is left."""
+        try:
+            os.killpg(self._leader, 0)
+        except (ProcessLookupError, PermissionError):
+            return []
+        return [self._leader]
+
+    def send(self, number: int) -> None:
+        """Send a signal to the group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader, number)
+
+
+class ProcessTree:
+    """Everything one command started.
+
+    Attributes:
+        leader_status: raw wait status of the command itself once it has ended.
+    """
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+        self._members: Members = Descendants({os.getpid()}) if _HAS_PROC else Group(leader)
+        self._no_children = False
+        self.leader_status: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._no_children and (_HAS_PROC or not self._members.running())
+
+    def reap(self) -> None:
+        """Collect the processes that have ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self._no_children = True
+                return
+            if pid == 0:
+                return
+            if pid == self._leader:
+                self.leader_status = status
+
+    def count(self) -> int:
+        """How many processes are running."""
+        return len(self._members.running())
+
+    def terminate(self) -> None:
+        """Ask all of it to end; stopped processes are woken so that they can."""
+        self._members.send(signal.SIGTERM)
+        self._members.send(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End all of it. Gives up after a second on processes that the kernel does not let go or that are not ours."""
+        deadline = time.monotonic() + _KILL_SECONDS
+        self.reap()
+        while not self.ended and time.monotonic() < deadline:
+            self._members.send(signal.SIGKILL)
+            time.sleep(_KILL_PAUSE_SECONDS)
+            self.reap()
+
+
+def kill_all(pids: set[int]) -> None:
+    """Kill processes and, where they can be found, their descendants."""
+    below = Descendants(pids).running() if _HAS_PROC else []
+    for pid in [*below, *pids]:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def children_of_this() -> set[int]:
+    """The children of the calling process, as far as they can be found."""
+    me = os.getpid()
+    return {pid for pid, parent, _ in _process_table() if parent == me} if _HAS_PROC else set()
+
+
+def _process_table() -> list[tuple[int, int, str]]:
+    """Id, parent's id and state of every process. proc(5): `pid (name) state ppid ...`; the name may hold anything."""
+    table = []
+    for name in os.listdir("/proc"):
+        if not name.isdecimal():
+            continue
+        try:
+            descriptor = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # it ended meanwhile
+            continue
+        try:
+            fields = os.read(descriptor, 1024).rpartition(b")")[2].split(None, 2)
+        except ProcessLookupError:
+            continue
+        finally:
+            os.close(descriptor)
+        table.append((int(name), int(fields[1]), fields[0].decode("ascii")))
+    return table

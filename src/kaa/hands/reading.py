@@ -1,0 +1,154 @@
+"""Reading: slices, lines, listings and what is known of a file."""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from kaa.hands.lines import Lines, slice_lines
+from kaa.hands.wire import MAX_BODY_BYTES
+
+_COUNT_LINES_UP_TO_BYTES = 8 * 1024 * 1024
+_MIN_READ_BYTES = 4096
+_MAX_READ_BYTES = 8 * 1024 * 1024
+
+
+class Slice(NamedTuple):
+    """A piece of a file. `digest`: of the whole file, None unless all of it was read."""
+
+    data: bytes
+    size: int
+    digest: str | None
+
+
+class Info(NamedTuple):
+    """What is at a path."""
+
+    path: str
+    real_path: str
+    kind: str
+    size: int
+    mode: int
+    modified_ns: int
+
+
+def read_slice(path: str, offset: int, length: int | None) -> Slice:
+    """Read bytes from `offset` on; None: up to the end.
+
+    Raises:
+        OSError: it is no readable regular file, or the slice is too large.
+    """
+    with open_regular(path) as (descriptor, stated_size):
+        available = max(stated_size - offset, 0)
+        if available > MAX_BODY_BYTES and (length is None or length > MAX_BODY_BYTES):
+            raise OSError(errno.EFBIG, f"{available} bytes are too many to read at once; read a part of the file")
+        data = _read(descriptor, offset, MAX_BODY_BYTES if length is None else min(length, MAX_BODY_BYTES), available)
+        size = max(stated_size, offset + len(data) if data else 0)  # files of /proc say 0
+        whole = offset == 0 and len(data) == size
+        return Slice(data, size, hashlib.sha256(data).hexdigest() if whole else None)
+
+
+def read_lines(path: str, start: int, max_lines: int, max_bytes: int) -> tuple[Lines, int]:
+    """Some lines of a file, and its size in bytes. All lines are counted only if the file is not large."""
+    with open_regular(path) as (descriptor, size):
+        count = size <= _COUNT_LINES_UP_TO_BYTES
+        return slice_lines(lambda n: os.read(descriptor, n), start, max_lines, max_bytes, count=count), size
+
+
+def read_if_exists(path: str, max_bytes: int) -> bytes | None:
+    """The start of a file, None if it is no readable regular file."""
+    try:
+        with open_regular(path) as (descriptor, size):
+            return _read(descriptor, 0, max_bytes, size)
+    except OSError:
+        return None
+
+
+def info(path: str) -> Info | None:
+    """What is at a path; a symlink that leads nowhere is reported as such."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    mode = status.st_mode
+    real_path = os.path.realpath(path)
+    return Info(path, real_path, _kind(mode), status.st_size, stat.S_IMODE(mode), status.st_mtime_ns)
+
+
+def entries(path: str) -> Iterator[tuple[str, bytes]]:
+    """Kind and name of what is in a directory."""
+    with os.scandir(os.fsencode(path)) as directory:
+        for entry in directory:
+            yield _entry_kind(entry), entry.name
+
+
+@contextmanager
+def open_regular(path: str) -> Iterator[tuple[int, int]]:
+    """Open a regular file for reading: descriptor and size.
+
+    Anything else is refused before it is opened, as opening alone wakes the writer of a FIFO or rewinds a tape,
+    and again after, as it may have been exchanged meanwhile.
+    """
+    refuse_irregular(os.stat(path))
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        refuse_irregular(status)
+        yield descriptor, status.st_size
+    finally:
+        os.close(descriptor)
+
+
+def refuse_irregular(status: os.stat_result) -> None:
+    """Raise unless it is a regular file."""
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, f"Not a regular file but a {_irregular_name(status.st_mode)}")
+
+
+def _read(descriptor: int, offset: int, length: int, likely: int) -> bytes:
+    """Read up to `length` bytes; less only at the end of the file. `likely`: how many there probably are."""
+    at_once = min(length, max(likely, _MIN_READ_BYTES), _MAX_READ_BYTES)
+    data = os.pread(descriptor, at_once, offset)
+    if len(data) == length or not data:
+        return data
+    whole = bytearray(data)
+    while len(whole) < length:
+        piece = os.pread(descriptor, min(length - len(whole), at_once), offset + len(whole))
+        if not piece:
+            break
+        whole += piece
+    return bytes(whole)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "symlink" if stat.S_ISLNK(mode) else "other"
+
+
+def _entry_kind(entry: os.DirEntry[bytes]) -> str:
+    try:
+        if entry.is_dir():
+            return "directory"
+        if entry.is_file():
+            return "file"
+    except OSError:  # a symlink in a circle or to where we may not look
+        return "symlink"
+    return "symlink" if entry.is_symlink() else "other"
+
+
+def _irregular_name(mode: int) -> str:
+    names = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFBLK: "device", stat.S_IFCHR: "device"}
+    return names.get(stat.S_IFMT(mode), "special file")

@@ -1,0 +1,143 @@
+"""The fork-server: a small process with one thread that forks slots, so that starting one costs no interpreter."""
+
+import contextlib
+import gc
+import os
+import select
+import signal
+import socket
+import time
+from typing import NoReturn
+
+from kaa.hands import processes, slot, wire
+from kaa.hands.fields import integer, text
+from kaa.hands.settings import Settings
+
+_LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is gone
+
+
+def main() -> NoReturn:
+    """Serve the control socket, which is standard input, until its other end is gone."""
+    control = _take_over_stdin()
+    connection = wire.Connection(control)
+    first = connection.receive()
+    if first is None:
+        os._exit(0)
+    server = ForkServer(connection, Settings.parse(first.header))
+    gc.collect()
+    gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
+    server.serve()
+    os._exit(0)
+
+
+def _take_over_stdin() -> socket.socket:
+    """Move the control socket out of reach of commands, which get /dev/null as standard input."""
+    control = socket.socket(fileno=os.dup(0))  # dup() in Python closes on exec
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.close(null)
+    return control
+
+
+class ForkServer:
+    """Forks slots on request and knows which are alive.
+
+    Requests are `slot` (kind: `files` or `command`) and `kill` (pid), for a slot that does not answer any more. The
+    answer to `slot` is the slot's pid and, as a descriptor, the brain's end of its socket.
+    """
+
+    def __init__(self, connection: wire.Connection, settings: Settings) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._slots: set[int] = set()
+        processes.become_subreaper()
+        self._signals = processes.ChildSignals()
+
+    def serve(self) -> None:
+        """Answer requests until the brain is gone, then see to it that nothing is left."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        poll.register(self._signals, select.POLLIN)
+        with contextlib.suppress(ConnectionError):
+            self._answer_pending()
+            while True:
+                ready = {descriptor for descriptor, _ in poll.poll()}
+                if self._signals.fileno() in ready:
+                    self._reap()
+                if self._connection.fileno() in ready:
+                    frame = self._connection.receive()
+                    if frame is None:
+                        break
+                    self._answer(frame)
+                    self._answer_pending()
+        self._wait_for_slots()  # with the socket open: to the brain, its end means that all is over
+
+    def _answer_pending(self) -> None:
+        while (frame := self._connection.pending()) is not None:
+            self._answer(frame)
+
+    def _answer(self, frame: wire.Frame) -> None:
+        match frame.header.get("op"):
+            case "slot":
+                try:
+                    self._fork(text(frame.header, "kind"))
+                except OSError as error:
+                    self._connection.send({"error": f"cannot start a process: {error.strerror}"})
+            case "kill":
+                self._kill(integer(frame.header, "pid"))
+            case unknown:
+                raise wire.WireError(f"the fork-server knows no {unknown!r}")
+
+    def _fork(self, kind: str) -> None:
+        brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with brains_end, slots_end:
+            pid = os.fork()
+            if pid == 0:
+                brains_end.close()
+                self._become_slot(kind, slots_end)
+            self._slots.add(pid)
+            self._connection.send({"slot": pid}, descriptors=[brains_end.fileno()])
+
+    def _become_slot(self, kind: str, sock: socket.socket) -> NoReturn:
+        """Let go of everything that is the server's; never returns into the server's code."""
+        status = 1
+        try:
+            self._connection.close()
+            self._signals.close()
+            slot.run(kind, sock, self._settings)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _kill(self, pid: int) -> None:
+        if pid in self._slots:  # never signal a process that is not ours, whatever the request says
+            os.kill(pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        """Collect ended slots. One that did not end by itself may leave processes, which are ours now."""
+        self._signals.clear()
+        crashed = False
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                break
+            if pid in self._slots:
+                self._slots.remove(pid)
+                crashed = crashed or status != 0
+        if crashed:
+            processes.kill_all(processes.children_of_this() - self._slots)
+
+    def _wait_for_slots(self) -> None:
+        """Slots see the end of the brain too and stop what they run; whoever does not manage is killed."""
+        poll = select.poll()
+        poll.register(self._signals, select.POLLIN)
+        deadline = time.monotonic() + _LAST_WORDS_SECONDS
+        self._reap()
+        while self._slots and (left := deadline - time.monotonic()) > 0:
+            poll.poll(left * 1000)
+            self._reap()
+        processes.kill_all(self._slots | processes.children_of_this())

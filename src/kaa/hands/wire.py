@@ -1,0 +1,179 @@
+"""Frames and file descriptors on a stream socket, for both ends: the brain and the hands.
+
+A frame is two 32-bit big-endian lengths, a JSON object and raw bytes. JSON and not marshal or pickle, because
+neither end may be able to run code in the other. Descriptors travel with the first byte of their frame.
+"""
+
+import array
+import json
+import os
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Header: TypeAlias = dict[str, object]
+
+MAX_HEADER_BYTES = 16 * 1024 * 1024  # Linux takes 6 MiB of arguments and environment at most; JSON may double that
+MAX_BODY_BYTES = 256 * 1024 * 1024
+
+_LENGTHS = struct.Struct("!II")
+_RECEIVE_BYTES = 256 * 1024
+_MAX_DESCRIPTORS = 4
+# Where recvmsg cannot set close-on-exec itself (macOS), it is set right after: the hands have one thread.
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+class WireError(Exception):
+    """The other end broke the protocol, or what should be sent is too large for it."""
+
+
+class Frame(NamedTuple):
+    """One message."""
+
+    header: Header
+    body: bytes
+
+
+def encode(header: Mapping[str, object], body: Buffer = b"") -> bytes:
+    """Everything of a frame that comes before its body.
+
+    Raises:
+        WireError: header or body are too large.
+    """
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    _check_lengths(len(text), len(body))
+    return _LENGTHS.pack(len(text), len(body)) + text
+
+
+class FrameDecoder:
+    """Puts frames together from bytes in any chunking."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._lengths: tuple[int, int] | None = None
+
+    def feed(self, data: Buffer) -> None:
+        """Add bytes as they were received."""
+        self._buffer += data
+
+    def next(self) -> Frame | None:
+        """Take the next complete frame, or None if more bytes are needed.
+
+        Raises:
+            WireError: what was received is no frame. Nothing after it can be understood.
+        """
+        if self._lengths is None:
+            if len(self._buffer) < _LENGTHS.size:
+                return None
+            header_bytes, body_bytes = _LENGTHS.unpack_from(self._buffer)
+            _check_lengths(header_bytes, body_bytes)
+            self._lengths = (header_bytes, body_bytes)
+        header_bytes, body_bytes = self._lengths
+        body_start = _LENGTHS.size + header_bytes
+        end = body_start + body_bytes
+        if len(self._buffer) < end:
+            return None
+        with memoryview(self._buffer) as view:
+            text, body = bytes(view[_LENGTHS.size : body_start]), bytes(view[body_start:end])
+        del self._buffer[:end]
+        self._lengths = None
+        return Frame(_parse_header(text), body)
+
+
+def receive(sock: socket.socket) -> tuple[bytes, list[int]]:
+    """Receive some bytes and the descriptors that came with them, closed on exec. No bytes: the other end is gone.
+
+    Raises:
+        WireError: more descriptors came than anyone sends.
+    """
+    # Not socket.recv_fds(): up to Python 3.13 it ignores its flags, and commands would inherit the descriptors.
+    space = socket.CMSG_SPACE(_MAX_DESCRIPTORS * array.array("i").itemsize)
+    data, ancillary, flags, _ = sock.recvmsg(_RECEIVE_BYTES, space, _CLOSE_ON_EXEC)
+    descriptors = array.array("i")
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+    if not _CLOSE_ON_EXEC:
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+    if flags & socket.MSG_CTRUNC:
+        close_all(descriptors)
+        raise WireError("more file descriptors came than the protocol allows")
+    return data, list(descriptors)
+
+
+def send_some(sock: socket.socket, data: Buffer, descriptors: Sequence[int] = ()) -> int:
+    """Send the start of `data` together with descriptors; returns how many bytes were taken."""
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
+    return sock.sendmsg([data], [rights] if descriptors else [])
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    """Close descriptors that nobody wants."""
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+class Connection:
+    """Frames over a blocking socket: what the hands use, which do one thing at a time."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._decoder = FrameDecoder()
+        self.descriptors: list[int] = []
+
+    def fileno(self) -> int:
+        """For poll."""
+        return self._socket.fileno()
+
+    def pending(self) -> Frame | None:
+        """A frame that came along with an earlier one, about which poll says nothing."""
+        return self._decoder.next()
+
+    def receive(self) -> Frame | None:
+        """Wait for a frame; None when the other end is gone. Its descriptors are appended to `descriptors`."""
+        while (frame := self._decoder.next()) is None:
+            try:
+                data, descriptors = receive(self._socket)
+            except ConnectionError:
+                return None
+            self.descriptors += descriptors
+            if not data:
+                return None
+            self._decoder.feed(data)
+        return frame
+
+    def send(self, header: Mapping[str, object], body: Buffer = b"", descriptors: Sequence[int] = ()) -> None:
+        """Send a frame.
+
+        Raises:
+            ConnectionError: the other end is gone.
+        """
+        head = encode(header, body)
+        sent = send_some(self._socket, head, descriptors)
+        self._socket.sendall(memoryview(head)[sent:])
+        if body:
+            self._socket.sendall(body)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+def _check_lengths(header_bytes: int, body_bytes: int) -> None:
+    if header_bytes > MAX_HEADER_BYTES:
+        raise WireError(f"a header of {header_bytes} bytes is larger than the {MAX_HEADER_BYTES} allowed")
+    if body_bytes > MAX_BODY_BYTES:
+        raise WireError(f"{body_bytes} bytes at once are more than the {MAX_BODY_BYTES} allowed")
+
+
+def _parse_header(text: bytes) -> Header:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"a header is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise WireError("a header is not a JSON object")
+    return header

@@ -1,0 +1,102 @@
+"""Frames over a non-blocking socket inside an event loop: the brain's end of what the hands speak."""
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from kaa.hands import wire
+from kaa.workspace.protocol import WorkspaceUnavailableError
+
+_JOIN_UP_TO_BYTES = 64 * 1024  # copying so much is cheaper than a second system call
+_RECEIVE_BYTES = 256 * 1024
+
+Reply = TypeVar("Reply", bound=msgspec.Struct)
+
+
+class Channel:
+    """Sends and receives frames. One sender and one receiver at a time.
+
+    Args:
+        sock: a connected stream socket; the channel owns it.
+        peer: what the other end is called in messages.
+    """
+
+    def __init__(self, sock: socket.socket, peer: str) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+        self._peer = peer
+        self._decoder = wire.FrameDecoder()
+
+    def is_alive(self) -> bool:
+        """Whether the other end has not hung up. Only asks while nothing is being received."""
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    async def send(
+        self, header: Mapping[str, object], body: wire.Buffer = b"", descriptors: Sequence[int] = ()
+    ) -> None:
+        """Send a frame. If this is cancelled, the channel is of no more use.
+
+        Raises:
+            WorkspaceUnavailableError: the other end is gone.
+            OSError: the frame is too large.
+        """
+        try:
+            head = wire.encode(header, body)
+        except wire.WireError as error:
+            raise OSError(str(error)) from error
+        data: wire.Buffer = head + body if len(body) <= _JOIN_UP_TO_BYTES else head
+        loop = asyncio.get_running_loop()
+        try:
+            # Descriptors go with the first frame on a socket, whose buffer is empty: this does not block.
+            sent = wire.send_some(self._socket, data, descriptors) if descriptors else 0
+            await loop.sock_sendall(self._socket, memoryview(data)[sent:])
+            if len(body) > _JOIN_UP_TO_BYTES:
+                await loop.sock_sendall(self._socket, body)
+        except ConnectionError as error:
+            raise self._gone() from error
+
+    async def receive(self) -> wire.Frame:
+        """Wait for the next frame. Nothing is lost if this is cancelled.
+
+        Raises:
+            WorkspaceUnavailableError: the other end is gone or does not keep to the protocol.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            while (frame := self._decoder.next()) is None:
+                data = await loop.sock_recv(self._socket, _RECEIVE_BYTES)
+                if not data:
+                    raise self._gone()
+                self._decoder.feed(data)
+        except ConnectionError as error:
+            raise self._gone() from error
+        except wire.WireError as error:
+            raise WorkspaceUnavailableError(f"{self._peer} sent what cannot be understood: {error}.") from error
+        return frame
+
+    def close(self) -> None:
+        """Hang up. Nobody may be sending or receiving."""
+        self._socket.close()
+
+    def _gone(self) -> WorkspaceUnavailableError:
+        return WorkspaceUnavailableError(f"{self._peer} is gone; it is started again when it is needed next.")
+
+
+def parse(header: wire.Header, reply: type[Reply]) -> Reply:
+    """Check a header against what is expected.
+
+    Raises:
+        WorkspaceUnavailableError: it is something else.
+    """
+    try:
+        return msgspec.convert(header, reply)
+    except msgspec.ValidationError as error:
+        raise WorkspaceUnavailableError(f"The hands sent what cannot be understood: {error}.") from error

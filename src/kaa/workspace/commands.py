@@ -1,0 +1,240 @@
+"""Running one command in a slot: its output collected, its end awaited, its whole tree stopped when need be."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from kaa.workspace.channel import parse
+from kaa.workspace.hands import Hands, Slot
+from kaa.workspace.protocol import WorkspaceUnavailableError
+
+GRACE_SECONDS = 2.0
+# Killing the tree gives up after a second; whoever answers later than that has died or hangs.
+_STOP_MARGIN_SECONDS = 3.0
+_READ_BYTES = 128 * 1024
+_PIPE_BYTES = 1024 * 1024  # what Linux allows everybody; fewer wake-ups than with its usual 64 KiB
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How a command ended.
+
+    Attributes:
+        exit_code: None if a signal ended it.
+        signal: the signal's number, else None.
+        leftovers: background processes that had to be stopped.
+        timed_out: it was stopped because its time was over.
+    """
+
+    exit_code: int | None
+    signal: int | None
+    leftovers: int
+    timed_out: bool
+
+
+class _EndReply(msgspec.Struct, frozen=True):
+    """What the command slot says at the end: a raw wait status, or why there was nothing to wait for."""
+
+    status: Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)] = 0
+    leftovers: int = 0
+    error: str | None = None
+    errno: int = 0
+
+
+class CommandRunner:
+    """Runs commands in slots of the hands and knows which are running.
+
+    Args:
+        hands: where slots come from.
+    """
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._running: set[_RunningCommand] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout: float | None,  # noqa: ASYNC109 - not the caller's patience but the command's limit; its end is an answer
+        output: Callable[[bytes], None],
+    ) -> Ending:
+        """Run a command to its end.
+
+        Cancellation and exceptions from `output` stop the whole tree before they are raised here.
+
+        Args:
+            argv: program and arguments.
+            cwd: directory, relative to the workspace's root.
+            env: the whole environment.
+            timeout: seconds, None for no limit.
+            output: gets stdout and stderr as they come.
+
+        Raises:
+            OSError: the directory cannot be entered.
+            WorkspaceUnavailableError: the slot died.
+        """
+        slot = await self._hands.take("command")
+        command = _RunningCommand(slot, self._hands, output)
+        self._running.add(command)
+        self._idle.clear()
+        try:
+            return await command.run({"op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}, cwd, timeout)
+        finally:
+            command.close()
+            self._running.discard(command)
+            if not self._running:
+                self._idle.set()
+
+    async def close(self) -> None:
+        """Stop everything that runs and wait for it."""
+        for command in self._running:
+            command.interrupt()
+        await self._idle.wait()
+
+
+class _RunningCommand:
+    """One command from its start to its end."""
+
+    def __init__(self, slot: Slot, hands: Hands, output: Callable[[bytes], None]) -> None:
+        self._slot = slot
+        self._hands = hands
+        # Done when the command has to be stopped: with an exception if that is because `output` raised it.
+        self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pipe = _Pipe(output, self._interruption)
+
+    async def run(self, request: Mapping[str, object], cwd: str, seconds: float | None) -> Ending:
+        """See `CommandRunner.run`."""
+        await self._start(request)
+        ended = asyncio.create_task(self._end())
+        try:
+            first: list[asyncio.Future[_EndReply] | asyncio.Future[None]] = [ended, self._interruption]
+            await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            timed_out = not ended.done() and not self._interruption.done()
+        finally:
+            if not ended.done():
+                await self._stop(ended)
+        reply = ended.result()
+        if reply.error is not None:
+            raise OSError(reply.errno, reply.error, cwd)
+        self._pipe.drain()
+        if self._interruption.done():
+            self._interruption.result()
+        by_signal = os.WIFSIGNALED(reply.status)
+        return Ending(
+            exit_code=None if by_signal else os.WEXITSTATUS(reply.status),
+            signal=os.WTERMSIG(reply.status) if by_signal else None,
+            leftovers=reply.leftovers,
+            timed_out=timed_out,
+        )
+
+    def interrupt(self) -> None:
+        """Have it stopped."""
+        if not self._interruption.done():
+            self._interruption.set_result(None)
+
+    def close(self) -> None:
+        """Let go of the slot; should anything still run there, it is killed."""
+        self._pipe.close()
+        self._slot.channel.close()
+        if self._interruption.done():
+            self._interruption.exception()  # whoever did not see it had something more important to raise
+
+    async def _start(self, request: Mapping[str, object]) -> None:
+        write_end = self._pipe.open()
+        try:
+            await self._slot.channel.send(request, descriptors=[write_end])
+        finally:
+            os.close(write_end)
+
+    async def _end(self) -> "_EndReply":
+        return parse((await self._slot.channel.receive()).header, _EndReply)
+
+    async def _stop(self, ended: "asyncio.Task[_EndReply]") -> None:
+        """Stop the whole tree. Cancelling this makes it quicker (KILL at once) but does not leave anything running.
+
+        Raises:
+            WorkspaceUnavailableError: the slot does not answer; it was killed with all that it ran.
+        """
+        cancelled = False
+        for grace in (GRACE_SECONDS, 0.0):
+            with contextlib.suppress(WorkspaceUnavailableError):  # `ended` knows it too
+                await self._slot.channel.send({"op": "stop", "grace": grace})
+            try:
+                await asyncio.wait({ended}, timeout=grace + _STOP_MARGIN_SECONDS)
+            except asyncio.CancelledError:
+                cancelled = True
+            if ended.done():
+                break
+        else:
+            self._hands.kill(self._slot.pid)
+            ended.cancel()
+        if cancelled:
+            raise asyncio.CancelledError
+        if not ended.done():
+            raise WorkspaceUnavailableError("The process for commands does not answer; it was killed.")
+
+
+class _Pipe:
+    """The pipe that carries a command's output.
+
+    Args:
+        output: gets what comes.
+        failure: gets the exception if `output` raises one; nothing is read any more then.
+    """
+
+    def __init__(self, output: Callable[[bytes], None], failure: "asyncio.Future[None]") -> None:
+        self._output = output
+        self._failure = failure
+        self._read_end: int | None = None
+
+    def open(self) -> int:
+        """Create the pipe and start reading. Returns the end for writing, which the caller closes."""
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            with contextlib.suppress(OSError):  # the user has many pipes already
+                fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self._read_end = read_end
+        asyncio.get_running_loop().add_reader(read_end, self._read)
+        return write_end
+
+    def drain(self) -> None:
+        """Read what is there, without waiting: a process that escaped may hold the other end open for ever."""
+        left = _PIPE_BYTES
+        while left > 0 and (size := self._read()):
+            left -= size
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._read_end is not None:
+            asyncio.get_running_loop().remove_reader(self._read_end)
+            os.close(self._read_end)
+            self._read_end = None
+
+    def _read(self) -> int:
+        """Read once; how many bytes came."""
+        if self._read_end is None:
+            return 0
+        try:
+            chunk = os.read(self._read_end, _READ_BYTES)
+        except BlockingIOError:
+            return 0
+        if not chunk:
+            self.close()
+            return 0
+        try:
+            self._output(chunk)
+        except Exception as error:  # noqa: BLE001 - not ours: handed to whoever waits for the command
+            self.close()
+            if not self._failure.done():
+                self._failure.set_exception(error)
+        return len(chunk)

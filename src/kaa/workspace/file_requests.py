@@ -1,0 +1,99 @@
+"""Requests for files: sent to the file slot one after another, each with its answer or its error."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+
+from kaa.hands import wire
+from kaa.workspace.channel import parse
+from kaa.workspace.hands import Hands, Slot
+from kaa.workspace.protocol import ContentChangedError
+
+_PATIENCE_SECONDS = 2.0
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """What the file slot answers if it cannot do something."""
+
+    error: str | None = None
+    errno: int = 0
+    changed: bool = False
+
+
+class FileRequests:
+    """The file slot as its users see it: a call that returns an answer or raises an `OSError`.
+
+    Args:
+        hands: where the slot comes from.
+    """
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._slot: Slot | None = None
+        self._turn = asyncio.Lock()
+        self._answer_due = False
+
+    async def call(self, path: str, request: Mapping[str, object], body: bytes = b"") -> wire.Frame:
+        """Send a request and wait for its answer. Requests are served in the order of the calls.
+
+        A cancelled request may or may not have been carried out; never half.
+
+        Args:
+            path: the path as the caller gave it, for error messages.
+            request: `op` and its arguments.
+            body: bytes to write.
+
+        Raises:
+            OSError: the operating system refused.
+            WorkspaceUnavailableError: the slot died meanwhile.
+        """
+        async with self._turn:
+            await self._settle()
+            slot = await self._living_slot()
+            done = False
+            try:
+                await slot.channel.send(request, body)
+                self._answer_due = True
+                frame = await slot.channel.receive()
+                self._answer_due = False
+                done = True
+            finally:
+                if not done and not self._answer_due:
+                    self._hang_up()  # a request was sent in part, or not at all
+        failure = parse(frame.header, _Failure)
+        if failure.changed:
+            raise ContentChangedError(failure.errno, failure.error, path)
+        if failure.error is not None:
+            raise OSError(failure.errno, failure.error, path)
+        return frame
+
+    def close(self) -> None:
+        """Hang up."""
+        self._hang_up()
+
+    async def _settle(self) -> None:
+        """Wait for the answer to a request that was cancelled; if it does not come, the slot is replaced."""
+        if not self._answer_due or self._slot is None:
+            return
+        slot = self._slot
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await slot.channel.receive()
+        except OSError:  # TimeoutError is one too
+            self._hands.kill(slot.pid)
+            self._hang_up()
+        self._answer_due = False
+
+    async def _living_slot(self) -> Slot:
+        if self._slot is not None and not self._slot.channel.is_alive():
+            self._hang_up()
+        if self._slot is None:
+            self._slot = await self._hands.take("files")
+        return self._slot
+
+    def _hang_up(self) -> None:
+        self._answer_due = False
+        if self._slot is not None:
+            self._slot.channel.close()
+            self._slot = None

@@ -1,0 +1,89 @@
+"""What is kept of a command's output: its end, its size and, if it is long, all of it in a file."""
+
+import os
+
+from kaa.workspace.logs import open_log
+from kaa.workspace.protocol import OnOutput
+
+
+class OutputCollector:
+    """Takes output as it comes and holds a bounded part of it in memory.
+
+    Args:
+        tail_bytes: how much of the end to keep.
+        spill: write the whole output to a log when it is longer than that.
+        on_output: sees everything as it comes.
+
+    Attributes:
+        size: bytes so far.
+        log_path: where the whole output is; None if `tail` is all of it or a log could not be written.
+    """
+
+    def __init__(self, tail_bytes: int, *, spill: bool, on_output: OnOutput | None) -> None:
+        self._tail_bytes = tail_bytes
+        self._spill = spill
+        self._on_output = on_output
+        self._tail = bytearray()
+        self._line_feeds = 0
+        self._unterminated = False
+        self._log: int | None = None
+        self.size = 0
+        self.log_path: str | None = None
+
+    @property
+    def tail(self) -> bytes:
+        """The last bytes of the output."""
+        return bytes(self._tail[-self._tail_bytes :]) if self._tail_bytes else b""
+
+    @property
+    def lines(self) -> int:
+        """Lines so far, an unterminated last one included."""
+        return self._line_feeds + self._unterminated
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next piece of output, which is not empty."""
+        self.size += len(chunk)
+        self._line_feeds += chunk.count(b"\n")
+        self._unterminated = not chunk.endswith(b"\n")
+        if self._spill and self.size > self._tail_bytes:
+            self._write_log(chunk)
+        self._keep_tail(chunk)
+        if self._on_output is not None:
+            self._on_output(chunk)
+
+    def close(self) -> None:
+        """Finish the log."""
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
+
+    def _keep_tail(self, chunk: bytes) -> None:
+        if len(chunk) >= self._tail_bytes:
+            self._tail[:] = chunk[len(chunk) - self._tail_bytes :]
+            return
+        self._tail += chunk
+        if len(self._tail) > 2 * self._tail_bytes:  # not every time: moving the tail costs more than keeping two
+            del self._tail[: -self._tail_bytes]
+
+    def _write_log(self, chunk: bytes) -> None:
+        try:
+            if self._log is None:
+                self._log, self.log_path = open_log()
+                _write_all(self._log, bytes(self._tail))  # up to now it was all of the output
+            _write_all(self._log, chunk)
+        except OSError:
+            # No room for the log is no reason to stop the command; what `tail` holds remains.
+            self._spill = False
+            self._give_up_log()
+
+    def _give_up_log(self) -> None:
+        self.close()
+        if self.log_path is not None:
+            os.unlink(self.log_path)
+            self.log_path = None
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
