@@ -200,6 +200,7 @@ def test_lines_that_are_no_entries_are_passed_over_and_kept(tmp_path: Path) -> N
         b"\xff\xfe",
         b"{}",
         b'{"type":7}',
+        b'\xff{"type":"x","id":"\xff"}',
         b"[" * 5000,
         b'{"a":' * 5000,
     ]

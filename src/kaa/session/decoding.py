@@ -19,7 +19,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.session.entries import AnyEntry, BashExecution, CustomNote, MessageEntry, SessionHeader, StoredMessage
-from kaa.session.jsonl import lenient_object, mend
+from kaa.session.jsonl import UNREADABLE, lenient_object, mend
 from kaa.session.naming import unix_milliseconds
 
 # How many places of a glued line are tried; an assistant message has one candidate per content block.
@@ -45,7 +45,7 @@ def read_header(line: bytes) -> SessionHeader | None:
     """The header of a session file, or None if the line is none."""
     try:
         header = _HEADER.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         fields = lenient_object(line)
         if fields is None or fields.get("type") != "session" or not isinstance(fields.get("id"), str):
             return None
@@ -59,7 +59,7 @@ def read_head(line: bytes) -> LineHead | None:
     """The place of a line in the tree, or None if it is no entry at all."""
     try:
         return _HEAD.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         fields = lenient_object(line)
         return None if fields is None else mend(fields, LineHead)
 
@@ -76,7 +76,7 @@ def find_glued_entry(line: bytes) -> tuple[int, LineHead] | None:
             return None
         try:
             head = _HEAD.decode(line[start:])
-        except (msgspec.DecodeError, RecursionError):
+        except UNREADABLE:
             continue
         if head.id is not None:
             return start, head
@@ -87,7 +87,7 @@ def decode_entry(line: bytes) -> AnyEntry | None:
     """The entry of a line; None for types, roles and damage that we do not understand."""
     try:
         return _ENTRY.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         fields = lenient_object(line)
     if fields is None:
         return None

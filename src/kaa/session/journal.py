@@ -15,7 +15,7 @@ from kaa.core.events import AssistantMessageEvent, ToolExecutionUpdate
 from kaa.core.messages import AssistantMessage
 from kaa.session.append_file import PRIVATE_FILE, write_whole
 from kaa.session.errors import SessionWriteError
-from kaa.session.jsonl import encode_line
+from kaa.session.jsonl import UNREADABLE, encode_line
 
 TOOL_OUTPUT_LIMIT = 50 * 1024
 """Characters of a running tool's output that survive a kill: the last ones, as many as tools show."""
@@ -247,6 +247,6 @@ def read_journal(path: Path) -> list[JournalRecord]:
         for line in lines:
             try:
                 records.append(_RECORD.decode(line))
-            except (msgspec.DecodeError, RecursionError):
+            except UNREADABLE:
                 continue
     return records

@@ -8,6 +8,9 @@ from kaa.core.messages import Json
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What the decoders of msgspec raise for hostile or damaged text."""
+
 # What an extension left in `details` must not cost the entry: unknown objects are written as their text.
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
