@@ -8,16 +8,26 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+import threading
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Protocol
 
+from kaa.core.errors import ProviderError
 from kaa.core.events import Event
 from kaa.core.messages import Json, UserMessage
+from kaa.ext.api import RegistrationError
+from kaa.ext.registry import ExtensionError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.text_output import TextOutput
+from kaa.llm.credentials import CredentialError
+from kaa.llm.registry import ModelRegistry, NoModelError
+from kaa.session.errors import SessionError, SessionNotFoundError
+from kaa.shell.attachments import AttachmentError, compose
+from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
+from kaa.shell.opening import open_conversation
 from kaa.shell.options import (
     ContinueSession,
     ConversationOptions,
@@ -30,10 +40,33 @@ from kaa.shell.options import (
     UnkeptSession,
     Wire,
 )
+from kaa.shell.settings import SettingsError
 from kaa.workspace.local import LocalWorkspace
 
-# How long we wait for piped input before telling the user that we do.
+# How long piped input may stay silent before the user is told that we wait for it.
 _SILENT_WAIT_SECONDS = 2.0
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BROKEN_PIPE = 128 + signal.SIGPIPE
+
+# What the user can mend by asking differently.
+_USAGE_ERRORS = (
+    AttachmentError,
+    CredentialError,
+    ExtensionError,
+    RegistrationError,
+    SessionNotFoundError,
+    SettingsError,
+)
+
+
+_NO_TERMINAL_UI = """\
+kaa: this version has no interactive terminal yet. Give it a task with -p:
+
+  kaa -p "fix the failing test"
+  kaa -c -p "now document it"     goes on with the last session of this directory
+  kaa --help                      everything else
+"""
 
 
 class Output(Protocol):
@@ -43,7 +76,7 @@ class Output(Protocol):
         """Write one event."""
         ...
 
-    def header(self, session: dict[str, Json] | None) -> None:
+    def header(self, session: dict[str, Json]) -> None:
         """Write what identifies the session."""
         ...
 
@@ -59,13 +92,162 @@ class Output(Protocol):
         """Write why nothing was done."""
         ...
 
-
-class UsageError(Exception):
-    """The command line asks for something that cannot be."""
+    def no_model(self, error: NoModelError) -> None:
+        """Write how to get going."""
+        ...
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run print or JSON mode."""
-    if arguments.list_models is None and not arguments.print and sys.stdin.isatty() and arguments.mode == "text":
+    """Run print or JSON mode. Returns the exit code."""
+    if arguments.list_models is not None:
+        return list_models(arguments.list_models)
+    if not arguments.print and arguments.mode == "text" and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(_NO_TERMINAL_UI)
         return ExitCode.USAGE
+    # Started first: the hands get ready while we read input and load the rest.
+    workspace = LocalWorkspace.start(os.getcwd(), env=os.environ)
+    output: Output = (
+        JsonOutput(sys.stdout.buffer, sys.stderr)
+        if arguments.mode == "json"
+        else TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
+    )
+    try:
+        piped = _piped_input()
+        return asyncio.run(_until_signalled(_run(arguments, piped, workspace, output)))
+    except BrokenPipeError:
+        # Nobody reads any more. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+
+
+def list_models(text: str) -> int:
+    """Print the models that can be used and whose name contains `text`, one per line."""
+    models = ModelRegistry(Home.of(os.environ).path, os.environ)
+    sys.stderr.writelines(f"kaa: {problem}\n" for problem in models.problems)
+    names = [f"{model.provider}/{model.id}" for model in models.available()]
+    fitting = [name for name in names if text.lower() in name.lower()]
+    sys.stdout.writelines(f"{name}\n" for name in fitting)
+    if not fitting:
+        sys.stderr.write("kaa: no model can be used. A key or a local server is missing; see kaa -p hello.\n")
+    return ExitCode.DONE if fitting else ExitCode.NO_MODEL
+
+
+async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
+    """Do `work`; a signal cancels it, a second one ends the process at once."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    received: list[int] = []
+
+    def interrupt(number: int) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        if task is not None:
+            task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, interrupt, number)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        return 128 + received[0]
+
+
+async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorkspace, output: Output) -> int:
+    """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
+    try:
+        first, rest = await compose(arguments.messages, piped, workspace)
+        options = _options(arguments)
+        conversation = await open_conversation(
+            options, workspace=workspace, home=Home.of(os.environ), environ=os.environ, notify=output.progress
+        )
+        try:
+            output.header(conversation.session_header)
+            conversation.subscribe(output.event)
+            return await _submit_all([first, *rest], conversation, output)
+        finally:
+            await conversation.close()
+    except NoModelError as error:
+        output.no_model(error)
+        return ExitCode.NO_MODEL
+    except _USAGE_ERRORS as error:
+        output.failure(str(error))
+        return ExitCode.USAGE
+    except (ProviderError, SessionError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        output.failure(str(error))
+        return ExitCode.FAILED
+    finally:
+        await workspace.close()
+
+
+async def _submit_all(messages: list[UserMessage], conversation: Conversation, output: Output) -> int:
+    for message in messages:
+        outcome = await conversation.submit(message)
+        if isinstance(outcome, CommandReply):
+            output.reply(outcome.text)
+        elif outcome.reason != "done":
+            return of_reason(outcome.reason)
+    return ExitCode.DONE
+
+
+def _piped_input() -> str:
+    """What is piped into us, to its end; empty when a person sits at the keyboard."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    notice = threading.Timer(
+        _SILENT_WAIT_SECONDS,
+        sys.stderr.write,
+        ["kaa: waiting for standard input to end (</dev/null if there is none to come)\n"],
+    )
+    notice.daemon = True
+    notice.start()
+    try:
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    finally:
+        notice.cancel()
+
+
+def _options(arguments: argparse.Namespace) -> ConversationOptions:
+    return ConversationOptions(
+        model=arguments.model,
+        provider=arguments.provider,
+        api_key=arguments.api_key,
+        thinking=arguments.thinking,
+        tools=() if arguments.no_tools else arguments.tools,
+        exclude_tools=arguments.exclude_tools,
+        builtin_tools=not arguments.no_builtin_tools,
+        system_prompt=_text_or_file(arguments.system_prompt) if arguments.system_prompt is not None else None,
+        append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
+        context_files=not arguments.no_context_files,
+        extensions=tuple(Path(path).expanduser() for path in arguments.extension),
+        discover_extensions=not arguments.no_extensions,
+        session=_session(arguments),
+        session_dir=Path(arguments.session_dir).expanduser() if arguments.session_dir else None,
+        max_turns=arguments.max_turns,
+        wire=_wire(arguments),
+    )
+
+
+def _session(arguments: argparse.Namespace) -> SessionChoice:
+    if arguments.no_session:
+        return UnkeptSession()
+    if arguments.session:
+        return OpenSession(arguments.session)
+    return ContinueSession() if arguments.resume else NewSession()
+
+
+def _wire(arguments: argparse.Namespace) -> Wire:
+    if arguments.record:
+        return Record(Path(arguments.record))
+    return Replay(Path(arguments.replay)) if arguments.replay else Live()
+
+
+def _text_or_file(text: str) -> str:
+    """The flag's value, or the content of the file it names, as pi does."""
+    try:
+        return Path(text).read_text("utf-8") if Path(text).is_file() else text
+    except (OSError, ValueError):  # a long text is no file name
+        return text

@@ -9,6 +9,8 @@ import msgspec
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json
+from kaa.frontends import getting_started
+from kaa.llm.registry import NoModelError
 
 
 class JsonOutput:
@@ -30,10 +32,9 @@ class JsonOutput:
         if isinstance(event, AgentEnd) and event.reason != "done":
             self._err.write(f"kaa: {event.error or event.reason}\n")
 
-    def header(self, session: dict[str, Json] | None) -> None:
+    def header(self, session: dict[str, Json]) -> None:
         """Write the session's header."""
-        if session is not None:
-            self._line(self._encoder.encode(session))
+        self._line(self._encoder.encode(session))
 
     def reply(self, text: str) -> None:
         """Write what a slash command answered."""
@@ -46,6 +47,11 @@ class JsonOutput:
     def failure(self, message: str) -> None:
         """Say why nothing was done; the last event, in the shape of a run's end."""
         self.event(AgentEnd("error", (), message))
+
+    def no_model(self, error: NoModelError) -> None:
+        """Say how to get going, on stderr; the last event says that nothing was done."""
+        self._line(self._encoder.encode(AgentEnd("error", (), error.reason)))
+        self._err.write(getting_started.screen(error))
 
     def _line(self, encoded: bytes) -> None:
         self._out.write(encoded + b"\n")

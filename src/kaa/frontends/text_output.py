@@ -14,7 +14,9 @@ from kaa.core.events import (
     ToolExecutionUpdate,
 )
 from kaa.core.messages import AssistantMessage, Json
+from kaa.frontends import getting_started
 from kaa.frontends.sanitize import sanitize
+from kaa.llm.registry import NoModelError
 
 _SUMMARY_CHARACTERS = 100
 
@@ -61,7 +63,7 @@ class TextOutput:
             case _:
                 pass
 
-    def header(self, session: dict[str, Json] | None) -> None:
+    def header(self, session: dict[str, Json]) -> None:
         """Text output begins with the answer."""
 
     def reply(self, text: str) -> None:
@@ -78,6 +80,11 @@ class TextOutput:
     def failure(self, message: str) -> None:
         """Say why nothing was done."""
         self.progress(f"kaa: {message}")
+
+    def no_model(self, error: NoModelError) -> None:
+        """Say how to get going."""
+        self._end_line()
+        self._err.write(getting_started.screen(error))
 
     def _say(self, text: str) -> None:
         self._out.write(self._clean(text))

@@ -1,6 +1,6 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
@@ -12,6 +12,7 @@ from kaa.ext.api import Command, Reply, Submit
 from kaa.ext.registry import Registry
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
+from kaa.shell.model_link import ModelLink
 
 
 class CommandReply(msgspec.Struct, frozen=True):
@@ -31,7 +32,7 @@ class Conversation:
         registry: what extensions added.
         store: where the session is kept.
         recorder: writes events into the store; it sees each one before any other subscriber.
-        on_close: what else is to be closed, in this order.
+        link: the way to the model, closed with the conversation.
     """
 
     def __init__(
@@ -40,12 +41,13 @@ class Conversation:
         registry: Registry,
         store: SessionStore,
         recorder: SessionRecorder,
-        on_close: Sequence[Callable[[], object]] = (),
+        link: ModelLink,
     ) -> None:
         self._agent = agent
         self._registry = registry
         self._store = store
         self._recorder = recorder
+        self._link = link
         agent.subscribe(recorder.record)
         agent.subscribe(registry.notify)
 
@@ -120,6 +122,17 @@ class Conversation:
     def abort(self) -> None:
         """Stop what is under way."""
         self._agent.abort()
+
+    async def close(self) -> None:
+        """Wait until the session is safe on the disk and let go of everything.
+
+        Raises:
+            SessionWriteError: the disk failed.
+        """
+        try:
+            await self._link.close()
+        finally:
+            await self._recorder.close()
 
     def _command(self, message: UserMessage) -> tuple[str, str] | None:
         """Name and arguments, if the message is a slash command that exists."""

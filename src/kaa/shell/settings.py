@@ -68,6 +68,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     steering_mode: DrainMode = "one-at-a-time"
     follow_up_mode: DrainMode = "one-at-a-time"
     retry: RetrySettings = RetrySettings()
+    http_idle_timeout_ms: int = 120_000
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
 

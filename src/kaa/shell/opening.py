@@ -1,0 +1,190 @@
+"""Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kaa.builtin import commands, prompt, tools
+from kaa.core.agent import Agent, AgentConfig
+from kaa.core.loop import Limits
+from kaa.ext.api import PromptContext, RegisteredTool
+from kaa.ext.loader import discover, load_extension
+from kaa.ext.registry import Registry
+from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.session.context import SessionContext, build_context
+from kaa.session.file_store import FileStore
+from kaa.session.library import SessionLibrary
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import MemoryStore, SessionStore
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
+from kaa.shell.model_link import ModelLink, link_model
+from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, OpenSession, UnkeptSession
+from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
+from kaa.shell.settings import Settings, load_settings
+from kaa.workspace.protocol import Workspace
+
+Notify = Callable[[str], None]
+
+
+async def open_conversation(
+    options: ConversationOptions, *, workspace: Workspace, home: Home, environ: Mapping[str, str], notify: Notify
+) -> Conversation:
+    """Open a conversation about the project in `workspace`.
+
+    Args:
+        options: what the user chose for this conversation.
+        workspace: the project; stays the caller's to close.
+        home: the user's folder.
+        environ: the user's environment variables.
+        notify: told, in a sentence, of what is worth knowing and does not stop us.
+
+    Raises:
+        SettingsError: a settings file has a mistake.
+        SessionError: the session cannot be found, read or written.
+        NoModelError: there is no model to talk to.
+        CredentialError: a key cannot be read.
+        ExtensionError: an extension cannot be loaded.
+        RegistrationError: a tool is asked for that does not exist.
+        CassetteError: a recording cannot be written or read.
+    """
+    project = await read_project_files(workspace, home, context=options.context_files)
+    for path in project.truncated:
+        notify(f"{path} is too long: only its first 32 KiB are used")
+    settings = load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
+    registry = _load_extensions(options, settings, workspace, home, notify)
+    active = registry.select_tools(
+        options.tools if options.tools is not None else settings.default_tools,
+        options.exclude_tools,
+        built_in=options.builtin_tools,
+    )
+    store = _open_session(options, settings, workspace.root, home)
+    try:
+        context = build_context(store)
+        link = await _link(options, settings, context, home, environ, _placeholders(workspace, store), notify)
+    except BaseException:
+        await store.close()
+        raise
+    recorder = SessionRecorder(store, context)
+    recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
+    recorder.thinking_level_change(link.resolved.thinking)
+    agent = Agent(
+        provider=link.provider,
+        model=link.resolved.model,
+        system_prompt=registry.system_prompt(_prompt_context(options, project, workspace, active)),
+        tools=[registered.tool for registered in active],
+        hooks=registry.hooks,
+        config=AgentConfig(
+            steering_mode=settings.steering_mode,
+            follow_up_mode=settings.follow_up_mode,
+            limits=Limits(max_turns=options.max_turns),
+            retry=settings.retry.policy(),
+        ),
+        thinking=link.resolved.thinking,
+        session_id=store.header.id,
+        messages=context.messages,
+    )
+    return Conversation(agent, registry, store, recorder, link)
+
+
+def _load_extensions(
+    options: ConversationOptions, settings: Settings, workspace: Workspace, home: Home, notify: Notify
+) -> Registry:
+    """Built-ins first, so that the user's extensions can replace prompt sections and see every hook after them."""
+    registry = Registry(workspace, notify)
+    for module in (prompt, tools, commands):
+        registry.load(module.__name__, module.extend, built_in=True)
+    found = [*discover(home.extensions), *map(_expanded, settings.extensions)] if options.discover_extensions else []
+    for path in (*found, *options.extensions):
+        registry.load(str(path), load_extension(path))
+    return registry
+
+
+def _expanded(path: str) -> Path:
+    return Path(path).expanduser()
+
+
+def _open_session(options: ConversationOptions, settings: Settings, cwd: str, home: Home) -> SessionStore:
+    configured = _expanded(settings.session_dir) if settings.session_dir else None
+    library = SessionLibrary(cwd, home.sessions, options.session_dir or configured)
+    match options.session:
+        case UnkeptSession():
+            return MemoryStore(cwd)
+        case NewSession():
+            return library.create()
+        case ContinueSession():
+            recent = library.most_recent()
+            return library.create() if recent is None else FileStore.open(recent)
+        case OpenSession(query=query):
+            return FileStore.open(library.resolve(query))
+
+
+def _today() -> str:
+    """The user's date, as ISO date."""
+    return datetime.now(UTC).astimezone().date().isoformat()
+
+
+def _placeholders(workspace: Workspace, store: SessionStore) -> dict[str, str]:
+    """Values of this run that a cassette must not depend on."""
+    return {
+        "cwd": workspace.root,
+        "home": str(Path.home()),
+        "session": store.header.id,
+        "date": _today(),
+    }
+
+
+async def _link(
+    options: ConversationOptions,
+    settings: Settings,
+    context: SessionContext,
+    home: Home,
+    environ: Mapping[str, str],
+    placeholders: Mapping[str, str],
+    notify: Notify,
+) -> ModelLink:
+    """The model asked for, or that of the session, or the default."""
+    models = ModelRegistry(home.path, environ)
+    for problem in models.problems:
+        notify(problem)
+
+    async def link(default_provider: str | None, default_model: str | None) -> ModelLink:
+        choice = ModelChoice(
+            query=options.model,
+            provider=options.provider,
+            api_key=options.api_key,
+            thinking=options.thinking,
+            default_provider=default_provider,
+            default_model=default_model,
+            default_thinking=context.thinking_level if context.messages else settings.default_thinking_level,
+        )
+        return await link_model(
+            options.wire,
+            choice,
+            models,
+            placeholders=placeholders,
+            idle_timeout=settings.http_idle_timeout_ms / 1000,
+            notify=notify,
+        )
+
+    if context.model is None:
+        return await link(settings.default_provider, settings.default_model)
+    try:
+        return await link(context.model.provider, context.model.id)
+    except NoModelError as error:
+        notify(f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}")
+        return await link(settings.default_provider, settings.default_model)
+
+
+def _prompt_context(
+    options: ConversationOptions, project: ProjectFiles, workspace: Workspace, active: tuple[RegisteredTool, ...]
+) -> PromptContext:
+    appended = options.append_system_prompt or (project.append_system_prompt or "",)
+    return PromptContext(
+        cwd=workspace.root,
+        date=_today(),
+        tools=active,
+        custom=options.system_prompt if options.system_prompt is not None else project.system_prompt,
+        appended=tuple(text for text in appended if text),
+        context_files=project.context_files,
+    )
