@@ -152,7 +152,9 @@ class LocalWorkspace:
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`."""
-        output = OutputCollector(command.tail_bytes, spill=command.spill, on_output=on_output)
+        output = OutputCollector(
+            command.tail_bytes, spill=command.spill, spill_lines=command.spill_lines, on_output=on_output
+        )
         started = time.monotonic()
         try:
             ending = await self._runner.run(

@@ -12,16 +12,20 @@ class OutputCollector:
     Args:
         tail_bytes: how much of the end to keep.
         spill: write the whole output to a log when it is longer than that.
+        spill_lines: write it to a log also when it has more lines than this.
         on_output: sees everything as it comes.
 
     Attributes:
         size: bytes so far.
-        log_path: where the whole output is; None if `tail` is all of it or a log could not be written.
+        log_path: where the whole output is; None if it was short or a log could not be written.
     """
 
-    def __init__(self, tail_bytes: int, *, spill: bool, on_output: OnOutput | None) -> None:
+    def __init__(
+        self, tail_bytes: int, *, spill: bool, spill_lines: int | None = None, on_output: OnOutput | None
+    ) -> None:
         self._tail_bytes = tail_bytes
         self._spill = spill
+        self._spill_lines = spill_lines
         self._on_output = on_output
         self._tail = bytearray()
         self._line_feeds = 0
@@ -45,7 +49,7 @@ class OutputCollector:
         self.size += len(chunk)
         self._line_feeds += chunk.count(b"\n")
         self._unterminated = not chunk.endswith(b"\n")
-        if self._spill and self.size > self._tail_bytes:
+        if self._spill and self._is_long():
             self._write_log(chunk)
         self._keep_tail(chunk)
         if self._on_output is not None:
@@ -56,6 +60,10 @@ class OutputCollector:
         if self._log is not None:
             os.close(self._log)
             self._log = None
+
+    def _is_long(self) -> bool:
+        many_lines = self._spill_lines is not None and self.lines > self._spill_lines
+        return many_lines or self.size > self._tail_bytes
 
     def _keep_tail(self, chunk: bytes) -> None:
         if len(chunk) >= self._tail_bytes:

@@ -146,6 +146,7 @@ class Command(msgspec.Struct, frozen=True):
         timeout: seconds; None for no limit.
         tail_bytes: how much of the end of the output `CommandResult.tail` keeps.
         spill: keep the whole output in a file when it is larger than `tail_bytes`.
+        spill_lines: keep it in a file also when it has more lines than this.
     """
 
     argv: Sequence[str]
@@ -154,6 +155,7 @@ class Command(msgspec.Struct, frozen=True):
     timeout: float | None = None
     tail_bytes: int = 64 * 1024
     spill: bool = True
+    spill_lines: int | None = None
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -165,7 +167,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         tail: the last `tail_bytes` of stdout and stderr together.
         output_bytes: size of the whole output.
         output_lines: line feeds in the whole output, plus one if the last line is not terminated.
-        log_path: where the whole output is, if it was larger than `tail`.
+        log_path: where the whole output is, if it was kept in a file.
         timed_out: the timeout ended it.
         leftovers: background processes that were still running and were stopped.
         duration: seconds.
