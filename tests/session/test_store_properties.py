@@ -3,6 +3,7 @@
 import io
 import json
 import tempfile
+import threading
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -166,14 +167,24 @@ def test_file_and_memory_agree_on_every_tree(steps: list[tuple[bool, int]]) -> N
                 assert texts(again) == texts(unkept)
 
 
-def test_a_file_can_be_read_while_it_grows(tmp_path: Path) -> None:
+def test_readers_see_whole_lines_while_the_file_grows(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     store = FileStore.create(path, new_header("/p"))
+    store.append(MessageEntry(message=say("0")))
+    done = threading.Event()
+    seen = []
 
-    for number in range(50):
-        store.append(MessageEntry(message=say(str(number))))
-        tree = SessionTree()
-        grow(tree, io.BytesIO(path.read_bytes()))
-        assert len(tree) == number + 1
+    def read() -> None:
+        while not done.is_set():
+            seen.append(path.read_bytes())
 
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(300):
+        store.append(MessageEntry(message=say("x" * number)), MessageEntry(message=reply("y" * 9000)))
+    done.set()
+    reader.join()
     run(store.close())
+
+    assert all(content.endswith(b"\n") for content in seen)
+    assert all(path.read_bytes().startswith(content) for content in seen)
