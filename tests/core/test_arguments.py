@@ -66,6 +66,26 @@ def test_an_argument_named_title_or_default_keeps_its_place_in_the_schema() -> N
     }
 
 
+def test_docstrings_of_structs_stay_out_of_the_schema_and_descriptions_of_fields_in() -> None:
+    class Point(msgspec.Struct, frozen=True):
+        """For maintainers."""
+
+        x: int
+
+    class Shape(msgspec.Struct, frozen=True):
+        """For maintainers."""
+
+        center: Annotated[Point, Meta(description="Middle")]
+        corner: Annotated[Point | None, Meta(description="Corner")] = None
+
+    point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    assert schema_of(Shape)["properties"] == {
+        "center": {**point, "description": "Middle"},
+        "corner": {**point, "description": "Corner"},
+    }
+    assert "description" not in schema_of(Shape)
+
+
 def test_nothing_required_leaves_no_empty_list() -> None:
     class Optional(msgspec.Struct, frozen=True):
         path: str = "."

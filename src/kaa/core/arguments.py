@@ -16,8 +16,10 @@ class ArgumentError(Exception):
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Json]:
-    """The JSON Schema of a struct, inlined and without titles, as compact as models need it."""
+    """The JSON Schema of a struct, inlined, without titles and docstrings, as compact as models need it."""
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
+    for component in components.values():
+        component.pop("description", None)  # the docstring, which speaks to us and not to the model
     return cast("dict[str, Json]", _compact(schema, components))
 
 
@@ -28,7 +30,8 @@ def _compact(node: Json, components: dict[str, Json]) -> Json:
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _compact(components[node["$ref"]], components)
+        described = {key: value for key, value in node.items() if key != "$ref"}
+        return _compact({**components[node["$ref"]], **described}, components)
     alternatives = [item for item in node.get("anyOf", ()) if item != {"type": "null"}]
     if len(alternatives) == 1:
         described = {key: value for key, value in node.items() if key != "anyOf"}

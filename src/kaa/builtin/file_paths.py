@@ -1,0 +1,124 @@
+"""From a path as a model wrote it to the file it meant, and from a failure to what the model should do next."""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import msgspec
+
+from kaa.core.tool import ToolError
+from kaa.workspace.protocol import FileInfo, Workspace
+
+_UNICODE_SPACE = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_TIME_OF_DAY = re.compile(r" (?=[AP]M\.)", re.IGNORECASE)
+_MAX_NAMES_COMPARED = 2000
+
+
+class Located(msgspec.Struct, frozen=True):
+    """A file or directory that exists. `path` is how to name it to the workspace."""
+
+    path: str
+    info: FileInfo
+
+
+async def locate(workspace: Workspace, path: str) -> Located | None:
+    """What exists at `path`, or else at one of the spellings that models and systems confuse with it.
+
+    Raises:
+        ToolError: the path cannot be looked at.
+    """
+    if not path or "\0" in path:
+        raise ToolError("path must be the name of a file or directory, without NUL characters.")
+    try:
+        for spelling in _spellings(path):
+            info = await workspace.stat(spelling)
+            if info is not None:
+                return Located(spelling, info)
+    except OSError as error:
+        raise await explained(workspace, path, error) from error
+    return None
+
+
+async def locate_file(workspace: Workspace, path: str) -> Located:
+    """Like `locate`, for what must be there and be a file.
+
+    Raises:
+        ToolError: it is not there, or not a file; with similar names.
+    """
+    located = await locate(workspace, path)
+    if located is None:
+        raise ToolError(await _missing(workspace, path))
+    if located.info.kind == "directory":
+        raise ToolError(f"{path} is a directory. List it with ls.")
+    return located
+
+
+async def existing(workspace: Workspace, path: str) -> str:
+    """The spelling of `path` that exists, for files and directories.
+
+    Raises:
+        ToolError: there is none; with similar names.
+    """
+    located = await locate(workspace, path)
+    if located is None:
+        raise ToolError(await _missing(workspace, path))
+    return located.path
+
+
+async def future_path(workspace: Workspace, path: str) -> str:
+    """Where a file that does not exist yet will really be."""
+    directory, name = posixpath.split(path)
+    parent = await workspace.stat(directory or ".")
+    if parent is None:
+        return posixpath.normpath(posixpath.join(workspace.root, path))
+    return posixpath.join(parent.real_path, name)
+
+
+async def explained(workspace: Workspace, path: str, error: OSError) -> ToolError:
+    """What to tell the model of an operating system error on `path`."""
+    match error:
+        case FileNotFoundError():
+            return ToolError(await _missing(workspace, path))
+        case IsADirectoryError():
+            return ToolError(f"{path} is a directory. List it with ls.")
+        case NotADirectoryError():
+            return ToolError(f"{path} is not a directory, or a part of it is a file.")
+        case PermissionError():
+            return ToolError(f"Permission denied: {path}. Do not retry; use another path or ask the user.")
+        case _:
+            return ToolError(f"{path}: {error.strerror or error}.")
+
+
+def _spellings(path: str) -> Iterator[str]:
+    """`path` first, then without the `@` that users mention files with, then with exotic or plain characters.
+
+    macOS writes a narrow space before AM and PM and curly apostrophes into names of screenshots, and stores
+    names decomposed.
+    """
+    seen = set()
+    for base in (path, path.removeprefix("@")):
+        spaced = _UNICODE_SPACE.sub(" ", base)
+        narrow = _TIME_OF_DAY.sub("\u202f", spaced)
+        decomposed = unicodedata.normalize("NFD", narrow)
+        composed = unicodedata.normalize("NFC", base)
+        variants = (base, spaced, narrow, decomposed, composed)
+        for spelling in (*variants, *(variant.replace("'", "\u2019") for variant in variants)):
+            if spelling and spelling not in seen:
+                seen.add(spelling)
+                yield spelling
+
+
+async def _missing(workspace: Workspace, path: str) -> str:
+    """That `path` does not exist, and the names in its directory that look like it."""
+    from difflib import get_close_matches  # lazily: only failures need it
+
+    directory, name = posixpath.split(path)
+    try:
+        names = [entry.name for entry in await workspace.list(directory or ".")]
+    except OSError:
+        return f"{path} does not exist, nor does its directory {directory}. Look for it with find."
+    similar = get_close_matches(name, names[:_MAX_NAMES_COMPARED])
+    if not similar:
+        return f"{path} does not exist. Look for it with find."
+    return f"{path} does not exist. Similar names there: {', '.join(posixpath.join(directory, n) for n in similar)}."

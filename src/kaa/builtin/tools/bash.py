@@ -1,0 +1,139 @@
+"""The bash tool: a command with its output live on the screen and its end for the model."""
+
+import re
+import signal
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from kaa.builtin.live_output import LiveOutput
+from kaa.builtin.terminal_text import plain_text
+from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, Kept, TruncationDetails, format_size, keep_tail
+from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.workspace.protocol import Command, CommandResult, Workspace
+
+_DEFAULT_TIMEOUT_SECONDS = 120
+_MAX_TIMEOUT_SECONDS = 3600
+_DESCRIPTION = (
+    "Run a shell command in the project directory, without stdin. "
+    f"Gives the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB of its output. Background processes end with it."
+)
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
+_BROKEN_CHARACTERS = re.compile("\ufffd+")
+
+
+class BashArguments(msgspec.Struct, rename="camel", frozen=True):
+    """What to run, and for how many seconds at most."""
+
+    command: str
+    timeout: Annotated[float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}")] = None
+
+
+class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
+    """For frontends. Field names as in pi, where pi has them."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    truncation: TruncationDetails | None = None
+    full_output_path: str | None = None
+
+
+def bash_tool(workspace: Workspace) -> TypedTool[BashArguments]:
+    """The tool, running commands in `workspace`."""
+    shell: str | None = None
+
+    async def bash(arguments: BashArguments, run: ToolRun) -> ToolResult:
+        nonlocal shell
+        timeout = arguments.timeout or _DEFAULT_TIMEOUT_SECONDS
+        if not 0 < timeout <= _MAX_TIMEOUT_SECONDS:
+            raise ToolError(f"timeout must be between 1 and {_MAX_TIMEOUT_SECONDS} seconds.")
+        if "\0" in arguments.command:
+            raise ToolError("command holds a NUL character, which no command line can carry. Write \\0 instead.")
+        live = LiveOutput(run)
+        try:
+            shell = shell or await _find_shell(workspace)
+            argv = (shell, "-c", arguments.command)
+            command = Command(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
+            result = await workspace.run(command, live.feed)
+        except OSError as error:
+            raise ToolError(f"The command could not be run: {error}") from error
+        finally:
+            live.close()
+        return _report(result, timeout)
+
+    return TypedTool("bash", _DESCRIPTION, BashArguments, bash)
+
+
+async def _find_shell(workspace: Workspace) -> str:
+    for path in _SHELLS:
+        if await workspace.stat(path) is not None:
+            return path
+    return "/bin/sh"
+
+
+def _report(result: CommandResult, timeout: float) -> ToolResult:
+    """What the model learns of a command that has ended."""
+    kept = _kept_output(result)
+    parts = [kept.text if kept.text.strip("\n") else "(no output)"]
+    truncation = None
+    if kept.cut_by is not None:
+        parts.append(_truncation_note(result, kept))
+        shown = len(kept.lines)
+        truncation = TruncationDetails(kept.cut_by, shown, kept.size, result.output_bytes, result.output_lines)
+    if result.leftovers:
+        stopped = (
+            "1 background process was" if result.leftovers == 1 else f"{result.leftovers} background processes were"
+        )
+        parts.append(f"[{stopped} stopped when the command ended.]")
+    status = _failure(result, timeout)
+    if status is not None:
+        parts.append(status)
+    details = BashDetails(result.exit_code, result.signal, result.timed_out, truncation, result.log_path)
+    return text_result("\n\n".join(parts), details=msgspec.to_builtins(details), is_error=status is not None)
+
+
+def _kept_output(result: CommandResult) -> Kept:
+    """The end of the output as plain text.
+
+    Nothing is cut that cannot be read elsewhere: the limit on lines holds only if the log has the rest.
+    """
+    text = _BROKEN_CHARACTERS.sub("\ufffd", plain_text(result.tail.decode("utf-8", "replace")))
+    lines = text.removesuffix("\n").split("\n") if text else []
+    begins_within_a_line = result.output_bytes > len(result.tail)
+    if not begins_within_a_line:
+        return keep_tail(lines) if result.log_path is not None else Kept(tuple(lines), len(text))
+    if len(lines) <= 1:
+        end = lines[0].lstrip("\ufffd") if lines else ""
+        return Kept((end,), len(end), "bytes", partial=True)
+    kept = keep_tail(lines[1:])
+    return Kept(kept.lines, kept.size, kept.cut_by or "bytes", kept.partial)
+
+
+def _truncation_note(result: CommandResult, kept: Kept) -> str:
+    total = result.output_lines
+    if kept.partial:
+        extent = f"The last {format_size(kept.size)} of line {total} of {total}"
+    else:
+        extent = f"Lines {total - len(kept.lines) + 1}-{total} of {total}"
+    rest = f"Full output: {result.log_path}" if result.log_path else "The rest was not kept"
+    return f"[{extent}. {rest}]"
+
+
+def _failure(result: CommandResult, timeout: float) -> str | None:
+    """How a command failed, None if it did not."""
+    if result.timed_out:
+        return f"Command timed out after {timeout:g} seconds. Set a larger timeout, or run something quicker."
+    if result.signal is not None:
+        return f"Command was ended by signal {_signal_name(result.signal)}"
+    if result.exit_code != 0:
+        return f"Command exited with code {result.exit_code}"
+    return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)

@@ -1,0 +1,117 @@
+"""The edit tool: quoted pieces of a file replaced, everything else left byte for byte."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from kaa.builtin.diff import Diff, diff_of_changes
+from kaa.builtin.file_locks import FileLocks
+from kaa.builtin.file_paths import Located, explained, locate_file
+from kaa.builtin.text_edit import EditError, Replacement, edit_bytes
+from kaa.builtin.truncate import format_size
+from kaa.core.messages import Json
+from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.workspace.protocol import ContentChangedError, Digest, Workspace
+
+_DESCRIPTION = (
+    "Replace text in a file. Every oldText must occur exactly once in the original; all edits are applied, or none."
+)
+_MAX_FILE_BYTES = 32 * 1024 * 1024
+_INLINE_BYTES = 256 * 1024  # editing more than this takes long enough to go to a thread
+_ATTEMPTS = 2
+_PATH_NAMES = dict.fromkeys(("file_path", "filePath", "filename", "file"), "path")
+_TEXT_NAMES = {
+    **dict.fromkeys(("old_text", "old_string", "oldString", "old_str", "oldStr"), "oldText"),
+    **dict.fromkeys(("new_text", "new_string", "newString", "new_str", "newStr"), "newText"),
+}
+
+
+class EditArguments(msgspec.Struct, rename="camel", frozen=True):
+    """What to replace in which file."""
+
+    path: str
+    edits: Annotated[tuple[Replacement, ...], Meta(description="Must not overlap")]
+
+
+def edit_tool(workspace: Workspace, locks: FileLocks) -> TypedTool[EditArguments]:
+    """The tool, editing files of `workspace`. `locks` are shared with the other tools that change files."""
+
+    async def edit(arguments: EditArguments, _run: ToolRun) -> ToolResult:
+        if not arguments.edits:
+            raise ToolError("edits is empty. Give at least one {oldText, newText}.")
+        file = await locate_file(workspace, arguments.path)
+        if file.info.size > _MAX_FILE_BYTES:
+            most = format_size(_MAX_FILE_BYTES)
+            raise ToolError(f"{file.path} is larger than {most}. Change it with bash: sed, perl or python3.")
+        try:
+            async with locks.hold(file.info.real_path):
+                diff = await _edit_file(workspace, file, arguments.edits)
+        except EditError as error:
+            raise ToolError(f"{file.path} was not changed. {error}") from error
+        except OSError as error:
+            raise await explained(workspace, file.path, error) from error
+        done = "1 edit" if len(arguments.edits) == 1 else f"{len(arguments.edits)} edits"
+        text = f"Applied {done} to {file.path}, the first in line {diff.first_changed_line}."
+        return text_result(text, details=msgspec.to_builtins(diff))
+
+    return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=mend_edit_arguments)
+
+
+async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> Diff:
+    """Read, edit and write back, once more if someone else changed the file in between."""
+    for _ in range(_ATTEMPTS):
+        content = await workspace.read(file.path)
+        if content.digest is None:
+            break
+        if len(content.data) > _INLINE_BYTES:
+            data, diff = await asyncio.to_thread(_edited, content.data, replacements)
+        else:
+            data, diff = _edited(content.data, replacements)
+        try:
+            await workspace.write(file.path, data, Digest(content.digest))
+        except ContentChangedError:
+            continue
+        return diff
+    raise EditError("Another program keeps changing the file. Read it again, then retry.")
+
+
+def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, Diff]:
+    edited = edit_bytes(data, replacements)
+    return edited.data, diff_of_changes(edited.text, edited.changes)
+
+
+def mend_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
+    """Understand other agents' names of these arguments, and one replacement given without a list."""
+    mended = _renamed(arguments, {**_PATH_NAMES, **_TEXT_NAMES})
+    edits = mended.get("edits")
+    if isinstance(edits, str):
+        edits = _decoded(edits)
+    if isinstance(edits, dict):
+        edits = [edits]
+    if edits is None:
+        edits = []
+    if not isinstance(edits, list):
+        return mended
+    edits = [_renamed(edit, _TEXT_NAMES) if isinstance(edit, dict) else edit for edit in edits]
+    if "oldText" in mended and "newText" in mended:
+        edits.append({"oldText": mended.pop("oldText"), "newText": mended.pop("newText")})
+    return {**mended, "edits": edits} if edits or "edits" in mended else mended
+
+
+def _renamed(arguments: Mapping[str, Json], names: Mapping[str, str]) -> dict[str, Json]:
+    """The arguments with other names in place of theirs, unless the right name is there too."""
+    return {
+        names[name] if name in names and names[name] not in arguments else name: value
+        for name, value in arguments.items()
+    }
+
+
+def _decoded(text: str) -> Json:
+    """The JSON a text holds, or the text."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text

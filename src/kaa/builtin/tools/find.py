@@ -1,0 +1,49 @@
+"""The find tool: files by the pattern of their path."""
+
+import posixpath
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from kaa.builtin.file_paths import existing, explained
+from kaa.builtin.tools.listing import listing_result
+from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.workspace.protocol import SearchError, Workspace
+
+_DEFAULT_LIMIT = 1000
+_MAX_LIMIT = 10_000
+_DESCRIPTION = "Find files by glob; ignores what .gitignore names."
+
+
+class FindArguments(msgspec.Struct, rename="camel", frozen=True):
+    """Which files to find, and where."""
+
+    pattern: Annotated[str, Meta(description="Glob, as *.py or src/**/test_*.py")]
+    path: Annotated[str, Meta(description="Directory")] = "."
+    limit: Annotated[int, Meta(description=f"Default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
+
+
+def find_tool(workspace: Workspace) -> TypedTool[FindArguments]:
+    """The tool, finding files of `workspace`."""
+
+    async def find(arguments: FindArguments, _run: ToolRun) -> ToolResult:
+        path = await existing(workspace, arguments.path)
+        limit = min(max(arguments.limit, 1), _MAX_LIMIT)
+        try:
+            result = await workspace.find(arguments.pattern, path, limit)
+        except SearchError as error:
+            raise ToolError(f"{error} Correct the pattern.") from error
+        except OSError as error:
+            raise await explained(workspace, path, error) from error
+        notes = []
+        if result.limit_reached:
+            notes.append(f"{limit} files shown, there are more: refine the pattern or set limit={limit * 2}")
+        if result.timed_out:
+            notes.append("the search took too long and was stopped: narrow it with path")
+        if not result.paths:
+            return text_result("\n\n".join(["No files found", *(f"[{note}]" for note in notes)]))
+        prefix = "" if path in (".", "./") else path
+        return listing_result([posixpath.join(prefix, found) for found in result.paths], notes)
+
+    return TypedTool("find", _DESCRIPTION, FindArguments, find)

@@ -1,0 +1,46 @@
+"""The ls tool: the names in a directory."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from kaa.builtin.file_paths import existing, explained
+from kaa.builtin.tools.listing import listing_result
+from kaa.core.tool import ToolResult, ToolRun, TypedTool, text_result
+from kaa.workspace.protocol import Workspace
+
+_DEFAULT_LIMIT = 500
+_DESCRIPTION = "List a directory; names of directories end with /."
+
+
+class LsArguments(msgspec.Struct, rename="camel", frozen=True):
+    """Which directory to list."""
+
+    path: str = "."
+    limit: Annotated[int, Meta(description=f"Default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
+
+
+def ls_tool(workspace: Workspace) -> TypedTool[LsArguments]:
+    """The tool, listing directories of `workspace`."""
+
+    async def ls(arguments: LsArguments, _run: ToolRun) -> ToolResult:
+        path = await existing(workspace, arguments.path)
+        try:
+            entries = await workspace.list(path)
+        except NotADirectoryError:
+            return text_result(f"[{path} is a file. Look into it with read.]")
+        except OSError as error:
+            raise await explained(workspace, path, error) from error
+        if not entries:
+            return text_result("(empty directory)")
+        names = sorted((entry.name + "/" * (entry.kind == "directory") for entry in entries), key=_without_case)
+        limit = max(arguments.limit, 1)
+        notes = [f"{limit} of {len(names)} names shown: set limit={len(names)} for all"] if len(names) > limit else []
+        return listing_result(names[:limit], notes)
+
+    return TypedTool("ls", _DESCRIPTION, LsArguments, ls)
+
+
+def _without_case(name: str) -> tuple[str, str]:
+    return name.casefold(), name

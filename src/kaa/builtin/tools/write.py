@@ -1,0 +1,43 @@
+"""The write tool: a whole file at once, atomically."""
+
+import msgspec
+
+from kaa.builtin.file_locks import FileLocks
+from kaa.builtin.file_paths import explained, future_path, locate
+from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.workspace.protocol import Workspace
+
+_DESCRIPTION = "Create or overwrite a file; missing directories are made."
+
+
+class WriteArguments(msgspec.Struct, rename="camel", frozen=True):
+    """What to write where."""
+
+    path: str
+    content: str
+
+
+def write_tool(workspace: Workspace, locks: FileLocks) -> TypedTool[WriteArguments]:
+    """The tool, writing to `workspace`. `locks` are shared with the other tools that change files."""
+
+    async def write(arguments: WriteArguments, _run: ToolRun) -> ToolResult:
+        data = _encoded(arguments.content)
+        present = await locate(workspace, arguments.path)
+        path = arguments.path if present is None else present.path
+        try:
+            real_path = await future_path(workspace, path) if present is None else present.info.real_path
+            async with locks.hold(real_path):
+                await workspace.write(path, data)
+        except OSError as error:
+            raise await explained(workspace, path, error) from error
+        return text_result(f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes).")
+
+    return TypedTool("write", _DESCRIPTION, WriteArguments, write)
+
+
+def _encoded(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        position = f"character {error.start} of content"
+        raise ToolError(f"{position} is half of a surrogate pair, which no file can hold. Send it whole.") from error
