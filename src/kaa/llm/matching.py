@@ -1,0 +1,71 @@
+"""From what a person types to the model that is meant: `sonnet`, `opus-5`, `gpt-5.2:high`."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import get_args
+
+from kaa.core.provider import Model, ThinkingLevel
+
+_LEVELS: dict[str, ThinkingLevel] = {level: level for level in get_args(ThinkingLevel)}
+
+
+def split_thinking(query: str) -> tuple[str, ThinkingLevel | None]:
+    """The query without its `:level`, and the level. Other colons belong to the id, as in `qwen3:8b`."""
+    head, colon, tail = query.rpartition(":")
+    return (head, _LEVELS[tail]) if colon and head and tail in _LEVELS else (query, None)
+
+
+def best_matches(query: str, models: Iterable[Model]) -> Sequence[Model]:
+    """The models that `query` fits best; several if it does not tell them apart.
+
+    An exact id fits best; then the same with other case or punctuation; then the end of an id (`opus-5`);
+    then any part of id or name. A nickname without a version number (`sonnet`) means the first model it
+    fits, because models come in order of preference.
+    """
+    for fits in (_is_exact, _is_same, _is_end, _is_part):
+        found = [model for model in models if fits(query, model)]
+        if found:
+            return found if any(character.isdigit() for character in query) else _first_of_each_provider(found)
+    return ()
+
+
+def is_certain(query: str, model: Model) -> bool:
+    """Whether `query` names `model` rather than being a part of its name."""
+    return _is_exact(query, model) or _is_same(query, model) or _is_end(query, model)
+
+
+def suggestions(query: str, models: Iterable[Model], limit: int = 5) -> list[str]:
+    """The models whose names are close to `query`, as `provider/id`."""
+    import difflib
+
+    names = {f"{model.provider}/{model.id}": model.id for model in models}
+    close = difflib.get_close_matches(query.rpartition("/")[2], list(names.values()), limit, cutoff=0.5)
+    return [name for model_id in close for name, other in names.items() if other == model_id][:limit]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _is_exact(query: str, model: Model) -> bool:
+    return model.id == query
+
+
+def _is_same(query: str, model: Model) -> bool:
+    return _plain(model.id) == _plain(query)
+
+
+def _is_end(query: str, model: Model) -> bool:
+    return f"-{_plain(model.id)}".endswith(f"-{_plain(query)}")
+
+
+def _is_part(query: str, model: Model) -> bool:
+    wanted = _plain(query)
+    return bool(wanted) and (wanted in _plain(model.id) or wanted in _plain(model.name))
+
+
+def _first_of_each_provider(models: Sequence[Model]) -> Sequence[Model]:
+    first: dict[str, Model] = {}
+    for model in models:
+        first.setdefault(model.provider, model)
+    return tuple(first.values())

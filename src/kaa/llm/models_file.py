@@ -1,0 +1,217 @@
+"""models.json: the user's own providers and models, and changes to the built-in ones. The format is pi's.
+
+A mistake costs the provider or the model it is in, never the others, and is told with its place.
+"""
+
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.core.provider import Model, ModelRates
+from kaa.llm import jsonc
+from kaa.llm.catalogue import KnownModel, ThinkingLevels
+from kaa.llm.compat import Compat
+
+# What most servers speak.
+DEFAULT_API = "openai-completions"
+
+T = TypeVar("T")
+
+
+class ProviderConfig(msgspec.Struct, rename="camel", frozen=True):
+    """One entry of `providers`.
+
+    Attributes:
+        auth_header: the key goes into `Authorization: Bearer` whatever the wire format's custom is.
+        compat: overrides for all models of the provider, see `kaa.llm.compat.Compat`.
+        models: as written; `models_of` reads them.
+        model_overrides: the same, by model id.
+    """
+
+    name: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    api: str | None = None
+    headers: dict[str, str] = {}
+    auth_header: bool = False
+    compat: dict[str, Json] = {}
+    models: list[Json] = []
+    model_overrides: dict[str, Json] = {}
+
+
+class ModelsFile(msgspec.Struct, frozen=True):
+    """What could be read of a models.json.
+
+    Attributes:
+        problems: what could not, one line each: file, JSON path, what is expected.
+    """
+
+    providers: dict[str, ProviderConfig]
+    problems: tuple[str, ...]
+
+
+def load_models_file(path: Path) -> ModelsFile:
+    """Read `path`; a file that does not exist is an empty one."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return ModelsFile({}, ())
+    except OSError as error:
+        return ModelsFile({}, (f"{path} cannot be read ({error.strerror})",))
+    try:
+        entries = jsonc.decode(content, _File).providers
+    except jsonc.JsoncError as error:
+        return ModelsFile({}, (f"{path}, {error}",))
+    except msgspec.ValidationError as error:
+        return ModelsFile({}, (_problem(path, "", error),))
+    providers: dict[str, ProviderConfig] = {}
+    problems: list[str] = []
+    for name, entry in entries.items():
+        place = f"providers.{name}"
+        try:
+            config = _convert(entry, ProviderConfig)
+            _check_parts(entry)
+        except msgspec.ValidationError as error:
+            problems.append(_problem(path, place, error))
+            continue
+        models, wrong = _sound_models(path, place, config.models)
+        overrides, wrong_overrides = _sound_overrides(path, place, config.model_overrides)
+        providers[name] = msgspec.structs.replace(config, models=models, model_overrides=overrides)
+        problems += (*wrong, *wrong_overrides)
+    return ModelsFile(providers, tuple(problems))
+
+
+def models_of(provider: str, config: ProviderConfig, builtin: tuple[KnownModel, ...]) -> tuple[KnownModel, ...]:
+    """The models of `provider`: the built-in ones with the overrides, then the user's own.
+
+    A model of the user's with the id of a built-in one replaces it.
+    """
+    models = {known.model.id: known for known in builtin}
+    default_api = builtin[0].model.api if builtin else DEFAULT_API
+    for model_id, override in config.model_overrides.items():
+        if model_id in models:
+            models[model_id] = _overridden(models[model_id], _convert(override, _ModelOverride))
+    for entry in config.models:
+        known = _own_model(provider, _convert(entry, _ModelEntry), config.api or default_api)
+        models[known.model.id] = known
+    return tuple(models.values())
+
+
+def _convert(value: Json, shape: type[T]) -> T:
+    return msgspec.convert(value, shape)
+
+
+class _File(msgspec.Struct, frozen=True):
+    providers: dict[str, Json] = {}
+
+
+class _ModelOverride(msgspec.Struct, rename="camel", frozen=True):
+    """Changes to a built-in model; what is not there stays."""
+
+    name: str | None = None
+    reasoning: bool | None = None
+    thinking_level_map: ThinkingLevels = {}
+    input: tuple[Literal["text", "image"], ...] | None = None
+    cost: dict[str, Json] = {}
+    context_window: int | None = None
+    max_tokens: int | None = None
+    headers: dict[str, str] = {}
+    compat: dict[str, Json] = {}
+
+
+class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
+    """A model of the user's. Defaults are pi's."""
+
+    id: str
+    name: str | None = None
+    api: str | None = None
+    base_url: str | None = None
+    reasoning: bool = False
+    thinking_level_map: ThinkingLevels = {}
+    input: tuple[Literal["text", "image"], ...] = ("text",)
+    cost: ModelRates | None = None
+    context_window: int = 128_000
+    max_tokens: int = 16_384
+    headers: dict[str, str] = {}
+    compat: dict[str, Json] = {}
+
+
+def _sound_models(path: Path, place: str, entries: list[Json]) -> tuple[list[Json], list[str]]:
+    """The entries that are models, and what is wrong with the others."""
+    sound: list[Json] = []
+    problems: list[str] = []
+    for index, entry in enumerate(entries):
+        try:
+            _convert(entry, _ModelEntry)
+            _check_parts(entry)
+        except msgspec.ValidationError as error:
+            problems.append(_problem(path, f"{place}.models[{index}]", error))
+        else:
+            sound.append(entry)
+    return sound, problems
+
+
+def _sound_overrides(path: Path, place: str, entries: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
+    sound: dict[str, Json] = {}
+    problems: list[str] = []
+    for model_id, entry in entries.items():
+        try:
+            _convert(entry, _ModelOverride)
+            _check_parts(entry)
+        except msgspec.ValidationError as error:
+            problems.append(_problem(path, f"{place}.modelOverrides.{model_id}", error))
+        else:
+            sound[model_id] = entry
+    return sound, problems
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    """The parts of an entry that are kept as written, because they are laid over others later."""
+
+    compat: Compat = Compat()
+    cost: ModelRates | None = None
+
+
+def _check_parts(entry: Json) -> None:
+    _convert(entry, _Parts)
+
+
+def _own_model(provider: str, entry: _ModelEntry, default_api: str) -> KnownModel:
+    model = Model(
+        id=entry.id,
+        provider=provider,
+        api=entry.api or default_api,
+        name=entry.name or entry.id,
+        reasoning=entry.reasoning,
+        input=entry.input,
+        context_window=entry.context_window,
+        max_tokens=entry.max_tokens,
+        cost=entry.cost,
+    )
+    return KnownModel(model, entry.thinking_level_map, entry.compat, entry.base_url, entry.headers)
+
+
+def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
+    changes = {
+        field: value
+        for field in ("name", "reasoning", "input", "context_window", "max_tokens")
+        if (value := getattr(override, field)) is not None
+    }
+    if override.cost:
+        changes["cost"] = msgspec.convert(msgspec.to_builtins(known.model.cost) | override.cost, ModelRates)
+    return KnownModel(
+        msgspec.structs.replace(known.model, **changes),
+        known.thinking_levels | override.thinking_level_map,
+        known.compat | override.compat,
+        known.base_url,
+        known.headers | override.headers,
+    )
+
+
+def _problem(path: Path, place: str, error: msgspec.ValidationError) -> str:
+    """The validator's message with the place from the top of the file."""
+    reason, _, inner = str(error).partition(" - at `$")
+    where = (place + inner.removesuffix("`")).lstrip(".")
+    return f"{path}: {where}: {reason}" if where else f"{path}: {reason}"

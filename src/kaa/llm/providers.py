@@ -1,0 +1,159 @@
+"""The providers there are: the built-in ones, and what the user's models.json and environment make of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from kaa.core.provider import Model
+from kaa.llm.catalogue import CATALOGUE, KnownModel
+from kaa.llm.credentials import Credential, CredentialStore
+from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
+from kaa.llm.transport import host_of
+
+
+class Builtin(NamedTuple):
+    """A provider kaa knows, with the variables its vendor's SDK reads.
+
+    Attributes:
+        base_url: the official address, as the SDK has it: OpenAI's ends with /v1, Anthropic's does not.
+        key_variables: name and kind of each, in the order in which they count.
+    """
+
+    base_url: str
+    base_url_variable: str
+    key_variables: tuple[tuple[str, Literal["api_key", "bearer"]], ...]
+
+
+BUILTINS = {
+    "anthropic": Builtin(
+        "https://api.anthropic.com",
+        "ANTHROPIC_BASE_URL",
+        (("ANTHROPIC_API_KEY", "api_key"), ("ANTHROPIC_AUTH_TOKEN", "bearer")),
+    ),
+    "openai": Builtin("https://api.openai.com/v1", "OPENAI_BASE_URL", (("OPENAI_API_KEY", "api_key"),)),
+}
+
+
+class ConfiguredProvider(msgspec.Struct, frozen=True):
+    """A provider as it is set up.
+
+    Attributes:
+        base_url: None if every model has its own.
+        api: the wire format of models that say nothing else.
+        official: at its vendor's own address, where nothing works without a key.
+        default: the model to take when none is named; None if the server must be asked which it has.
+    """
+
+    name: str
+    base_url: str | None
+    api: str
+    official: bool
+    config: ProviderConfig
+    models: tuple[KnownModel, ...]
+    default: KnownModel | None
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether requests without a key are useless. Local servers want none."""
+        return self.official or self.config.api_key is not None
+
+    @property
+    def key_variables(self) -> tuple[tuple[str, Literal["api_key", "bearer"]], ...]:
+        """See `Builtin`; none for the user's own providers."""
+        return BUILTINS[self.name].key_variables if self.name in BUILTINS else ()
+
+    def find(self, model_id: str) -> KnownModel | None:
+        """The model with this id, if it is known."""
+        return next((known for known in self.models if known.model.id == model_id), None)
+
+    def unknown_model(self, model_id: str) -> KnownModel:
+        """A model that only the user knows, taken at its word. Its price is unknown."""
+        if self.official and self.api == "anthropic-messages":
+            # True of every Claude since 3.7; the smallest window and output of those that are served.
+            claude = Model(model_id, self.name, self.api, model_id, True, ("text", "image"), 200_000, 32_000)
+            return KnownModel(claude)
+        kinds: tuple[Literal["text", "image"], ...] = ("text", "image") if self.official else ("text",)
+        return KnownModel(Model(model_id, self.name, self.api, model_id, input=kinds))
+
+
+class Keys:
+    """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order."""
+
+    def __init__(self, store: CredentialStore, environ: Mapping[str, str], models_file: Path) -> None:
+        self._store = store
+        self._environ = environ
+        self._models_file = models_file
+
+    def has(self, provider: ConfiguredProvider) -> bool:
+        """Whether there is a key; commands are not run but trusted."""
+        configured = provider.config.api_key
+        return (
+            self._store.has(provider.name)
+            or any(self._environ.get(variable) for variable, _ in provider.key_variables)
+            or (configured is not None and self._store.values.can_evaluate(configured))
+        )
+
+    def get(self, provider: ConfiguredProvider, api_key: str | None) -> Credential | None:
+        """The key, or None if there is none.
+
+        Raises:
+            CredentialError: it is there but cannot be read.
+        """
+        if api_key:
+            return Credential("api_key", api_key, "--api-key")
+        if kept := self._store.get(provider.name):
+            return kept
+        for variable, kind in provider.key_variables:
+            if value := self._environ.get(variable):
+                return Credential(kind, value, variable)
+        if provider.config.api_key is None:
+            return None
+        place = f"{self._models_file}: providers.{provider.name}.apiKey"
+        return Credential("api_key", self._store.values.evaluate(provider.config.api_key, place), "models.json")
+
+    def headers(self, provider: ConfiguredProvider, known: KnownModel | None) -> tuple[tuple[str, str], ...]:
+        """The further headers of a request, their variables and commands evaluated.
+
+        Raises:
+            CredentialError: one of them cannot be.
+        """
+        headers = provider.config.headers | (known.headers if known else {})
+        place = f"{self._models_file}: providers.{provider.name}.headers"
+        return tuple((name, self._store.values.evaluate(value, f"{place}.{name}")) for name, value in headers.items())
+
+
+def load_providers(
+    models_file: Path, environ: Mapping[str, str]
+) -> tuple[dict[str, ConfiguredProvider], tuple[str, ...]]:
+    """All providers by name, in order of preference, and what is wrong with the file, one line each."""
+    file = load_models_file(models_file)
+    problems = list(file.problems)
+    providers: dict[str, ConfiguredProvider] = {}
+    for name in {**BUILTINS, **file.providers}:
+        provider = _configured(name, file.providers.get(name, ProviderConfig()), environ)
+        everywhere = provider.models and all(known.base_url for known in provider.models)
+        if provider.base_url is None and not everywhere:
+            problems.append(
+                f"{models_file}: providers.{name}.baseUrl: Expected the address of the server, "
+                "such as http://localhost:8080/v1"
+            )
+        else:
+            providers[name] = provider
+    return providers, tuple(problems)
+
+
+def _configured(name: str, config: ProviderConfig, environ: Mapping[str, str]) -> ConfiguredProvider:
+    known = CATALOGUE.get(name, ())
+    models = models_of(name, config, known)
+    api = config.api or (known[0].model.api if known else DEFAULT_API)
+    builtin = BUILTINS.get(name)
+    if builtin is None:
+        return ConfiguredProvider(name, config.base_url, api, False, config, models, models[0] if models else None)
+    base_url = config.base_url or environ.get(builtin.base_url_variable) or builtin.base_url
+    official = host_of(base_url) == host_of(builtin.base_url)
+    # Whoever serves at another address may have none of the vendor's models, but surely those the user wrote down.
+    own = {entry["id"] for entry in config.models}
+    default = next((known for known in models if official or known.model.id in own), None)
+    return ConfiguredProvider(name, base_url, api, official, config, models, default)

@@ -1,0 +1,295 @@
+"""Which models there are and how each is reached.
+
+Only the user's own home and environment are read here. A project never sets an address, a header or a key.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.provider import Model, Provider, ThinkingLevel
+from kaa.llm.catalogue import KnownModel, ThinkingLevels
+from kaa.llm.compat import compat_for
+from kaa.llm.credentials import Credential, CredentialStore
+from kaa.llm.matching import best_matches, is_certain, split_thinking, suggestions
+from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
+from kaa.llm.transport import Transport
+from kaa.llm.wire import Endpoint
+
+_SUPPORTED_APIS = ("openai-completions", "anthropic-messages")
+_DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
+
+
+class NoModelError(Exception):
+    """No model can be used. Carries what a screen needs that helps a newcomer.
+
+    Attributes:
+        reason: what is missing, in one sentence.
+        suggestions: models that may be meant, as `provider/id`.
+        auth_file: where keys are kept.
+        models_file: where providers are described.
+        problems: what is wrong with models.json, one line each.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        suggestions: tuple[str, ...] = (),
+        auth_file: Path,
+        models_file: Path,
+        problems: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__("\n".join([reason, *problems]))
+        self.reason = reason
+        self.suggestions = suggestions
+        self.auth_file = auth_file
+        self.models_file = models_file
+        self.problems = problems
+
+
+class ModelChoice(msgspec.Struct, frozen=True):
+    """What the user asked for. What was asked for this run counts before the defaults of the settings.
+
+    Attributes:
+        query: `provider/id`, `id` or a part of it, each with `:level` for the thinking level.
+        api_key: used instead of any stored one.
+    """
+
+    query: str | None = None
+    provider: str | None = None
+    api_key: str | None = None
+    thinking: ThinkingLevel | None = None
+    default_provider: str | None = None
+    default_model: str | None = None
+    default_thinking: ThinkingLevel | None = None
+
+    def __repr__(self) -> str:
+        """Without the key."""
+        return f"ModelChoice({self.query!r}, provider={self.provider!r})"
+
+
+class ResolvedModel(msgspec.Struct, frozen=True):
+    """A model and how to reach it.
+
+    Attributes:
+        thinking: the level asked for, or the nearest one the model has.
+        key_source: where the key came from, to be shown; None if there is none.
+    """
+
+    model: Model
+    endpoint: Endpoint
+    thinking: ThinkingLevel = "off"
+    key_source: str | None = None
+
+
+class UnlistedServer(msgspec.Struct, frozen=True):
+    """A server of which only the address is known: it must be asked which models it has.
+
+    Attributes:
+        endpoint: how to ask.
+        model: any model of this server, to be given the right id.
+        known: models that may be there, in order of preference; empty where kaa should not guess.
+    """
+
+    endpoint: Endpoint
+    model: ResolvedModel
+    known: tuple[ResolvedModel, ...]
+
+
+class ModelRegistry:
+    """All providers and models.
+
+    Args:
+        home: the user's folder, such as `~/.kaa/agent`, with models.json and auth.json.
+        environ: the environment variables.
+
+    Attributes:
+        problems: what is wrong with models.json, one line each; the rest of it is in use.
+        credentials: the user's auth.json.
+    """
+
+    def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+        self._models_file = home / "models.json"
+        self._auth_file = home / "auth.json"
+        self._providers, self.problems = load_providers(self._models_file, environ)
+        self.credentials = CredentialStore(self._auth_file, environ)
+        self._keys = Keys(self.credentials, environ, self._models_file)
+
+    def models(self) -> list[Model]:
+        """All models that are known, in order of preference."""
+        return [known.model for provider in self._providers.values() for known in provider.models]
+
+    def available(self) -> list[Model]:
+        """The models that could be used now: kaa speaks their format, and the key is there or not needed.
+
+        Keys are not evaluated: a command that would fail is not noticed here.
+        """
+        models = [known.model for provider in self._usable() for known in provider.models]
+        return [model for model in models if model.api in _SUPPORTED_APIS]
+
+    def resolve(self, choice: ModelChoice) -> ResolvedModel | UnlistedServer:
+        """The model that `choice` means; `kaa.llm.discovery` also asks unlisted servers.
+
+        A key that is a command is run here, which may take 10 seconds: where an event loop must go on, call
+        it in a thread.
+
+        Raises:
+            NoModelError: nothing fits, or the key is missing.
+            CredentialError: a key cannot be read.
+        """
+        query, level = split_thinking(choice.query or "")
+        if query or choice.provider not in (None, choice.default_provider):
+            provider, known = self._asked_for(query, choice.provider)
+        else:
+            default, default_level = split_thinking(choice.default_model or "")
+            level = level or (None if choice.thinking else default_level)
+            provider, known = self._by_default(default, choice.default_provider)
+        thinking = choice.thinking or level or choice.default_thinking or _DEFAULT_THINKING
+        credential = self._credential(provider, known, choice.api_key)
+        if known is not None:
+            return self._resolved(provider, known, credential, thinking)
+        unknown = self._resolved(provider, provider.unknown_model("unknown"), credential, thinking)
+        # Behind a key there is probably a gateway to the vendor's models, otherwise a local server with its own.
+        likely = provider.models if credential else ()
+        return UnlistedServer(
+            unknown.endpoint,
+            unknown,
+            tuple(self._resolved(provider, model, credential, thinking) for model in likely),
+        )
+
+    def no_model(self, reason: str, suggested: tuple[str, ...] = ()) -> NoModelError:
+        """An error with all that helps to get going."""
+        return NoModelError(
+            reason,
+            suggestions=suggested,
+            auth_file=self._auth_file,
+            models_file=self._models_file,
+            problems=self.problems,
+        )
+
+    def _usable(self) -> list[ConfiguredProvider]:
+        return [p for p in self._providers.values() if not p.needs_key or self._keys.has(p)]
+
+    def _asked_for(self, query: str, name: str | None) -> tuple[ConfiguredProvider, KnownModel | None]:
+        """What was wished for; no model if the server is to be asked."""
+        if name is not None:
+            provider = self._named(name)
+            return provider, _within(provider, query.removeprefix(f"{name}/")) if query else provider.default
+        name, slash, rest = query.partition("/")
+        if slash and rest and name in self._providers:
+            return self._providers[name], _within(self._providers[name], rest)
+        usable = self._usable()
+        if found := self._anywhere(query, usable):
+            return found
+        # A model kaa does not know, where there is only one server it can be on.
+        servers = [p for p in usable if not p.official]
+        if len(usable) == 1 or len(servers) == 1:
+            provider = (usable if len(usable) == 1 else servers)[0]
+            return provider, provider.unknown_model(query)
+        # Not usable, but then the message names the key that is missing.
+        if found := self._anywhere(query, self._providers.values()):
+            return found
+        raise self.no_model(
+            f"kaa knows no model {query!r}: if there is one, write its provider before it, as in openai/{query}",
+            tuple(suggestions(query, self.models())),
+        )
+
+    def _anywhere(
+        self, query: str, providers: Iterable[ConfiguredProvider]
+    ) -> tuple[ConfiguredProvider, KnownModel] | None:
+        found = best_matches(query, [known.model for provider in providers for known in provider.models])
+        if len(found) > 1:
+            names = tuple(f"{model.provider}/{model.id}" for model in found)
+            raise self.no_model(f"{query!r} fits several models, write one of them: {', '.join(names)}", names)
+        for model in found:
+            provider = self._providers[model.provider]
+            known = provider.find(model.id)
+            return (provider, known) if known else None
+        return None
+
+    def _by_default(self, query: str, name: str | None) -> tuple[ConfiguredProvider, KnownModel | None]:
+        """What the settings say, or the first that can be used."""
+        if query or name:
+            return self._asked_for(query, name)
+        for provider in self._usable():
+            if (provider.default.model.api if provider.default else provider.api) in _SUPPORTED_APIS:
+                return provider, provider.default
+        raise self.no_model("kaa has no model to talk to: there is no API key, and no local server is set up")
+
+    def _named(self, name: str) -> ConfiguredProvider:
+        if name not in self._providers:
+            names = ", ".join(self._providers)
+            raise self.no_model(f"there is no provider {name!r}: there are {names}, and those in models.json")
+        return self._providers[name]
+
+    def _credential(
+        self, provider: ConfiguredProvider, known: KnownModel | None, api_key: str | None
+    ) -> Credential | None:
+        api = known.model.api if known else provider.api
+        if api not in _SUPPORTED_APIS:
+            raise self.no_model(
+                f"{provider.name} speaks the wire format {api!r}; this kaa speaks {' and '.join(_SUPPORTED_APIS)}"
+            )
+        credential = self._keys.get(provider, api_key)
+        if credential is None and provider.needs_key:
+            variables = " or ".join(variable for variable, _ in provider.key_variables)
+            ways = f"set {variables}, or add" if variables else "add"
+            raise self.no_model(f"there is no API key for {provider.name}: {ways} one to {self._auth_file}")
+        return credential
+
+    def _resolved(
+        self, provider: ConfiguredProvider, known: KnownModel, credential: Credential | None, thinking: ThinkingLevel
+    ) -> ResolvedModel:
+        base_url = known.base_url or provider.base_url or ""
+        bearer = provider.config.auth_header or (credential is not None and credential.kind == "bearer")
+        endpoint = Endpoint(
+            base_url=base_url,
+            api_key=credential.secret if credential else None,
+            headers=self._keys.headers(provider, known),
+            auth="bearer" if bearer else None,
+            compat=compat_for(base_url, known.model.id, provider.config.compat | known.compat),
+            thinking_levels=known.thinking_levels,
+        )
+        level = nearest_level(thinking, known.model, known.thinking_levels)
+        return ResolvedModel(known.model, endpoint, level, credential.source if credential else None)
+
+
+def _within(provider: ConfiguredProvider, query: str) -> KnownModel:
+    """The model of `provider` that `query` means; one that is not known is taken at its word."""
+    found = best_matches(query, [known.model for known in provider.models])
+    nickname = not any(character.isdigit() for character in query)
+    if found and (nickname or (len(found) == 1 and is_certain(query, found[0]))):
+        return provider.find(found[0].id) or provider.unknown_model(query)
+    return provider.unknown_model(query)
+
+
+def nearest_level(level: ThinkingLevel, model: Model, levels: ThinkingLevels) -> ThinkingLevel:
+    """`level`, or the next higher one the model has, or else the next lower one, as pi clamps them."""
+    if not model.reasoning:
+        return "off"
+    order: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+    # The two highest levels are only there where a model names them.
+    has = {name for name in order if levels.get(name, None if name in {"xhigh", "max"} else name) is not None}
+    wanted = order.index(level)
+    return next((name for name in (*order[wanted:], *reversed(order[:wanted])) if name in has), "off")
+
+
+def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
+    """The adapter for the model's wire format. Only that one is imported.
+
+    Raises:
+        ValueError: there is no adapter for it; `ModelRegistry.resolve` never returns such a model.
+    """
+    match resolved.model.api:
+        case "openai-completions":
+            from kaa.llm.openai_completions import OpenAICompletions
+
+            return OpenAICompletions(resolved.endpoint, transport)
+        case "anthropic-messages":
+            from kaa.llm.anthropic_messages import AnthropicMessages
+
+            return AnthropicMessages(resolved.endpoint, transport)
+        case api:
+            raise ValueError(f"no adapter for the wire format {api!r}")

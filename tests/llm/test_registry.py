@@ -1,0 +1,310 @@
+"""Which model a choice means, where it is, and with which key; and what is said if there is none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kaa.core.messages import Json
+from kaa.core.provider import Model
+from kaa.llm.catalogue import CATALOGUE
+from kaa.llm.credentials import CredentialError
+from kaa.llm.registry import (
+    ModelChoice,
+    ModelRegistry,
+    NoModelError,
+    ResolvedModel,
+    UnlistedServer,
+    create_provider,
+    nearest_level,
+)
+from kaa.llm.transport import LiveTransport
+from kaa.llm.wire import Endpoint
+
+_ANTHROPIC = {"ANTHROPIC_API_KEY": "key-a"}
+_OPENAI = {"OPENAI_API_KEY": "key-o"}
+_LOCAL = {"OPENAI_BASE_URL": "http://localhost:8080/v1"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def _models_json(home: Path, **providers: Json) -> None:
+    (home / "models.json").write_text(json.dumps({"providers": providers}))
+
+
+def _auth_json(home: Path, **keys: str) -> None:
+    path = home / "auth.json"
+    path.write_text(json.dumps({name: {"type": "api_key", "key": key} for name, key in keys.items()}))
+    path.chmod(0o600)
+
+
+def _resolve(home: Path, environ: dict[str, str], query: str | None = None, **choice: str) -> ResolvedModel:
+    resolved = ModelRegistry(home, environ).resolve(ModelChoice(query, **choice))  # type: ignore[arg-type] # test data
+    assert isinstance(resolved, ResolvedModel)
+    return resolved
+
+
+def _name(resolved: ResolvedModel) -> str:
+    return f"{resolved.model.provider}/{resolved.model.id}"
+
+
+@pytest.mark.parametrize(
+    ("environ", "query", "name"),
+    [
+        (_ANTHROPIC, None, "anthropic/claude-opus-5-5"),
+        (_OPENAI, None, "openai/gpt-5.2"),
+        (_ANTHROPIC | _OPENAI, "openai/gpt-4.1", "openai/gpt-4.1"),
+        (_ANTHROPIC | _OPENAI, "sonnet", "anthropic/claude-sonnet-5-5"),
+        (_ANTHROPIC | _OPENAI, "anthropic/haiku", "anthropic/claude-haiku-5-5"),
+        (_ANTHROPIC | _OPENAI, "openai/gpt-4", "openai/gpt-4"),
+        (_ANTHROPIC | _OPENAI, "openai/o3:high", "openai/o3"),
+        (_ANTHROPIC, "claude-opus-4-1", "anthropic/claude-opus-4-1"),
+        (_ANTHROPIC | _LOCAL, "qwen3:8b", "openai/qwen3:8b"),
+        (_ANTHROPIC | _LOCAL, "openai/some/path", "openai/some/path"),
+    ],
+)
+def test_what_is_asked_for_is_found(home: Path, environ: dict[str, str], query: str | None, name: str) -> None:
+    assert _name(_resolve(home, environ, query)) == name
+
+
+def test_the_provider_can_be_given_apart(home: Path) -> None:
+    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, provider="openai")) == "openai/gpt-5.2"
+    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "mini", provider="openai")) == "openai/gpt-5-mini"
+    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "openai/new-1", provider="openai")) == "openai/new-1"
+
+
+def test_settings_give_the_default_that_a_wish_overrides(home: Path) -> None:
+    environ = _ANTHROPIC | _OPENAI
+    default = {"default_provider": "openai", "default_model": "gpt-4.1:low"}
+
+    assert _name(_resolve(home, environ, **default)) == "openai/gpt-4.1"
+    assert _name(_resolve(home, environ, provider="openai", **default)) == "openai/gpt-4.1"
+    assert _name(_resolve(home, environ, provider="anthropic", **default)) == "anthropic/claude-opus-5-5"
+    assert _name(_resolve(home, environ, "sonnet", **default)) == "anthropic/claude-sonnet-5-5"
+
+
+def test_a_model_nobody_knows_is_taken_at_its_word(home: Path) -> None:
+    claude = _resolve(home, _ANTHROPIC, "anthropic/claude-next-9").model
+    gpt = _resolve(home, _OPENAI, "openai/gpt-9").model
+
+    assert (claude.api, claude.reasoning, claude.input, claude.cost) == (
+        "anthropic-messages",
+        True,
+        ("text", "image"),
+        None,
+    )
+    assert (gpt.api, gpt.reasoning, gpt.cost) == ("openai-completions", False, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "choice", "level"),
+    [
+        ("gpt-5.2", {}, "medium"),
+        ("gpt-5.2:high", {}, "high"),
+        ("gpt-5.2:high", {"thinking": "low"}, "low"),
+        ("gpt-5.2", {"default_thinking": "xhigh"}, "xhigh"),
+        ("gpt-5.2", {"thinking": "minimal"}, "low"),
+        ("gpt-5.2", {"thinking": "max"}, "xhigh"),
+        ("gpt-5-mini", {"thinking": "off"}, "minimal"),
+        ("gpt-6-sol:max", {}, "off"),
+        ("gpt-4.1:high", {}, "off"),
+        (None, {"default_model": "gpt-5.2:low"}, "low"),
+        (None, {"default_model": "gpt-5.2:low", "thinking": "high"}, "high"),
+    ],
+)
+def test_the_thinking_level_is_the_nearest_the_model_has(
+    home: Path, query: str | None, choice: dict[str, str], level: str
+) -> None:
+    assert _resolve(home, _OPENAI, query, **choice).thinking == level
+
+
+def test_the_highest_levels_are_only_there_where_a_model_names_them() -> None:
+    model = Model("m", "p", "openai-completions", reasoning=True)
+
+    assert nearest_level("max", model, {}) == "high"
+    assert nearest_level("max", model, {"xhigh": "x"}) == "xhigh"
+
+
+def test_keys_come_from_flag_file_environment_and_models_json_in_this_order(home: Path) -> None:
+    _models_json(home, openai={"apiKey": "${FROM}-models"})
+    environ = {"FROM": "key"}
+
+    found = [_resolve(home, environ, provider="openai")]
+    found.append(_resolve(home, environ | _OPENAI, provider="openai"))
+    _auth_json(home, openai="key-file")
+    found.append(_resolve(home, environ | _OPENAI, provider="openai"))
+    found.append(_resolve(home, environ | _OPENAI, provider="openai", api_key="key-flag"))
+
+    assert [(resolved.endpoint.api_key, resolved.key_source) for resolved in found] == [
+        ("key-models", "models.json"),
+        ("key-o", "OPENAI_API_KEY"),
+        ("key-file", "auth.json"),
+        ("key-flag", "--api-key"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        (_ANTHROPIC, Endpoint("https://api.anthropic.com", "key-a")),
+        (_ANTHROPIC | {"ANTHROPIC_AUTH_TOKEN": "token"}, Endpoint("https://api.anthropic.com", "key-a")),
+        ({"ANTHROPIC_AUTH_TOKEN": "token"}, Endpoint("https://api.anthropic.com", "token", auth="bearer")),
+        (
+            _ANTHROPIC | {"ANTHROPIC_BASE_URL": "http://gateway/x"},
+            Endpoint("http://gateway/x", "key-a"),
+        ),
+    ],
+)
+def test_the_environment_is_read_as_the_sdk_reads_it(home: Path, environ: dict[str, str], expected: Endpoint) -> None:
+    endpoint = _resolve(home, environ, "anthropic/opus").endpoint
+
+    assert (endpoint.base_url, endpoint.api_key, endpoint.auth) == (expected.base_url, expected.api_key, expected.auth)
+
+
+def test_models_json_sets_address_headers_and_compat(home: Path) -> None:
+    _models_json(
+        home,
+        openai={"baseUrl": "http://proxy/v1", "headers": {"x-team": "$TEAM"}, "compat": {"supportsStore": True}},
+        box={
+            "baseUrl": "http://box/v1",
+            "api": "anthropic-messages",
+            "apiKey": "k",
+            "authHeader": True,
+            "headers": {"x-a": "1", "x-b": "1"},
+            "models": [{"id": "m", "headers": {"x-b": "2"}, "compat": {"allowEmptySignature": True}}],
+        },
+    )
+    environ = _OPENAI | {"TEAM": "blue", "OPENAI_BASE_URL": "http://ignored/v1"}
+
+    proxied = _resolve(home, environ, "openai/gpt-5.2").endpoint
+    box = _resolve(home, environ, "box/m").endpoint
+
+    assert (proxied.base_url, proxied.headers) == ("http://proxy/v1", (("x-team", "blue"),))
+    assert proxied.compat.supports_store
+    assert proxied.thinking_levels["off"] == "none"
+    assert (box.base_url, box.auth, box.headers) == ("http://box/v1", "bearer", (("x-a", "1"), ("x-b", "2")))
+    assert box.compat.allow_empty_signature
+
+
+def test_a_server_without_models_must_be_asked(home: Path) -> None:
+    local = ModelRegistry(home, _LOCAL).resolve(ModelChoice(thinking="high"))
+    gateway = ModelRegistry(home, _LOCAL | _OPENAI).resolve(ModelChoice())
+
+    assert isinstance(local, UnlistedServer)
+    assert isinstance(gateway, UnlistedServer)
+    assert (local.endpoint.base_url, local.endpoint.api_key) == ("http://localhost:8080/v1", None)
+    assert local.known == ()
+    assert [known.model.id for known in gateway.known] == [known.model.id for known in CATALOGUE["openai"]]
+
+
+def test_the_user_s_own_model_is_the_default_of_the_user_s_own_server(home: Path) -> None:
+    _models_json(home, openai={"models": [{"id": "mine"}]}, box={"baseUrl": "http://box/v1", "models": [{"id": "m"}]})
+
+    assert _name(_resolve(home, _LOCAL)) == "openai/mine"
+    assert _name(_resolve(home, {})) == "box/m"
+    assert _name(_resolve(home, _ANTHROPIC, "box/m")) == "box/m"
+
+
+def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path) -> None:
+    _models_json(
+        home,
+        box={"baseUrl": "http://box/v1", "models": [{"id": "free"}, {"id": "foreign", "api": "google-vertex"}]},
+        paid={"baseUrl": "http://paid/v1", "apiKey": "$PAID", "models": [{"id": "paid-1"}]},
+        vault={"baseUrl": "http://vault/v1", "apiKey": "!exit 1", "models": [{"id": "vault-1"}]},
+    )
+
+    available = {model.id for model in ModelRegistry(home, _ANTHROPIC).available()}
+
+    assert available == {*(known.model.id for known in CATALOGUE["anthropic"]), "free", "vault-1"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "query", "choice", "reason"),
+    [
+        ({}, None, {}, "no API key, and no local server"),
+        ({}, "sonnet", {}, "no API key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or add one to"),
+        ({}, "openai/gpt-5.2", {}, "no API key for openai: set OPENAI_API_KEY, or add one to"),
+        ({}, None, {"default_provider": "openai"}, "no API key for openai"),
+        (_OPENAI, None, {"provider": "nobody"}, "there is no provider 'nobody': there are anthropic, openai, and"),
+        (_ANTHROPIC | _OPENAI, "gpt-5", {}, "'gpt-5' fits several models, write one of them: openai/gpt-5.2"),
+        (_ANTHROPIC | _OPENAI, "gpt-9", {}, "no model 'gpt-9'"),
+    ],
+)
+def test_without_a_model_the_reason_is_told(
+    home: Path, environ: dict[str, str], query: str | None, choice: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(NoModelError) as caught:
+        _resolve(home, environ, query, **choice)
+
+    assert reason in caught.value.reason
+    assert caught.value.auth_file == home / "auth.json"
+    assert caught.value.models_file == home / "models.json"
+
+
+def test_a_misspelt_model_is_met_with_suggestions(home: Path) -> None:
+    with pytest.raises(NoModelError) as caught:
+        _resolve(home, _ANTHROPIC | _OPENAI, "claude-sonet-5-5")
+
+    assert "anthropic/claude-sonnet-5-5" in caught.value.suggestions
+
+
+def test_problems_of_models_json_are_kept_and_told(home: Path) -> None:
+    _models_json(home, broken={"baseUrl": 1}, empty={"models": [{"id": "m"}]}, box={"baseUrl": "http://box/v1"})
+    registry = ModelRegistry(home, {})
+
+    with pytest.raises(NoModelError) as caught:
+        registry.resolve(ModelChoice("broken/m", provider="broken"))
+
+    assert [problem.partition("models.json: ")[2] for problem in registry.problems] == [
+        "providers.broken.baseUrl: Expected `str | null`, got `int`",
+        "providers.empty.baseUrl: Expected the address of the server, such as http://localhost:8080/v1",
+    ]
+    assert caught.value.problems == registry.problems
+    assert "providers.broken.baseUrl" in str(caught.value)
+
+
+def test_a_wire_format_kaa_does_not_speak_is_refused_only_when_asked_for(home: Path) -> None:
+    _models_json(home, gem={"baseUrl": "http://g", "api": "google-generative-ai", "models": [{"id": "g-1"}]})
+
+    assert _name(_resolve(home, _OPENAI)) == "openai/gpt-5.2"
+    with pytest.raises(NoModelError, match="'google-generative-ai'; this kaa speaks openai-completions and"):
+        _resolve(home, _OPENAI, "gem/g-1")
+
+
+def test_a_key_that_cannot_be_read_is_an_error_of_its_own(home: Path) -> None:
+    _auth_json(home, openai="$UNSET")
+
+    with pytest.raises(CredentialError, match=r"auth\.json: openai\.key uses \$UNSET"):
+        _resolve(home, {}, "openai/gpt-5.2")
+
+
+def test_no_secret_is_shown(home: Path) -> None:
+    resolved = _resolve(home, {}, "openai/gpt-5.2", api_key="very-secret")
+
+    assert "very-secret" not in repr((resolved, ModelChoice(api_key="very-secret"), ModelRegistry(home, {})))
+
+
+@pytest.mark.parametrize("query", ["openai/gpt-5.2", "anthropic/opus"])
+def test_the_adapter_is_chosen_by_the_wire_format(home: Path, query: str) -> None:
+    provider = create_provider(_resolve(home, _ANTHROPIC | _OPENAI, query), LiveTransport())
+
+    assert type(provider).__name__ == {"openai/gpt-5.2": "OpenAICompletions"}.get(query, "AnthropicMessages")
+
+
+def test_loading_imports_neither_adapters_nor_clients(home: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from kaa.llm.registry import ModelRegistry, ModelChoice\n"
+        f"ModelRegistry(Path({str(home)!r}), {{'OPENAI_API_KEY': 'k'}}).resolve(ModelChoice('mini'))\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+    heavy = {"pyreqwest", "ssl", "subprocess", "difflib", "kaa.llm.openai_completions", "kaa.llm.anthropic_messages"}
+    assert not heavy & loaded
