@@ -296,3 +296,16 @@ def test_a_reply_that_the_disk_had_no_room_for_is_recovered_later(tmp_path: Path
 
     with opened(killed.store.path) as store:
         assert texts(store) == ["go", "Hello"]
+
+
+def test_a_journal_half_rewritten_when_killed_is_cleared_away(tmp_path: Path) -> None:
+    killed = Killed(tmp_path)
+    record_all(killed.recorder, streamed("Hello"))
+    killed.kill()
+    journal = journal_path(killed.path)
+    journal.with_name(f"{journal.name}.new").write_text('{"type":"tool"')
+
+    with opened(killed.path) as store:
+        assert texts(store) == ["go", "Hello"]
+
+    assert sorted(file.name for file in tmp_path.glob("killed*")) == ["killed.jsonl"]

@@ -1,11 +1,15 @@
 """Flushing a file to disk without making anybody wait: requests are gathered and served by one thread."""
 
 import contextlib
+import errno
 import os
 import threading
 from pathlib import Path
 
 from kaa.session.errors import SessionWriteError
+
+# Some network and user-space file systems cannot flush.
+_NO_FLUSH_HERE = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 class DiskSync:
@@ -58,7 +62,8 @@ class DiskSync:
                 if last:
                     return
         except OSError as error:
-            self._failure = error
+            if error.errno not in _NO_FLUSH_HERE:
+                self._failure = error
 
     def _flush_folder(self) -> None:
         """Make the file's name durable, which fsync of the file alone does not promise."""

@@ -221,7 +221,7 @@ class FileJournal:
 
     def _rewrite(self) -> None:
         """Keep only the tails of what runs, so that endless output does not fill the disk."""
-        fresh = self._path.with_name(f"{self._path.name}.new")
+        fresh = rewritten_path(self._path)
         data = b"".join(tool.records() for tool in self._tools.values())
         descriptor = self._open(fresh)
         try:
@@ -238,6 +238,11 @@ class FileJournal:
         self._descriptor = descriptor
         self._size = len(data)
         self._rewrite_above = len(data) + _REWRITE_BYTES
+
+
+def rewritten_path(journal: Path) -> Path:
+    """Where a journal is written anew before it replaces the old one."""
+    return journal.with_name(f"{journal.name}.new")
 
 
 def read_journal(path: Path) -> list[JournalRecord]:

@@ -12,7 +12,7 @@ from kaa.core.events import ToolExecutionUpdate
 from kaa.core.messages import TextContent, ToolResultMessage
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionReadError
-from kaa.session.journal import JournalRecord, OutputTail, ReplyBegun, ToolBegun, read_journal
+from kaa.session.journal import JournalRecord, OutputTail, ReplyBegun, ToolBegun, read_journal, rewritten_path
 from kaa.session.partial_reply import PartialReply
 
 INTERRUPTED_REPLY = "kaa was interrupted during this reply; this is what had arrived"
@@ -85,5 +85,6 @@ def _interrupted_result(tool: ToolBegun, tail: OutputTail) -> ToolResultMessage:
 
 def discard_journal(path: Path) -> None:
     """Remove a journal whose entries are written. Failing is harmless: the ids are known the next time."""
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+    for leftover in (path, rewritten_path(path)):
+        with contextlib.suppress(OSError):
+            leftover.unlink(missing_ok=True)
