@@ -4,7 +4,7 @@ import pytest
 
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.catalogue import CATALOGUE, KnownModel
-from kaa.llm.compat import compat_for
+from kaa.llm.compat import Compat, compat_for
 from kaa.llm.providers import BUILTINS
 from kaa.llm.registry import nearest_level
 
@@ -38,4 +38,4 @@ def test_every_level_leads_to_one_the_model_has(known: KnownModel) -> None:
     levels = {nearest_level(level, known.model, known.thinking_levels) for level in _LEVELS}
 
     assert all(known.thinking_levels.get(level, level) is not None for level in levels)
-    assert compat_for(BUILTINS[known.model.provider].base_url, known.model.id, known.compat)
+    assert isinstance(compat_for(BUILTINS[known.model.provider].base_url, known.model.id, known.compat), Compat)

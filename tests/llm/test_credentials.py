@@ -218,3 +218,34 @@ def test_credentials_hide_their_secret(auth: Path) -> None:
     assert credential is not None
     assert credential.secret == "very-secret"
     assert "very-secret" not in f"{credential!r} {credential} {store!r} {credential.__rich_repr__()}"
+
+
+def test_a_file_that_cannot_be_read_is_an_error(auth: Path) -> None:
+    auth.mkdir(parents=True)
+    store = CredentialStore(auth, {})
+
+    assert not store.has("a")
+    with pytest.raises(CredentialError, match="cannot be read"):
+        store.get("a")
+
+
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "agent").write_text("a file, not a folder")
+
+    with pytest.raises(CredentialError, match="cannot be"):
+        CredentialStore(tmp_path / "agent" / "auth.json", {}).set("a", "key")
+
+
+def test_a_failed_write_leaves_the_file_and_no_litter(auth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = CredentialStore(auth, {})
+    store.set("a", "old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CredentialError, match="No space left"):
+        store.set("a", "new")
+
+    assert os.listdir(auth.parent) == ["auth.json"]
+    assert CredentialStore(auth, {}).get("a") == Credential("api_key", "old", "auth.json")

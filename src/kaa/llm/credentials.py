@@ -7,7 +7,6 @@ Only the user's own files come here, so a value may run a command. Secrets never
 import fcntl
 import os
 import re
-import secrets
 import signal
 import stat
 import time
@@ -226,7 +225,7 @@ class CredentialStore:
 
     def _write(self, entries: Mapping[str, msgspec.Raw]) -> None:
         content = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
-        temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
+        temporary = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             with open(descriptor, "wb") as file:

@@ -192,3 +192,17 @@ def test_excerpts_show_both_sides_around_the_difference() -> None:
     assert str(divergence) == (
         f'request 3, messages[1].content[0].text:\n  recorded: "fix it"\n  now:      "fix it{"x" * 93}…'
     )
+
+
+def test_another_method_is_hard() -> None:
+    recorded = RecordedRequest("GET", "http://h/v1/models")
+
+    assert [(d.path, d.severity) for d in compare(1, recorded, RecordedRequest("POST", "http://h/v1/models"))] == [
+        ("method", "hard")
+    ]
+
+
+def test_arguments_that_are_not_json_are_compared_as_text() -> None:
+    change = _set("messages", 2, "tool_calls", 0, "function", "arguments", to='{"path": "a.p')
+
+    assert [d.severity for d in _compared("openai", change)] == ["hard"]
