@@ -138,7 +138,7 @@ def test_a_path_is_taken_as_it_is(root: Path, tmp_path: Path, monkeypatch: pytes
     assert library.resolve(f"~/{path.name}") == path
 
 
-@pytest.mark.parametrize("wanted", ["", "gone.jsonl", "./gone", "x" * 5000, "~nobody/x", "a\0b"])
+@pytest.mark.parametrize("wanted", ["", "gone.jsonl", "./gone", "x" * 5000, "~no-such-user/x", "a\0b"])
 def test_what_names_no_session_is_reported(root: Path, wanted: str) -> None:
     stored(root / folder_name("/home/u/p"), "01a1", "/home/u/p")
 

@@ -43,16 +43,14 @@ _ENTRY: msgspec.json.Decoder[AnyEntry] = msgspec.json.Decoder(AnyEntry)
 
 def read_header(line: bytes) -> SessionHeader | None:
     """The header of a session file, or None if the line is none."""
+    head = read_head(line)
+    if head is None or head.type != "session" or not head.id:
+        return None
     try:
-        header = _HEADER.decode(line)
+        return _HEADER.decode(line)
     except UNREADABLE:
         fields = lenient_object(line)
-        if fields is None or fields.get("type") != "session" or not isinstance(fields.get("id"), str):
-            return None
-        return mend(fields, SessionHeader)
-    # msgspec takes an object without the tag as well.
-    is_header = header.id != "" and (head := read_head(line)) is not None and head.type == "session"
-    return header if is_header else None
+        return None if fields is None else mend(fields, SessionHeader)
 
 
 def read_head(line: bytes) -> LineHead | None:

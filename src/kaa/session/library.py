@@ -25,6 +25,13 @@ class SessionListing(msgspec.Struct, frozen=True):
     size: int
 
 
+class _File(NamedTuple):
+    """A file that is named like a session."""
+
+    path: Path
+    status: os.stat_result
+
+
 class SessionLibrary:
     """The sessions of one project.
 
@@ -56,23 +63,28 @@ class SessionLibrary:
     def resolve(self, wanted: str) -> Path:
         """The session that a user means by a path or the beginning of an id.
 
-        Sessions of this project come first; if none fits, those of all projects are tried.
+        Sessions in this project's folder come first; if none fits, those of all projects are tried.
 
         Raises:
             SessionNotFoundError: none fits, or several do.
         """
-        path = Path(wanted).expanduser()
+        path = Path(os.path.expanduser(wanted))  # unlike Path.expanduser, lets an unknown user pass
         if os.path.isfile(path):
             return path.absolute()
         if not wanted or os.sep in wanted or path.suffix == ".jsonl":
             raise SessionNotFoundError(wanted)
-        for files in (_session_files(self._folder), _session_files_of_all(self._root)):
+        for files in (_session_files(self._folder), self._files_of_all_projects()):
             fitting = sorted(file.path for file in files if _id_starts_with(file.path.name, wanted))
             if len(fitting) == 1:
                 return fitting[0]
             if fitting:
                 raise SessionNotFoundError(wanted, fitting)
         raise SessionNotFoundError(wanted)
+
+    def _files_of_all_projects(self) -> list[_File]:
+        if self._is_shared:
+            return _session_files(self._folder)
+        return [file for folder in _folders(self._root) for file in _session_files(folder)]
 
     def _newest_first(self) -> Iterator[SessionListing]:
         by_age = sorted(_session_files(self._folder), key=lambda file: file.status.st_mtime_ns, reverse=True)
@@ -86,11 +98,6 @@ class SessionLibrary:
         if not header.cwd:
             return not self._is_shared
         return header.cwd == self._cwd or os.path.realpath(header.cwd) == os.path.realpath(self._cwd)
-
-
-class _File(NamedTuple):
-    path: Path
-    status: os.stat_result
 
 
 def _session_files(folder: Path) -> list[_File]:
@@ -110,15 +117,14 @@ def _session_files(folder: Path) -> list[_File]:
     return files
 
 
-def _session_files_of_all(root: Path) -> list[_File]:
-    """The session files of all projects."""
+def _folders(root: Path) -> list[Path]:
+    """The folders of all projects."""
     try:
-        folders = [folder for folder in root.iterdir() if folder.is_dir()]
+        return [folder for folder in root.iterdir() if folder.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise SessionReadError(root, error) from error
-    return [file for folder in folders for file in _session_files(folder)]
 
 
 def _id_starts_with(name: str, wanted: str) -> bool:
