@@ -12,10 +12,12 @@ import pytest
 
 from kaa.core.errors import NetworkError, ProviderError, StalledStreamError
 from kaa.core.messages import Json
+from kaa.core.provider import Model
 from kaa.llm.cassette import (
     CassetteDivergence,
     CassetteError,
     Divergence,
+    RecordedModel,
     RecordingTransport,
     ReplayTransport,
     refuse_divergence,
@@ -147,6 +149,16 @@ def test_no_secret_reaches_the_file(path: Path) -> None:
     [chunks, _] = _replay(path, _request("use [redacted]"), _request("two"))
     texts = [json.loads(chunk[6:])["choices"][0]["delta"]["content"] for chunk in chunks]
     assert texts == ["your key is [redacted]", "", ", ", "[redacted]", "", "!"]
+
+
+def test_the_model_that_answered_is_kept_without_the_secrets_of_its_address(path: Path) -> None:
+    model = Model("m", "p", "openai-completions")
+    answered_by = RecordedModel(model, "https://me:hunter2@host/v1?key=k3y", thinking="low")
+    RecordingTransport(_Server(), path, {}, answered_by=answered_by)
+
+    replay = ReplayTransport(path, {}, refuse_divergence)
+
+    assert replay.answered_by == RecordedModel(model, "https://host/v1?key=[redacted]", thinking="low")
 
 
 def test_a_new_file_is_private_and_a_second_recording_replaces_it(path: Path) -> None:

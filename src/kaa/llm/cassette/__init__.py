@@ -5,7 +5,7 @@ tests all of it, and it is how `kaa demo` works without a key.
 """
 
 from kaa.llm.cassette._comparison import Divergence
-from kaa.llm.cassette._format import CassetteDivergence, CassetteError
+from kaa.llm.cassette._format import CassetteDivergence, CassetteError, RecordedModel
 from kaa.llm.cassette._recording import RecordingTransport
 from kaa.llm.cassette._replay import ReplayTransport, refuse_divergence
 
@@ -13,6 +13,7 @@ __all__ = [
     "CassetteDivergence",
     "CassetteError",
     "Divergence",
+    "RecordedModel",
     "RecordingTransport",
     "ReplayTransport",
     "refuse_divergence",

@@ -9,6 +9,8 @@ import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
+from kaa.core.provider import Model, ThinkingLevel
+from kaa.llm.compat import Compat
 
 _FORMAT = "kaa-cassette"
 _VERSION = 1
@@ -22,20 +24,32 @@ class CassetteDivergence(CassetteError):  # noqa: N818 - it names what happened,
     """The run asks something else than the run that was recorded, so the recorded answer does not fit."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class RecordedModel(msgspec.Struct, rename="camel", frozen=True):
+    """Which model answered and how it was spoken to, without secrets, so that a replay needs neither flags nor keys."""
+
+    model: Model
+    base_url: str
+    compat: Compat = Compat()
+    thinking: ThinkingLevel = "off"
+    thinking_levels: dict[ThinkingLevel, str | None] = {}
+
+
+class Header(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
     """The first line.
 
     Attributes:
         kaa: version of kaa that recorded.
         recorded: ISO date.
         placeholders: names that stand for values of the recorded run, as `{{name}}`.
+        answered_by: the model that was recorded, if the recording run knew only one.
     """
 
     kaa: str
     recorded: str
+    format: str = msgspec.field(default_factory=lambda: _FORMAT)  # a factory, so that it is always written
+    version: int = msgspec.field(default_factory=lambda: _VERSION)
     placeholders: tuple[str, ...] = ()
-    format: str = _FORMAT
-    version: int = _VERSION
+    answered_by: RecordedModel | None = None
 
 
 class RecordedRequest(msgspec.Struct, omit_defaults=True, frozen=True):

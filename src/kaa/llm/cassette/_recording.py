@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from kaa import __version__
 from kaa.core.errors import ProviderError
-from kaa.llm.cassette._format import Exchange, Header, RecordedResponse, append, create
-from kaa.llm.cassette._scrubbing import Placeholders, Scrubber
+from kaa.llm.cassette._format import Exchange, Header, RecordedModel, RecordedResponse, append, create
+from kaa.llm.cassette._scrubbing import Placeholders, Scrubber, harmless_url
 from kaa.llm.transport import HttpRequest, HttpResponse, Transport
 
 # What adapters and the retry logic look at, and what a person needs to ask the vendor.
@@ -31,6 +33,7 @@ class RecordingTransport:
         path: the cassette; a file that exists is replaced.
         placeholders: volatile values of this run by name, see `Placeholders`.
         known_secrets: further secrets to remove.
+        answered_by: the model of this run, so that a replay needs not be told.
 
     Raises:
         CassetteError: the file cannot be written; at once or, as the disk fills, at the end of an exchange.
@@ -42,12 +45,19 @@ class RecordingTransport:
         path: Path,
         placeholders: Mapping[str, str],
         known_secrets: Iterable[str] = (),
+        answered_by: RecordedModel | None = None,
     ) -> None:
         self._inner = inner
         self._path = path
         self._placeholders = Placeholders(placeholders)
         self._known_secrets = tuple(known_secrets)
-        create(path, Header(__version__, datetime.now(UTC).date().isoformat(), tuple(placeholders)))
+        today = datetime.now(UTC).date().isoformat()
+        if answered_by is not None:
+            answered_by = msgspec.structs.replace(answered_by, base_url=harmless_url(answered_by.base_url))
+        create(
+            path,
+            Header(kaa=__version__, recorded=today, placeholders=tuple(placeholders), answered_by=answered_by),
+        )
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:

@@ -29,6 +29,7 @@ class ReplayTransport:
 
     Attributes:
         recorded: ISO date of the recording.
+        answered_by: the model that was recorded, if the recording says so.
 
     Raises:
         CassetteError: the cassette cannot be read, or uses a placeholder that has no value.
@@ -46,6 +47,7 @@ class ReplayTransport:
         if missing:
             raise CassetteError(f"{path} needs a value for the placeholder {missing[0]!r}, but this run has none")
         self.recorded = header.recorded
+        self.answered_by = header.answered_by
         self._path = path
         # Only the names of the recording: others were ordinary text to it.
         self._placeholders = Placeholders({name: placeholders[name] for name in header.placeholders})

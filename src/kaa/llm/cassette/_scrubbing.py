@@ -137,7 +137,7 @@ class Scrubber:
         headers = {name.lower(): value for name, value in self._request.headers}
         return RecordedRequest(
             method=self._request.method,
-            url=self.text(_harmless_url(self._request.url)),
+            url=self.text(harmless_url(self._request.url)),
             headers={name: self.text(headers[name]) for name in sorted(_HARMLESS_REQUEST_HEADERS & headers.keys())},
             body=self._body(self._request.body),
         )
@@ -166,7 +166,7 @@ class Scrubber:
         return decoded
 
 
-def _harmless_url(url: str) -> str:
+def harmless_url(url: str) -> str:
     """`url` without credentials, and without the values of query parameters that may be keys."""
     try:
         parts = urlsplit(url)
