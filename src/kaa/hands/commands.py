@@ -52,12 +52,14 @@ class BrainGoneError(Exception):
 
 def serve(connection: Connection, settings: Settings) -> None:
     """Wait for a command, run it, report."""
+    become_subreaper()  # before the wait, while it costs nobody any time
+    signals = ChildSignals()
     frame = connection.receive()
     if frame is None:
         return
     request = Request.parse(frame.header, connection.descriptors)
     try:
-        ending = _run(request, connection, settings)
+        ending = _run(request, connection, settings, signals)
     except (OSError, ValueError) as error:
         number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
         message = error.strerror if isinstance(error, OSError) else str(error)
@@ -68,10 +70,8 @@ def serve(connection: Connection, settings: Settings) -> None:
         connection.send({"status": ending.status, "leftovers": ending.leftovers})
 
 
-def _run(request: Request, connection: Connection, settings: Settings) -> Ending:
+def _run(request: Request, connection: Connection, settings: Settings, signals: ChildSignals) -> Ending:
     os.chdir(settings.absolute(request.cwd))
-    become_subreaper()
-    signals = ChildSignals()
     try:
         leader = _start(request.argv, request.env, request.output)
     except OSError as error:

@@ -153,9 +153,9 @@ class Connection:
         """
         head = encode(header, body)
         sent = send_some(self._socket, head, descriptors)
-        self._socket.sendall(memoryview(head)[sent:])
-        if body:
-            self._socket.sendall(body)
+        for rest in (memoryview(head)[sent:], body):
+            if rest:
+                self._socket.sendall(rest)
 
     def close(self) -> None:
         """Close the socket."""

@@ -57,7 +57,8 @@ class Channel:
         try:
             # Descriptors go with the first frame on a socket, whose buffer is empty: this does not block.
             sent = wire.send_some(self._socket, data, descriptors) if descriptors else 0
-            await loop.sock_sendall(self._socket, memoryview(data)[sent:])
+            if sent < len(data):
+                await loop.sock_sendall(self._socket, memoryview(data)[sent:])
             if len(body) > _JOIN_UP_TO_BYTES:
                 await loop.sock_sendall(self._socket, body)
         except ConnectionError as error:

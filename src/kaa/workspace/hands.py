@@ -19,6 +19,7 @@ from kaa.workspace.protocol import WorkspaceUnavailableError
 SlotKind = Literal["files", "command"]
 
 _SPARES: dict[SlotKind, int] = {"files": 0, "command": 1}  # forked ahead of need; a fork costs about a millisecond
+_TOP_UP_DELAY_SECONDS = 0.005
 _STOP_SECONDS = 3.0  # the hands give their slots two
 
 
@@ -147,9 +148,13 @@ class Hands:
             slot = self._ready[kind].popleft()
         finally:
             self._waiting[kind] -= 1
-        with contextlib.suppress(_GoneError):  # matters only to the next who takes one
-            self._top_up(kind)
+        # Later, so that the fork does not compete with what the slot is taken for.
+        asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self._prepare_next, kind)
         return slot
+
+    def _prepare_next(self, kind: SlotKind) -> None:
+        with contextlib.suppress(_GoneError):  # matters only to whoever takes the next one
+            self._top_up(kind)
 
     def _top_up(self, kind: SlotKind) -> None:
         """Ask for as many slots as are wanted beyond those that are ready or on their way."""

@@ -194,6 +194,10 @@ class MemoryWorkspace:
         """Nothing runs here."""
 
     def _absolute(self, path: str) -> str:
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, "The path is empty", path)
+        if "\0" in path:
+            raise OSError(errno.EINVAL, "The path has a null character", path)
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         return posixpath.normpath(posixpath.join(self._root, path))

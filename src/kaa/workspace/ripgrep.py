@@ -7,7 +7,6 @@ came first is chance, so such a search is repeated in sorted order: the same sea
 
 import errno
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -35,7 +34,9 @@ def find_ripgrep() -> str:
     beside_python = os.path.join(os.path.dirname(sys.executable), "rg")
     if os.access(beside_python, os.X_OK):
         return beside_python
-    import sysconfig  # costs 5 ms and is needed only where Python and scripts are apart, as with `pip install --user`
+    # These cost 10 ms and are needed only where Python and scripts are apart, as with `pip install --user`.
+    import shutil
+    import sysconfig
 
     for scheme in (sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")):
         path = os.path.join(sysconfig.get_path("scripts", scheme), "rg")
