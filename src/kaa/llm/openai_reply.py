@@ -270,7 +270,7 @@ class CompletionParser:
             known = next((call for call in reversed(self._calls) if call.index == delta.index), None)
         else:
             known = next((call for call in self._calls if delta.id and call.id == delta.id), None)
-            if known is None and self._calls and not (delta.id and function.name):
+            if known is None and self._calls:
                 known = self._calls[-1]
         if known is None or self._is_another(known, delta, function):
             number = len(self._calls) + 1

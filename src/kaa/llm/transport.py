@@ -44,6 +44,10 @@ class HttpRequest(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
 
+    def __repr__(self) -> str:
+        """Without headers, body and query, for this may reach a log."""
+        return f"HttpRequest({self.method!r}, {self.host!r})"
+
     @property
     def host(self) -> str:
         """Host and port as they may be shown to people: without credentials, path or query."""
@@ -119,7 +123,9 @@ class LiveTransport:
 
         try:
             builder = self._connected_client().request(request.method, request.url)
-            streamed = builder.headers(list(request.headers)).body_bytes(request.body).build_streamed()
+            builder = builder.headers(list(request.headers)).body_bytes(request.body)
+            # Unless told otherwise the client holds a body back until it has 64 KiB of it: nothing would stream.
+            streamed = builder.streamed_read_buffer_limit(0).build_streamed()
             response = await streamed.__aenter__()
         except ValueError:
             # Not chained: the client's own message quotes the header it does not like, perhaps the key.

@@ -1,0 +1,157 @@
+"""What servers say went wrong, and what people are told."""
+
+from email.utils import formatdate
+
+import msgspec
+import pytest
+
+from kaa.core.errors import (
+    AuthError,
+    BadRequestError,
+    ContextOverflowError,
+    OverloadedError,
+    ProviderError,
+    QuotaError,
+    RateLimitError,
+)
+from kaa.core.messages import Json
+from kaa.llm.failures import failure_of_event, failure_of_response
+from kaa.llm.transport import Headers
+from kaa.llm.wire import Peer
+
+_KEY = "k3y-that-must-stay-secret"
+_PEER = Peer("acme", "model-1", "api.acme.test", (_KEY,))
+
+
+def _failure(status: int, body: Json = b"", **headers: str) -> ProviderError:
+    encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    named = Headers(tuple((name.replace("_", "-"), value) for name, value in headers.items()))
+    return failure_of_response(status, named, encoded, _PEER)
+
+
+def _openai(message: str, **rest: Json) -> Json:
+    return {"error": {"message": message, **rest}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (401, _openai("Incorrect API key", code="invalid_api_key"), AuthError),
+        (403, b"", AuthError),
+        (402, b"", QuotaError),
+        (429, _openai("slow down", type="requests", code="rate_limit_exceeded"), RateLimitError),
+        (429, _openai("You exceeded your current quota", type="insufficient_quota"), QuotaError),
+        (400, _openai("Your credit balance is too low to access the API", type="invalid_request_error"), QuotaError),
+        (400, _openai("no such parameter", type="invalid_request_error"), BadRequestError),
+        (404, _openai("no such model", code="model_not_found"), BadRequestError),
+        (405, b"", BadRequestError),
+        (422, {"detail": [{"loc": ["body"], "msg": "Field required"}]}, BadRequestError),
+        (307, b"", BadRequestError),
+        (408, b"", OverloadedError),
+        (409, b"", OverloadedError),
+        (500, b"", OverloadedError),
+        (503, _openai("Loading model", type="unavailable_error"), OverloadedError),
+        (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, OverloadedError),
+        (400, _openai("too long", code="context_length_exceeded"), ContextOverflowError),
+        (400, _openai("prompt is too long: 210000 tokens > 200000 maximum"), ContextOverflowError),
+        (400, _openai("This model's maximum context length is 8192 tokens."), ContextOverflowError),
+        (400, _openai("the request exceeds the available context size"), ContextOverflowError),
+        (400, _openai("The input token count (12) exceeds the maximum number of tokens"), ContextOverflowError),
+        (500, _openai("context size has been exceeded"), ContextOverflowError),
+        (413, b"<html><title>413 Request Entity Too Large</title></html>", ContextOverflowError),
+        (413, _openai("Limit 6000 tokens per minute (TPM)", code="rate_limit_exceeded"), RateLimitError),
+    ],
+)
+def test_each_answer_has_its_type(status: int, body: Json, kind: type[ProviderError]) -> None:
+    failure = _failure(status, body)
+
+    assert type(failure) is kind
+    assert failure.status == status
+    assert str(status) in str(failure)
+    assert failure.transient == (kind in (RateLimitError, OverloadedError))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (_openai("the server's words"), "the server's words"),
+        ({"error": "the server's words"}, "the server's words"),
+        ({"message": "the server's words"}, "the server's words"),
+        ({"detail": "the server's words"}, "the server's words"),
+        ([_openai("the server's words")], "the server's words"),
+        ({"errors": [{"message": "the server's words"}]}, "the server's words"),
+        (b"the server's\n\n words", "the server's words"),
+        (b'event: error\ndata: {"error": {"message": "the server\'s words"}}\n\n', "the server's words"),
+        (b"<html><head><title>502 &amp; more</title></head><body><p>nginx</p></body></html>", "(HTTP 500: 502 & more)"),
+        (b"<html><style>p {}</style><p>the <b>server's</b> words</p></html>", "the server's words"),
+    ],
+)
+def test_the_servers_own_words_are_kept(body: Json, words: str) -> None:
+    assert words in str(_failure(500, body))
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (401, "Check the API key of provider 'acme'"),
+        (402, "top it up"),
+        (404, "Check the base URL of provider 'acme' and the name of the model, 'model-1'"),
+        (413, "Compact the conversation"),
+        (429, "choose another model"),
+        (500, "Try again later"),
+    ],
+)
+def test_the_message_says_what_to_do(status: int, advice: str) -> None:
+    assert advice in str(_failure(status))
+
+
+def test_a_redirect_names_where_to_but_shows_no_more_of_it() -> None:
+    failure = _failure(307, location="https://elsewhere.test/v1?token=abc")
+
+    assert "a redirect to elsewhere.test" in str(failure)
+    assert "abc" not in str(failure)
+
+
+@pytest.mark.parametrize("body", [_openai(f"Incorrect API key: {_KEY}"), f"<p>{_KEY}</p>".encode()])
+def test_no_message_repeats_the_key(body: Json) -> None:
+    assert _KEY not in str(_failure(401, body))
+    assert _KEY not in repr(_PEER)
+
+
+def test_long_bodies_are_cut() -> None:
+    assert len(str(_failure(500, b"x" * 100_000))) < 1000
+
+
+@pytest.mark.parametrize("body", [b"[" * 50_000, b"\xff\xfe\x00", b"{}", b"[]", b"null", b'{"error": {"error": {}}}'])
+def test_any_body_is_survived(body: bytes) -> None:
+    assert type(_failure(500, body)) is OverloadedError
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "7"}, 7.0),
+        ({"Retry_After": "1.5"}, 1.5),
+        ({"retry_after_ms": "250", "retry_after": "7"}, 0.25),
+        ({"retry_after": formatdate(0, usegmt=True)}, 0.0),
+        ({"retry_after": "soon"}, None),
+        ({"retry_after": "-3"}, None),
+        ({"retry_after": "nan"}, None),
+        ({"retry_after": "inf"}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
+    assert _failure(429, **headers).retry_after == seconds
+
+
+def test_a_date_to_retry_at_is_turned_into_seconds() -> None:
+    retry_after = _failure(503, retry_after="Fri, 31 Dec 9999 23:59:59 GMT").retry_after
+
+    assert retry_after is not None
+    assert retry_after > 10**9
+
+
+def test_an_error_nobody_can_name_is_tried_again() -> None:
+    assert type(failure_of_event({"error": {"type": "new_kind", "message": "?"}}, _PEER)) is OverloadedError
+    assert type(failure_of_event(None, _PEER)) is OverloadedError

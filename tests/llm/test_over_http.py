@@ -1,0 +1,489 @@
+"""The transport and both adapters against a real server on the loopback interface."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+
+import msgspec
+import pytest
+
+from kaa.core.errors import (
+    AuthError,
+    BadRequestError,
+    MalformedStreamError,
+    NetworkError,
+    OverloadedError,
+    ProviderError,
+    RateLimitError,
+    StalledStreamError,
+)
+from kaa.core.messages import Json, UserMessage
+from kaa.core.provider import Done, Model, Request, StreamEvent, TextDelta
+from kaa.llm.anthropic_messages import AnthropicMessages
+from kaa.llm.openai_completions import OpenAICompletions
+from kaa.llm.transport import HttpRequest, LiveTransport
+from kaa.llm.wire import Endpoint
+
+_KEY = "k3y-that-must-stay-secret"
+_WAIT_SECONDS = 10
+
+
+class _Call:
+    """A request as the server saw it, and the means to answer."""
+
+    def __init__(self, head: bytes, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first, *lines = head.decode().split("\r\n")
+        self.method, self.path, _ = first.split(" ")
+        self.headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines if line)}
+        self.body = body
+        self._reader = reader
+        self.writer = writer
+
+    async def head(self, *headers: str, status: str = "200 OK") -> None:
+        lines = (f"HTTP/1.1 {status}", "content-type: text/event-stream", "transfer-encoding: chunked", *headers)
+        await self._send("\r\n".join((*lines, "", "")).encode())
+
+    async def chunks(self, *chunks: bytes) -> None:
+        for chunk in chunks:
+            await self._send(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+
+    async def end(self) -> None:
+        await self._send(b"0\r\n\r\n")
+
+    async def answer(self, body: bytes, *headers: str, status: str = "200 OK") -> None:
+        lines = (f"HTTP/1.1 {status}", f"content-length: {len(body)}", *headers)
+        await self._send("\r\n".join((*lines, "", "")).encode() + body)
+
+    async def until_the_client_leaves(self) -> None:
+        assert await self._reader.read(1) == b""
+
+    async def _send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+
+class _Server:
+    """Answers each request with the next behaviour; the last one repeats."""
+
+    def __init__(self, *behaviours: Callable[[_Call], Awaitable[None]]) -> None:
+        self._behaviours = list(behaviours)
+        self.calls: list[_Call] = []
+        self.connections = 0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["_Server"]:
+        open_connections: set[asyncio.Task[None]] = set()
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            open_connections.add(task)
+            self.connections += 1
+            try:
+                await self._serve(reader, writer)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                pass
+            finally:
+                writer.close()
+                open_connections.discard(task)
+
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+            if open_connections:
+                await asyncio.wait(open_connections, timeout=_WAIT_SECONDS)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            call = _Call(head[:-4], b"", reader, writer)
+            call.body = await reader.readexactly(int(call.headers["content-length"]))
+            behaviour = self._behaviours[min(len(self.calls), len(self._behaviours) - 1)]
+            self.calls.append(call)
+            await behaviour(call)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+_OPENAI_STREAM = b"".join(
+    b"data: %s\n\n" % msgspec.json.encode({"choices": [{"delta": {"content": word}, "finish_reason": None}]})
+    for word in ("Hello", ", ", "wörld", "!")
+) + (b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+
+_ANTHROPIC_EVENTS: list[Json] = [
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello, "}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "wörld!"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
+    {"type": "message_stop"},
+]
+_ANTHROPIC_STREAM = b"".join(
+    b"event: %s\r\ndata: %s\r\n\r\n" % (event["type"].encode(), msgspec.json.encode(event))
+    for event in _ANTHROPIC_EVENTS
+)
+
+_Adapter = type[OpenAICompletions] | type[AnthropicMessages]
+_BOTH = pytest.mark.parametrize(
+    ("adapter", "stream"), [(OpenAICompletions, _OPENAI_STREAM), (AnthropicMessages, _ANTHROPIC_STREAM)]
+)
+_REQUEST = Request(Model("model-1", "acme", "wire"), "Be brief.", [UserMessage("hi")])
+
+
+def _stream(adapter: _Adapter, server: _Server, transport: LiveTransport) -> aclosing[AsyncGenerator[StreamEvent]]:
+    events = adapter(Endpoint(server.url, _KEY), transport).stream(_REQUEST)
+    assert isinstance(events, AsyncGenerator)
+    return aclosing(events)
+
+
+async def _collect(adapter: _Adapter, server: _Server, transport: LiveTransport) -> list[StreamEvent]:
+    async with _stream(adapter, server, transport) as events:
+        return [event async for event in events]
+
+
+def _run(
+    server: _Server, scenario: Callable[[LiveTransport], Awaitable[None]], *, idle_timeout: float = _WAIT_SECONDS
+) -> None:
+    async def main() -> None:
+        transport = LiveTransport(idle_timeout=idle_timeout)
+        async with server.running():
+            try:
+                await asyncio.wait_for(scenario(transport), _WAIT_SECONDS)
+            finally:
+                await transport.close()
+
+    asyncio.run(main())
+
+
+def _replies(adapter: _Adapter, server: _Server) -> list[StreamEvent]:
+    """One reply over a fresh transport."""
+    events: list[StreamEvent] = []
+
+    async def scenario(transport: LiveTransport) -> None:
+        events.extend(await _collect(adapter, server, transport))
+
+    _run(server, scenario)
+    return events
+
+
+def _fails(adapter: _Adapter, server: _Server, kind: type[ProviderError], *, idle_timeout: float = 10) -> ProviderError:
+    """The error of one reply, which must be of exactly this type and show no key."""
+    caught: list[ProviderError] = []
+
+    async def scenario(transport: LiveTransport) -> None:
+        with pytest.raises(ProviderError) as info:
+            await _collect(adapter, server, transport)
+        caught.append(info.value)
+
+    _run(server, scenario, idle_timeout=idle_timeout)
+    assert type(caught[0]) is kind
+    assert _KEY not in str(caught[0])
+    return caught[0]
+
+
+def _text(events: list[StreamEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def _streams(stream: bytes, size: int = 1000) -> Callable[[_Call], Awaitable[None]]:
+    async def behaviour(call: _Call) -> None:
+        await call.head()
+        await call.chunks(*(stream[start : start + size] for start in range(0, len(stream), size)))
+        await call.end()
+
+    return behaviour
+
+
+def _answers(body: bytes, *headers: str, status: str = "200 OK") -> Callable[[_Call], Awaitable[None]]:
+    async def behaviour(call: _Call) -> None:
+        await call.answer(body, *headers, status=status)
+
+    return behaviour
+
+
+@_BOTH
+@pytest.mark.parametrize("size", [1, 13, 1000])
+def test_a_reply_in_chunks_of_any_size(adapter: _Adapter, stream: bytes, size: int) -> None:
+    events = _replies(adapter, _Server(_streams(stream, size)))
+
+    assert _text(events) == "Hello, wörld!"
+    assert events[-1] == Done("stop")
+
+
+def test_what_the_server_is_sent_by_the_openai_adapter() -> None:
+    server = _Server(_streams(_OPENAI_STREAM))
+
+    _replies(OpenAICompletions, server)
+
+    call = server.calls[0]
+    assert (call.method, call.path) == ("POST", "/chat/completions")
+    assert call.headers["authorization"] == f"Bearer {_KEY}"
+    assert call.headers["content-type"] == "application/json"
+    body: Json = msgspec.json.decode(call.body)
+    assert body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
+    assert set(call.headers) == {
+        "accept",
+        "accept-encoding",
+        "authorization",
+        "content-length",
+        "content-type",
+        "host",
+        "user-agent",
+    }
+
+
+def test_what_the_server_is_sent_by_the_anthropic_adapter() -> None:
+    server = _Server(_streams(_ANTHROPIC_STREAM))
+
+    _replies(AnthropicMessages, server)
+
+    call = server.calls[0]
+    assert (call.method, call.path) == ("POST", "/v1/messages")
+    assert call.headers["x-api-key"] == _KEY
+    assert call.headers["anthropic-version"] == "2023-06-01"
+    assert "authorization" not in call.headers
+    assert "anthropic-beta" not in call.headers
+
+
+@_BOTH
+def test_a_compressed_reply(adapter: _Adapter, stream: bytes) -> None:
+    packed = _answers(gzip.compress(stream), "content-encoding: gzip", "content-type: text/event-stream")
+
+    assert _text(_replies(adapter, _Server(packed))) == "Hello, wörld!"
+
+
+@_BOTH
+def test_one_connection_serves_one_turn_after_another(adapter: _Adapter, stream: bytes) -> None:
+    server = _Server(_streams(stream))
+
+    async def scenario(transport: LiveTransport) -> None:
+        for _ in range(5):
+            async with _stream(adapter, server, transport) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        break
+
+    _run(server, scenario)
+
+    assert len(server.calls) == 5
+    assert server.connections == 1
+
+
+@_BOTH
+def test_the_reply_is_done_although_the_server_keeps_the_connection_open(adapter: _Adapter, stream: bytes) -> None:
+    async def behaviour(call: _Call) -> None:
+        await call.head()
+        await call.chunks(stream)
+        await call.until_the_client_leaves()
+
+    assert _replies(adapter, _Server(behaviour))[-1] == Done("stop")
+
+
+@_BOTH
+def test_deltas_are_shown_as_they_come(adapter: _Adapter, stream: bytes) -> None:
+    shown = asyncio.Event()
+
+    async def behaviour(call: _Call) -> None:
+        await call.head()
+        half = stream.index(b"Hello") + 100
+        await call.chunks(stream[:half])
+        await shown.wait()
+        await call.chunks(stream[half:])
+        await call.end()
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with _stream(adapter, server, transport) as events:
+            first = await anext(events)
+            assert isinstance(first, TextDelta)
+            shown.set()
+            assert [event async for event in events][-1] == Done("stop")
+
+    _run(server, scenario)
+
+
+@_BOTH
+def test_a_reset_in_the_middle_keeps_what_came(adapter: _Adapter, stream: bytes) -> None:
+    async def behaviour(call: _Call) -> None:
+        await call.head()
+        await call.chunks(stream[: stream.index(b"Hello") + 100])
+        call.writer.transport.abort()
+
+    server = _Server(behaviour)
+    got: list[StreamEvent] = []
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with _stream(adapter, server, transport) as events:
+            got.append(await anext(events))
+            with pytest.raises(NetworkError, match=r"the connection to 127\.0\.0\.1:\d+ broke"):
+                await anext(events)
+
+    _run(server, scenario)
+
+    assert _text(got).startswith("Hello")
+
+
+@_BOTH
+def test_an_answer_cut_short_is_no_reply(adapter: _Adapter, stream: bytes) -> None:
+    half = stream[: stream.index(b"Hello") + 100].rpartition(b"\n\n")[0].rpartition(b"\r\n\r\n")[0] or stream[:100]
+
+    failure = _fails(adapter, _Server(_answers(half)), MalformedStreamError)
+
+    assert failure.transient
+
+
+@_BOTH
+@pytest.mark.parametrize("after_head", [False, True])
+def test_a_silent_server_is_given_up(adapter: _Adapter, stream: bytes, after_head: bool) -> None:
+    async def behaviour(call: _Call) -> None:
+        if after_head:
+            await call.head()
+            await call.chunks(stream[:60])
+        await call.until_the_client_leaves()
+
+    failure = _fails(adapter, _Server(behaviour), StalledStreamError, idle_timeout=0.2)
+
+    assert "sent nothing for 0.2 s" in str(failure)
+
+
+@_BOTH
+def test_cancelling_closes_the_connection_at_once(adapter: _Adapter, stream: bytes) -> None:
+    left = asyncio.Event()
+
+    async def behaviour(call: _Call) -> None:
+        await call.head()
+        await call.chunks(stream[: stream.index(b"Hello") + 100])
+        await call.until_the_client_leaves()
+        left.set()
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        streaming = asyncio.Event()
+
+        async def consume() -> None:
+            async with _stream(adapter, server, transport) as events:
+                async for _ in events:
+                    streaming.set()
+
+        task = asyncio.create_task(consume())
+        await streaming.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await left.wait()
+
+    _run(server, scenario)
+
+
+@_BOTH
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [("401 Unauthorized", AuthError), ("429 Too Many", RateLimitError), ("529 Overloaded", OverloadedError)],
+)
+def test_a_refusal_is_typed(adapter: _Adapter, stream: bytes, status: str, kind: type[ProviderError]) -> None:
+    body = msgspec.json.encode({"error": {"message": f"not with {_KEY}"}})
+
+    failure = _fails(adapter, _Server(_answers(body, "retry-after: 3", status=status)), kind)
+
+    assert failure.retry_after == 3
+    assert "not with [redacted]" in str(failure)
+
+
+@_BOTH
+def test_a_redirect_is_not_followed_with_the_key(adapter: _Adapter, stream: bytes) -> None:
+    server = _Server(_answers(b"", "location: http://elsewhere.test/", status="307 Temporary Redirect"))
+
+    failure = _fails(adapter, server, BadRequestError)
+
+    assert "a redirect to elsewhere.test" in str(failure)
+    assert len(server.calls) == 1
+
+
+@_BOTH
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"<!doctype html><title>Welcome</title>", MalformedStreamError),
+        (b'{"error": {"message": "busy", "code": 503}}', OverloadedError),
+        (b'\n {"hello": "world"}', MalformedStreamError),
+        (b"", MalformedStreamError),
+        (b"hello", MalformedStreamError),
+    ],
+)
+def test_a_body_that_is_no_stream(adapter: _Adapter, stream: bytes, body: bytes, kind: type[ProviderError]) -> None:
+    _fails(adapter, _Server(_answers(body)), kind)
+
+
+def test_a_completion_in_one_piece_is_a_reply() -> None:
+    message = {"role": "assistant", "content": "hi"}
+    body = msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+    events = _replies(OpenAICompletions, _Server(_answers(body, "content-type: application/json")))
+
+    assert _text(events) == "hi"
+    assert events[-1] == Done("stop")
+
+
+def test_a_port_nobody_listens_on() -> None:
+    async def scenario() -> None:
+        transport = LiveTransport()
+        with pytest.raises(NetworkError, match=r"cannot connect to 127\.0\.0\.1:1 .*Connection refused.*check"):
+            async with transport.send(HttpRequest("POST", "http://user:pw@127.0.0.1:1/x")):
+                pass
+        await transport.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("url", "header"),
+    [
+        ("localhost:8000", ""),
+        ("ftp://host.test/", ""),
+        ("http://", ""),
+        ("http://[", ""),
+        ("http://host.test/", "with\nbreak"),
+    ],
+)
+def test_a_request_that_cannot_be_sent(url: str, header: str) -> None:
+    async def scenario() -> None:
+        transport = LiveTransport()
+        with pytest.raises(BadRequestError, match="Check the base URL") as caught:
+            async with transport.send(HttpRequest("POST", url, (("x-api-key", header),))):
+                pass
+        await transport.close()
+        assert caught.value.__cause__ is None
+        assert "break" not in str(caught.value).replace("line break", "")
+
+    asyncio.run(scenario())
+
+
+def test_requests_and_endpoints_show_no_secret() -> None:
+    request = HttpRequest("POST", "https://user:pw@host.test/x?key=abc", (("authorization", _KEY),), b"body")
+
+    assert repr(request) == "HttpRequest('POST', 'host.test')"
+    assert _KEY not in repr(Endpoint("https://host.test", _KEY, (("x-key", _KEY),)))
+
+
+def test_a_transport_can_be_closed_twice_and_unused() -> None:
+    async def scenario() -> None:
+        transport = LiveTransport()
+        await transport.close()
+        await transport.close()
+
+    asyncio.run(scenario())
