@@ -54,7 +54,7 @@ def test_openai_client_understands_a_full_reply(piece_bytes: int) -> None:
     deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
     calls = [part for delta in deltas for part in delta.tool_calls or () if part.function]
     assert "".join(delta.content or "" for delta in deltas) == "Hello"
-    assert [part.id for part in calls if part.id] == ["call_1", "own"]
+    assert [part.id for part in calls if part.id] == ["call_1_1", "own"]
     assert "".join(part.function.arguments or "" for part in calls if part.function) == '{"path":"a"}{"command":"ls"}'
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.prompt_tokens == 50

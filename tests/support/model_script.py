@@ -11,7 +11,7 @@ from kaa.core.messages import Json
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool call. `arguments` is the text sent, valid JSON or not; `id` is `call_<n>` if empty."""
+    """A tool call. `arguments` is the text sent, valid JSON or not; an empty `id` is made up."""
 
     name: str
     arguments: str = "{}"

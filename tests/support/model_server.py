@@ -116,7 +116,9 @@ class _Script:
     """The answers in order, rendered for every wire format before anyone asks."""
 
     def __init__(self, items: Iterable[ScriptItem]) -> None:
-        self._plans = [{wire: _plan(item, wire) for wire in get_args(Wire)} for item in items]
+        self._plans = [
+            {wire: _plan(item, wire, number) for wire in get_args(Wire)} for number, item in enumerate(items, start=1)
+        ]
         self._next = 0
 
     @property
@@ -131,10 +133,10 @@ class _Script:
         return self._plans[self._next - 1][wire]
 
 
-def _plan(item: ScriptItem, wire: Wire) -> _Plan:
+def _plan(item: ScriptItem, wire: Wire, number: int = 1) -> _Plan:
     if isinstance(item, Refusal):
         return (_whole(item.status, refusal_body(item, wire), item.headers),)
-    before, action, after = _split_at_fault(render(item, wire), item.fault, wire)
+    before, action, after = _split_at_fault(render(item, wire, number), item.fault, wire)
     head = _head(200, (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")))
     ending = () if action is _Action.RESET else (_chunked(after, item.piece_bytes) + b"0\r\n\r\n",)
     return (head + _chunked(before, item.piece_bytes), *([action] if action else []), *ending)

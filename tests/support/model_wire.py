@@ -20,9 +20,13 @@ class SseEvent(NamedTuple):
     is_delta: bool = False
 
 
-def render(answer: Answer, wire: Wire) -> list[SseEvent]:
-    """The stream of `answer`, complete and without its fault."""
-    return list(_RENDERERS[wire](answer))
+def render(answer: Answer, wire: Wire, number: int = 1) -> list[SseEvent]:
+    """The stream of `answer`, the `number`th of its server, complete and without its fault."""
+    calls = (
+        Call(call.name, call.arguments, call.id or f"call_{number}_{index}")
+        for index, call in enumerate(answer.calls, start=1)
+    )
+    return list(_RENDERERS[wire](msgspec.structs.replace(answer, calls=tuple(calls))))
 
 
 def render_failure(wire: Wire) -> bytes:
@@ -80,10 +84,6 @@ def _sse(payload: Json, named: bool, *, is_delta: bool = False) -> SseEvent:
     return SseEvent(name + b"data: " + msgspec.json.encode(payload) + b"\n\n", is_delta)
 
 
-def _call_id(call: Call, number: int) -> str:
-    return call.id or f"call_{number}"
-
-
 def _halves(text: str) -> tuple[str, ...]:
     """Arguments come in more than one delta, as from a real model."""
     middle = len(text) // 2
@@ -101,7 +101,7 @@ def _completions(answer: Answer) -> Iterator[SseEvent]:
         yield _chunk({"content": delta}, is_delta=True)
     for index, call in enumerate(answer.calls):
         function: Json = {"name": call.name, "arguments": ""}
-        start = {"index": index, "id": _call_id(call, index + 1), "type": "function", "function": function}
+        start = {"index": index, "id": call.id, "type": "function", "function": function}
         yield _chunk({"tool_calls": [start]})
         for part in _halves(call.arguments):
             yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]}, is_delta=True)
@@ -166,9 +166,9 @@ def _messages(answer: Answer) -> Iterator[SseEvent]:
         deltas = [{"type": "text_delta", "text": delta} for delta in answer.text]
         yield from _block(index, {"type": "text", "text": ""}, deltas)
         index += 1
-    for number, call in enumerate(answer.calls, start=1):
+    for call in answer.calls:
         deltas = [{"type": "input_json_delta", "partial_json": part} for part in _halves(call.arguments)]
-        block = {"type": "tool_use", "id": _call_id(call, number), "name": call.name, "input": {}}
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
         yield from _block(index, block, deltas)
         index += 1
     reason = {"end": "end_turn", "length": "max_tokens", "tool_use": "tool_use"}[answer.stop_kind]
@@ -205,7 +205,7 @@ def _responses(answer: Answer) -> Iterator[SseEvent]:
         yield _item("done", 0, output[-1])
     for number, call in enumerate(answer.calls, start=1):
         place = {"item_id": f"fc_{number}", "output_index": len(output)}
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": _call_id(call, number), "name": call.name}
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name}
         yield _item("added", len(output), {**item, "arguments": ""})
         for delta in _halves(call.arguments):
             event = {"type": "response.function_call_arguments.delta", **place, "delta": delta}

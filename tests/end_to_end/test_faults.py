@@ -1,0 +1,162 @@
+"""Whatever a server does wrong: kaa gets over it, or says clearly what happened and exits with the right code."""
+
+import pytest
+
+from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
+from tests.support.model_server import (
+    CONTEXT_OVERFLOW,
+    OVERLOADED,
+    SERVER_ERROR,
+    WRONG_KEY,
+    Answer,
+    Call,
+    Fault,
+    ModelServer,
+    Refusal,
+    ScriptItem,
+    Wire,
+    rate_limited,
+    say,
+)
+
+_TEXT = ("Some ", "words.")
+
+_TRANSIENT: dict[str, ScriptItem] = {
+    "429-retry-after": rate_limited("0"),
+    "500": SERVER_ERROR,
+    "529": OVERLOADED,
+    "502-from-a-proxy": Refusal(502, body="<html><title>502 Bad Gateway</title></html>"),
+    "reset-mid-stream": Answer(text=_TEXT, fault=Fault("reset")),
+    "early-end": Answer(text=_TEXT, fault=Fault("early_end")),
+    "malformed-event": Answer(text=_TEXT, fault=Fault("malformed")),
+    "error-event": Answer(text=_TEXT, fault=Fault("error")),
+    "stalled-stream": Answer(text=_TEXT, fault=Fault("stall")),
+    "empty-reply": Answer(),
+    "reset-mid-call": Answer(calls=(Call("bash", '{"command":"touch must-not-run"}'),), fault=Fault("reset")),
+}
+
+_FATAL: dict[str, tuple[ScriptItem, str]] = {
+    "401": (WRONG_KEY, "API key"),
+    "401-that-repeats-the-key": (Refusal(401, body=f'{{"error":{{"message":"bad key {SECRET}"}}}}'), "API key"),
+    "context-overflow": (CONTEXT_OVERFLOW, "context window"),
+    "404": (Refusal(404, body='{"error":{"message":"no such model"}}'), "no such model"),
+    "429-for-an-hour": (rate_limited("3600"), "Rate limit|rate limit"),
+    "no-credit": (Refusal(429, body='{"error":{"message":"You exceeded your current quota"}}'), "credit"),
+}
+
+
+@pytest.mark.parametrize("fault", _TRANSIENT.values(), ids=_TRANSIENT)
+def test_transient_fault_is_tried_again(kaa: Kaa, wire: Wire, fault: ScriptItem) -> None:
+    with ModelServer([fault, say("Got over it.")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1] == "Got over it."
+    assert "retry 1 of 5" in done.err
+    assert server.remaining == 0
+    assert conversation(server.requests[0])[0] == conversation(server.requests[1])[0] == ("user", "go")
+    assert not list(kaa.project.iterdir())
+    assert SECRET not in done.out + done.err + kaa.session_text
+
+
+@pytest.mark.parametrize(("fault", "reason"), _FATAL.values(), ids=_FATAL)
+def test_lasting_fault_ends_with_the_reason(kaa: Kaa, wire: Wire, fault: ScriptItem, reason: str) -> None:
+    with ModelServer([fault]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    assert (done.code, done.out) == (1, "")
+    assert len(server.requests) == 1
+    assert any(word in done.err for word in reason.split("|"))
+    assert "Traceback" not in done.err
+    assert SECRET not in done.err + kaa.session_text
+
+
+def test_retries_end_and_the_last_reason_is_told(kaa: Kaa, wire: Wire) -> None:
+    kaa.settings(retry={"baseDelayMs": 1, "maxRetries": 2})
+
+    with ModelServer([OVERLOADED] * 3) as server:
+        kaa.use(server, wire)
+        done = kaa.run("--mode", "json", "-p", "go")
+
+    end = done.events[-1]
+    assert done.code == 1
+    assert server.remaining == 0
+    assert (end["type"], end["reason"]) == ("agent_end", "error")
+    assert "overloaded" in end["error"]
+    assert end["error"] in done.err
+
+
+def test_server_that_is_not_there(kaa: Kaa, wire: Wire) -> None:
+    kaa.settings(retry={"baseDelayMs": 1, "maxRetries": 1})
+    with ModelServer() as server:
+        kaa.use(server, wire)
+
+    done = kaa.run("-p", "go")
+
+    assert (done.code, done.out) == (1, "")
+    assert "cannot connect to 127.0.0.1:" in done.err
+
+
+def test_failed_run_can_be_continued(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([WRONG_KEY, say("Here I am.")]) as server:
+        kaa.use(server, wire)
+        kaa.run("-p", "first")
+        done = kaa.run("-c", "-p", "second")
+
+    assert (done.code, done.out) == (0, "Here I am.\n")
+    assert [text for who, text in conversation(server.requests[1]) if who == "user"] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("bad_call", "told"),
+    [
+        (Call("bash", '{"command": "touch must-not-r'), "JSON"),
+        (Call("no_such_tool", "{}"), "no_such_tool"),
+        (Call("read", '{"file": "a"}'), "path"),
+        (Call("read", '{"path": "missing.txt"}'), "missing.txt"),
+    ],
+    ids=["truncated-json", "unknown-tool", "wrong-arguments", "failing-tool"],
+)
+def test_bad_call_is_explained_to_the_model(kaa: Kaa, wire: Wire, bad_call: Call, told: str) -> None:
+    with ModelServer([Answer(calls=(bad_call,)), say("I see.")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    who, text = conversation(server.requests[1])[-1]
+    assert (done.code, done.out) == (0, "I see.\n")
+    assert who == "tool"
+    assert told in text
+    assert not list(kaa.project.iterdir())
+
+
+def test_call_cut_off_by_the_output_limit_does_not_run(kaa: Kaa, wire: Wire) -> None:
+    cut = Answer(calls=(Call("bash", '{"command": "touch must-not-r'),), stop="length")
+
+    with ModelServer([cut, say("Shorter now.")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    assert done.code in (0, 4)
+    assert not list(kaa.project.iterdir())
+
+
+def test_answer_cut_off_by_the_output_limit_has_its_own_code(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([Answer(text=("half an ans",), stop="length")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    assert (done.code, done.out) == (4, "half an ans\n")
+    assert "output limit" in done.err
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 7])
+def test_chunk_boundaries_anywhere_change_nothing(kaa: Kaa, wire: Wire, piece_bytes: int) -> None:
+    answer = Answer(text=("Grüße, ", "世界 ", "🌍\n\n", "e\u0301nd."), thinking=("hm",), piece_bytes=piece_bytes)
+
+    with ModelServer([answer]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    assert (done.code, done.out) == (0, "Grüße, 世界 🌍\n\ne\u0301nd.\n")

@@ -1,0 +1,173 @@
+"""Killed, interrupted or terminated at any moment: what was shown is kept, and the session goes on with `-c`."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import HANG_SECONDS, Kaa, conversation
+from tests.support.model_server import Answer, Fault, ModelServer, Received, Wire, call, say
+
+_POLL_SECONDS = 0.01
+
+_STALLING = Answer(text=("Half of ", "the answer."), fault=Fault("stall", after=1))
+
+# Says that it runs, prints something, and would go on for long.
+_LONG_COMMAND = "echo $$ > pid.new; mv pid.new pid; echo shown; sleep 60"
+
+
+def _wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + HANG_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("waited in vain")
+        time.sleep(_POLL_SECONDS)
+
+
+def _wait_for_text(stream: "subprocess.Popen[str]", text: str) -> None:
+    assert stream.stdout is not None
+    seen = ""
+    while text not in seen:
+        character = stream.stdout.read(1)
+        assert character, f"the output ended with {seen!r}"
+        seen += character
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def _interrupt_reply(kaa: Kaa, server: ModelServer, number: signal.Signals) -> int:
+    """Send a signal after the first half of a reply is on the screen. Returns the exit code."""
+    with kaa.running("-p", "tell me") as process:
+        server.wait_until_stalled()
+        _wait_for_text(process, "Half of ")
+        process.send_signal(number)
+        return process.wait(HANG_SECONDS)
+
+
+def _interrupt_tool(kaa: Kaa, number: signal.Signals) -> int:
+    """Send a signal while a command runs whose output was shown; the command ends too. Returns the exit code."""
+    with kaa.running("--mode", "json", "-p", "work") as process:
+        _wait_for_text(process, "shown\\n")
+        process.send_signal(number)
+        code = process.wait(HANG_SECONDS)
+    pid = int((kaa.project / "pid").read_text())
+    _wait_for(lambda: not _is_running(pid))
+    return code
+
+
+def _roles(request: Received) -> list[str]:
+    return [who for who, _ in conversation(request)]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=["kill", "interrupt", "terminate", "hangup"],
+)
+def test_reply_is_kept_as_far_as_it_was_shown(kaa: Kaa, wire: Wire, number: signal.Signals, code: int) -> None:
+    with ModelServer([_STALLING, say("The rest.")]) as server:
+        kaa.use(server, wire)
+
+        ended = _interrupt_reply(kaa, server, number)
+        resumed = kaa.run("-c", "-p", "go on")
+
+    assert (ended, resumed.code, resumed.out) == (code, 0, "The rest.\n")
+    said = conversation(server.requests[1])
+    assert said[0] == ("user", "tell me")
+    assert said[1][0] == "assistant"
+    assert "Half of" in said[1][1]
+    assert said[-1] == ("user", "go on")
+    assert "Half of " in kaa.session_text
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130), (signal.SIGTERM, 143)],
+    ids=["kill", "interrupt", "terminate"],
+)
+def test_output_of_an_interrupted_tool_is_kept(kaa: Kaa, wire: Wire, number: signal.Signals, code: int) -> None:
+    with ModelServer([call("bash", command=_LONG_COMMAND), say("I see.")]) as server:
+        kaa.use(server, wire)
+
+        ended = _interrupt_tool(kaa, number)
+        resumed = kaa.run("-c", "-p", "go on")
+
+    assert (ended, resumed.code, resumed.out) == (code, 0, "I see.\n")
+    said = conversation(server.requests[1])
+    assert [who for who, _ in said] == ["user", "assistant", "tool", "user"]
+    assert "shown" in said[2][1]
+
+
+def test_kill_before_the_first_byte_keeps_the_prompt(kaa: Kaa, wire: Wire) -> None:
+    silent = Answer(text=("never seen",), fault=Fault("stall", after=0))
+
+    with ModelServer([silent, say("Both seen.")]) as server:
+        kaa.use(server, wire)
+        with kaa.running("-p", "first") as process:
+            server.wait_until_stalled()
+            process.kill()
+            process.wait(HANG_SECONDS)
+        resumed = kaa.run("-c", "-p", "second")
+
+    assert (resumed.code, resumed.out) == (0, "Both seen.\n")
+    assert [text for who, text in conversation(server.requests[1]) if who == "user"] == ["first", "second"]
+
+
+def test_finished_tool_is_not_lost_with_its_slow_neighbour(kaa: Kaa, wire: Wire) -> None:
+    slow = call("bash", command=_LONG_COMMAND).calls[0]
+    quick = call("bash", command="echo quick result").calls[0]
+
+    with ModelServer([Answer(calls=(slow, quick)), say("ok")]) as server:
+        kaa.use(server, wire)
+        with kaa.running("-p", "work") as process:
+            _wait_for((kaa.project / "pid").exists)
+            _wait_for(lambda: "quick result\\n" in kaa.session_text or '"text":"quick result"' in kaa.session_text)
+            process.kill()
+            process.wait(HANG_SECONDS)
+        resumed = kaa.run("-c", "-p", "go on")
+
+    assert resumed.code == 0
+    assert _roles(server.requests[1]) == ["user", "assistant", "assistant", "tool", "tool", "user"]
+    results = [text for who, text in conversation(server.requests[1]) if who == "tool"]
+    assert "interrupted" in results[0]
+    assert results[1] == "quick result"
+
+
+def test_killed_twice_tells_everything_once(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([_STALLING, _STALLING, say("The end.")]) as server:
+        kaa.use(server, wire)
+        _interrupt_reply(kaa, server, signal.SIGKILL)
+        with kaa.running("-c", "-p", "again") as process:
+            _wait_for_text(process, "Half of ")
+            process.kill()
+            process.wait(HANG_SECONDS)
+        resumed = kaa.run("-c", "-p", "go on")
+
+    assert (resumed.code, resumed.out) == (0, "The end.\n")
+    texts = [text for _, text in conversation(server.requests[2])]
+    assert [text for text in texts if text in ("tell me", "again", "go on")] == ["tell me", "again", "go on"]
+    assert sum("Half of" in text for text in texts) == 2
+
+
+def test_reader_that_goes_away_ends_the_run(kaa: Kaa) -> None:
+    with ModelServer([Answer(text=("line\n",) * 20_000)]) as server:
+        kaa.use(server, "openai-completions")
+        with kaa.running("-p", "talk") as process:
+            _wait_for_text(process, "line\n")
+            assert process.stdout is not None
+            process.stdout.close()
+            code = process.wait(HANG_SECONDS)
+            assert process.stderr is not None
+            complaints = process.stderr.read()
+
+    assert code == 141
+    assert "Traceback" not in complaints

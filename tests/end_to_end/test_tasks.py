@@ -1,0 +1,213 @@
+"""Whole tasks: what a person sees, what the model is told, what is left in the project and in the session."""
+
+import base64
+import itertools
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
+from tests.support.model_server import MODEL_ID, Answer, Call, ModelServer, Tokens, Wire, call, say
+
+_PATHS = {"openai-completions": "/v1/chat/completions", "anthropic-messages": "/v1/messages"}
+
+# The smallest PNG there is: one transparent pixel.
+_PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def _fix_a_bug() -> list[Answer]:
+    return [
+        call("read", path="add.sh"),
+        call("edit", path="add.sh", edits=[{"oldText": "$1 - $2", "newText": "$1 + $2"}]),
+        call("bash", command="bash add.sh 2 3"),
+        say("Fixed: ", "2 + 3 is 5."),
+    ]
+
+
+def test_reads_edits_checks_and_answers(kaa: Kaa, wire: Wire) -> None:
+    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
+
+    with ModelServer(_fix_a_bug()) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "fix add.sh")
+
+    assert (done.code, done.out) == (0, "Fixed: 2 + 3 is 5.\n")
+    assert [line for line in done.err.splitlines() if line.startswith("> ")] == [
+        "> read add.sh",
+        "> edit add.sh",
+        "> bash bash add.sh 2 3",
+    ]
+    assert (kaa.project / "add.sh").read_text() == "echo $(($1 + $2))\n"
+    assert [request.path for request in server.requests] == [_PATHS[wire]] * 4
+    tool_results = [text for who, text in conversation(server.requests[-1]) if who == "tool"]
+    assert tool_results[0] == "echo $(($1 - $2))"
+    assert tool_results[2] == "5"
+
+
+def test_next_run_carries_the_whole_history(kaa: Kaa, wire: Wire) -> None:
+    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
+
+    with ModelServer([*_fix_a_bug(), say("You asked me to fix add.sh.")]) as server:
+        kaa.use(server, wire)
+        kaa.run("-p", "fix add.sh")
+        resumed = kaa.run("-c", "-p", "what did I ask?")
+
+    assert resumed.out == "You asked me to fix add.sh.\n"
+    before, after = server.requests[-2:]
+    assert conversation(after) == [
+        *conversation(before),
+        ("assistant", "Fixed: 2 + 3 is 5."),
+        ("user", "what did I ask?"),
+    ]
+
+
+def test_prefix_of_every_request_is_sent_again_byte_for_byte(kaa: Kaa) -> None:
+    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
+
+    with ModelServer([*_fix_a_bug(), say("You asked me to fix add.sh.")]) as server:
+        kaa.use(server, "openai-completions")
+        kaa.run("-p", "fix add.sh")
+        kaa.run("-c", "-p", "what did I ask?")
+
+    bodies = [request.body for request in server.requests]
+    for earlier, later in itertools.pairwise(bodies):
+        assert later.startswith(earlier[: earlier.rindex(b"]}")])
+
+
+@pytest.mark.parametrize(
+    ("variables", "path"),
+    [
+        ({"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "{url}/v1"}, "/v1/chat/completions"),
+        ({"OPENAI_BASE_URL": "{url}/v1"}, "/v1/chat/completions"),
+        ({"ANTHROPIC_API_KEY": SECRET, "ANTHROPIC_BASE_URL": "{url}"}, "/v1/messages"),
+    ],
+    ids=["openai", "openai-without-a-key", "anthropic"],
+)
+def test_base_url_from_the_environment(kaa: Kaa, variables: dict[str, str], path: str) -> None:
+    with ModelServer([say("hello")]) as server:
+        kaa.setenv(**{name: value.format(url=server.url) for name, value in variables.items()})
+        done = kaa.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "hello\n"), done.err
+    assert [(request.path, request.json["model"]) for request in server.requests] == [(path, MODEL_ID)]
+
+
+def test_json_mode_says_everything_once(kaa: Kaa, wire: Wire) -> None:
+    words = tuple(f"word{number} " for number in range(300))
+    answer = Answer(text=words, usage=Tokens(prompt=50, cached=20, output=300))
+
+    with ModelServer([call("bash", command="echo hi"), answer]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("--mode", "json", "-p", "talk")
+
+    events = done.events
+    deltas = [event["assistantMessageEvent"] for event in events if event["type"] == "message_update"]
+    text = "".join(delta["delta"] for delta in deltas if delta["type"] == "text_delta")
+    assert done.code == 0
+    assert events[0]["type"] == "session"
+    assert (events[-1]["type"], events[-1]["reason"]) == ("agent_end", "done")
+    assert text == "".join(words)
+    usage = events[-1]["messages"][-1]["usage"]
+    assert (usage["input"], usage["cacheRead"], usage["output"]) == (30, 20, 300)
+    assert len(done.out) < 300 * 200 + 20_000
+
+
+def test_piped_text_and_files_come_before_the_message(kaa: Kaa) -> None:
+    (kaa.project / "notes.md").write_text("remember the milk\n")
+
+    with ModelServer([say("ok")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "@notes.md", "summarise", stdin="a diff\n")
+
+    ((who, text),) = conversation(server.requests[0])
+    assert done.code == 0
+    assert who == "user"
+    assert text.index("a diff") < text.index("remember the milk") < text.index("summarise")
+
+
+def test_images_are_sent_as_images_to_models_that_see(kaa: Kaa, wire: Wire) -> None:
+    (kaa.project / "dot.png").write_bytes(_PNG)
+
+    with ModelServer([say("a dot")]) as server:
+        kaa.use(server, wire, input=["text", "image"])
+        done = kaa.run("-p", "@dot.png", "what is it?")
+
+    sent: list[Any] = server.requests[0].json["messages"][-1]["content"]
+    assert done.code == 0
+    assert {part["type"] for part in sent} & {"image_url", "image"}
+
+
+def test_several_messages_are_one_conversation(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([say("one"), say("two")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "first", "second")
+
+    assert done.out == "one\ntwo\n"
+    assert conversation(server.requests[1]) == [("user", "first"), ("assistant", "one"), ("user", "second")]
+
+
+def test_parallel_calls_answer_in_the_order_of_the_calls(kaa: Kaa, wire: Wire) -> None:
+    calls = (Call("bash", '{"command":"sleep 0.1; echo slow"}'), Call("bash", '{"command":"echo quick"}'))
+
+    with ModelServer([Answer(calls=calls), say("ok")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    assert done.code == 0
+    assert [text for who, text in conversation(server.requests[1]) if who == "tool"] == ["slow", "quick"]
+
+
+def test_recorded_run_plays_again_without_a_server(kaa: Kaa, wire: Wire) -> None:
+    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
+    with ModelServer(_fix_a_bug()) as server:
+        kaa.use(server, wire)
+        recorded = kaa.run("--record", "run.cassette", "--no-session", "-p", "fix add.sh")
+    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
+
+    replayed = kaa.run("--replay", "run.cassette", "--no-session", "-p", "fix add.sh")
+
+    assert (replayed.code, replayed.out) == (recorded.code, recorded.out) == (0, "Fixed: 2 + 3 is 5.\n"), replayed.err
+    assert (kaa.project / "add.sh").read_text() == "echo $(($1 + $2))\n"
+    assert SECRET not in (kaa.project / "run.cassette").read_text()
+
+
+def test_replay_says_where_a_run_differs_from_its_recording(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([say("hello")]) as server:
+        kaa.use(server, wire)
+        kaa.run("--record", "run.cassette", "--no-session", "-p", "say hello")
+
+    replayed = kaa.run("--replay", "run.cassette", "--no-session", "-p", "say goodbye")
+
+    assert replayed.code == 1
+    assert "say goodbye" in replayed.err
+
+
+def test_without_any_model_one_screen_says_how_to_get_going(kaa: Kaa) -> None:
+    done = kaa.run("-p", "hi")
+
+    assert done.code == 5
+    assert done.out == ""
+    assert "ANTHROPIC_API_KEY" in done.err
+    assert len(done.err.splitlines()) < 24
+
+
+@pytest.mark.parametrize("arguments", [["--no-such-flag"], ["-p"], ["-p", "@missing.txt"], ["-c", "--no-session"]])
+def test_bad_usage_is_told_apart(kaa: Kaa, arguments: list[str]) -> None:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run(*arguments)
+
+    assert (done.code, done.out, server.requests) == (2, "", [])
+    assert done.err.startswith("kaa: ")
+
+
+def test_turn_limit_ends_the_run_with_its_own_code(kaa: Kaa) -> None:
+    with ModelServer([call("bash", command="true"), call("bash", command="true")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("--max-turns", "2", "--mode", "json", "-p", "loop")
+
+    assert done.code == 4
+    assert (done.events[-1]["type"], done.events[-1]["reason"]) == ("agent_end", "max_turns")
+    assert "2 turns" in done.err
