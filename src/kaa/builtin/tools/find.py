@@ -38,7 +38,7 @@ def find_tool(workspace: Workspace) -> TypedTool[FindArguments]:
             raise await explained(workspace, path, error) from error
         notes = []
         if result.limit_reached:
-            notes.append(f"{limit} files shown, there are more: refine the pattern or set limit={limit * 2}")
+            notes.append(f"stopped at {limit} files: refine the pattern or set limit={limit * 2}")
         if result.timed_out:
             notes.append("the search took too long and was stopped: narrow it with path")
         if not result.paths:

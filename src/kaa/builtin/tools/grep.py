@@ -60,7 +60,7 @@ def grep_tool(workspace: Workspace) -> TypedTool[GrepArguments]:
 def _report(query: SearchQuery, result: SearchResult) -> ToolResult:
     notes = []
     if result.limit_reached:
-        notes.append(f"{query.limit} matches shown, there are more: refine the pattern or set limit={query.limit * 2}")
+        notes.append(f"stopped at {query.limit} matches: refine the pattern or set limit={query.limit * 2}")
     if result.timed_out:
         notes.append("the search took too long and was stopped: narrow it with path or glob")
     if not result.lines:

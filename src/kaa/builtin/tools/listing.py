@@ -15,6 +15,8 @@ def listing_result(lines: Sequence[str], notes: Sequence[str]) -> ToolResult:
     if kept.cut_by is not None:
         notes = [*notes, f"{len(kept.lines)} of {len(lines)} lines shown, {format_size(MAX_BYTES)} at most: narrow it"]
         total_bytes = sum(len(line.encode()) + 1 for line in lines) - 1
-        truncation = TruncationDetails(kept.cut_by, len(kept.lines), kept.size, total_bytes, len(lines))
+        truncation = TruncationDetails(
+            kept.cut_by, len(kept.lines), kept.size, total_bytes, len(lines), max_lines=len(lines)
+        )
         details = {"truncation": msgspec.to_builtins(truncation)}
     return text_result("\n\n".join([kept.text, *(f"[{note}]" for note in notes)]), details=details)

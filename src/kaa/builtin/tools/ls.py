@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
 from kaa.builtin.tools.listing import listing_result
-from kaa.core.tool import ToolResult, ToolRun, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import Workspace
 
 _DEFAULT_LIMIT = 500
@@ -28,8 +28,8 @@ def ls_tool(workspace: Workspace) -> TypedTool[LsArguments]:
         path = await existing(workspace, arguments.path)
         try:
             entries = await workspace.list(path)
-        except NotADirectoryError:
-            return text_result(f"[{path} is a file. Look into it with read.]")
+        except NotADirectoryError as error:
+            raise ToolError(f"{path} is a file. Look into it with read.") from error
         except OSError as error:
             raise await explained(workspace, path, error) from error
         if not entries:

@@ -1,0 +1,57 @@
+"""The built-in tools over some workspace, called the way the loop calls them."""
+
+from kaa.builtin.tools import extend
+from kaa.core.messages import Json, TextContent
+from kaa.core.tool import ToolError, ToolResult
+from kaa.ext.registry import Registry
+from kaa.workspace.protocol import Workspace
+
+
+class RecordedRun:
+    """A run of a tool that remembers its updates."""
+
+    call_id = "call-1"
+
+    def __init__(self) -> None:
+        self.updates: list[tuple[str, int]] = []
+
+    def update(self, delta: str, skipped_bytes: int = 0) -> None:
+        """Remember it."""
+        self.updates.append((delta, skipped_bytes))
+
+
+class Toolbox:
+    """All built-in tools, by name."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        registry = Registry(workspace, report=_fail)
+        registry.load("tools", extend, built_in=True)
+        self.registered = {tool.name: tool for tool in registry.tools}
+
+    async def call(self, name: str, run: RecordedRun | None = None, **arguments: Json) -> ToolResult:
+        """The result of one call."""
+        return await self.registered[name].tool.run(arguments, run or RecordedRun())
+
+    async def text(self, name: str, **arguments: Json) -> str:
+        """The text of a call that succeeds."""
+        result = await self.call(name, **arguments)
+        assert not result.is_error
+        return text_of(result)
+
+    async def failure(self, name: str, **arguments: Json) -> str:
+        """What the model is told by a call that fails."""
+        try:
+            result = await self.call(name, **arguments)
+        except ToolError as error:
+            return str(error)
+        assert result.is_error
+        return text_of(result)
+
+
+def text_of(result: ToolResult) -> str:
+    """The text blocks of a result."""
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def _fail(message: str) -> None:
+    raise AssertionError(message)
