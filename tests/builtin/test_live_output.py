@@ -45,6 +45,17 @@ def test_output_that_comes_too_fast_is_dropped_and_counted() -> None:
     assert skipped + len(text) == 1_000_000
 
 
+def test_dropping_never_cuts_a_character_in_two() -> None:
+    def work(live: LiveOutput) -> None:
+        live.feed(b"start")
+        live.feed("é".encode() * 5000 + b"x")
+
+    ((_, _), (text, skipped)) = updates(work)
+
+    assert text == "é" * 4095 + "x"
+    assert skipped == 2 * 905
+
+
 def test_characters_are_decoded_across_chunks() -> None:
     def work(live: LiveOutput) -> None:
         for byte in "é→\U0001f600".encode():

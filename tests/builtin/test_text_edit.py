@@ -3,6 +3,7 @@
 import codecs
 import re
 import unicodedata
+from typing import Literal
 
 import pytest
 from hypothesis import assume, given
@@ -150,6 +151,22 @@ def test_typography_and_normal_forms_are_tolerated(file: str, quote: str) -> Non
     text = f"before “kept”\n\t{file}\nafter  \n"
 
     assert edit_text(text, (quote, "new")) == "before “kept”\n\tnew\nafter  \n"
+
+
+VARIED = st.text(alphabet="ae\u0301\u0308 \t\u00a0éﬁ①“”\u2019\u2014한\u1112\u1161\n", max_size=12)
+PLAIN = str.maketrans({"“": '"', "”": '"', "\u2019": "'", "\u2014": "-"})
+
+
+@given(VARIED, VARIED, VARIED, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), st.sampled_from(["\n", "\r\n"]))
+def test_a_quote_in_any_normal_form_replaces_exactly_what_it_means(
+    before: str, quoted: str, after: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"], ending: str
+) -> None:
+    text = f"{before}<{quoted}>.{after}".replace("\n", ending)
+    quote = "\n".join(line.rstrip(" \t") for line in unicodedata.normalize(form, f"<{quoted}>").split("\n"))
+
+    edited = edit_text(text, (quote.translate(PLAIN), "new"))
+
+    assert edited == f"{before}new.{after}".replace("\n", ending)
 
 
 def test_a_quote_never_cuts_a_character_in_two() -> None:

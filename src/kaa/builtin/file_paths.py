@@ -46,16 +46,14 @@ async def locate_file(workspace: Workspace, path: str) -> Located:
     Raises:
         ToolError: it is not there, or not a file; with similar names.
     """
-    located = await locate(workspace, path)
-    if located is None:
-        raise ToolError(await _missing(workspace, path))
+    located = await existing(workspace, path)
     if located.info.kind == "directory":
         raise ToolError(f"{path} is a directory. List it with ls.")
     return located
 
 
-async def existing(workspace: Workspace, path: str) -> str:
-    """The spelling of `path` that exists, for files and directories.
+async def existing(workspace: Workspace, path: str) -> Located:
+    """Like `locate`, for what must be there.
 
     Raises:
         ToolError: there is none; with similar names.
@@ -63,7 +61,7 @@ async def existing(workspace: Workspace, path: str) -> str:
     located = await locate(workspace, path)
     if located is None:
         raise ToolError(await _missing(workspace, path))
-    return located.path
+    return located
 
 
 async def future_path(workspace: Workspace, path: str) -> str:

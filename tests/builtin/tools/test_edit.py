@@ -67,6 +67,12 @@ def test_arguments_beyond_repair_are_refused_with_a_path() -> None:
         run(tools.call("edit", path="a.txt", edits="two -> 2"))
 
 
+def test_one_edit_is_answered_with_its_line() -> None:
+    tools = Toolbox(MemoryWorkspace({"a.txt": SOURCE}))
+
+    assert run(tools.text("edit", path="a.txt", edits=[EDIT])) == "Edited a.txt in line 2."
+
+
 def test_no_edits_are_no_success() -> None:
     assert "edits is empty" in failure(SOURCE, edits=[])
 

@@ -39,6 +39,12 @@ def test_grep_gives_paths_that_read_understands() -> None:
     assert call("grep", pattern="three", path="./src/") == "./src/a.py:3: three"
 
 
+def test_grep_tells_a_directory_from_a_file_of_the_same_name_in_it() -> None:
+    tools = Toolbox(MemoryWorkspace({"x/x": b"needle\n"}))
+
+    assert run(tools.text("grep", pattern="needle", path="x")) == "x/x:1: needle"
+
+
 def test_grep_shows_context_and_takes_all_options() -> None:
     found = call("grep", pattern="NEEDLE = ", glob="*.py", ignoreCase=True, literal=True, context=1)
 

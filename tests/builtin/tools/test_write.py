@@ -39,6 +39,14 @@ def test_a_new_name_is_taken_literally() -> None:
     assert workspace.files == {"/project/@types/x.d.ts": b"new"}
 
 
+def test_another_name_of_the_path_argument_is_understood() -> None:
+    workspace = MemoryWorkspace()
+
+    run(Toolbox(workspace).text("write", file_path="a", content="x"))
+
+    assert run(Toolbox(workspace).text("read", file_path="a")) == "x"
+
+
 def test_a_directory_is_not_overwritten() -> None:
     workspace = MemoryWorkspace({"src/a": b""})
 

@@ -27,7 +27,9 @@ class BashArguments(msgspec.Struct, rename="camel", frozen=True):
     """What to run, and for how many seconds at most."""
 
     command: str
-    timeout: Annotated[float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}")] = None
+    timeout: Annotated[
+        float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}, at most {_MAX_TIMEOUT_SECONDS}")
+    ] = None
 
 
 class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):

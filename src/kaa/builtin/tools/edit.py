@@ -1,7 +1,6 @@
 """The edit tool: quoted pieces of a file replaced, everything else left byte for byte."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -11,6 +10,7 @@ from kaa.builtin.diff import Diff, diff_of_changes
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import Located, explained, locate_file
 from kaa.builtin.text_edit import EditError, Replacement, edit_bytes
+from kaa.builtin.tools.argument_names import PATH_NAMES, renamed
 from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
@@ -22,7 +22,6 @@ _DESCRIPTION = (
 _MAX_FILE_BYTES = 32 * 1024 * 1024
 _INLINE_BYTES = 256 * 1024  # editing more than this takes long enough to go to a thread
 _ATTEMPTS = 2
-_PATH_NAMES = dict.fromkeys(("file_path", "filePath", "filename", "file"), "path")
 _TEXT_NAMES = {
     **dict.fromkeys(("old_text", "old_string", "oldString", "old_str", "oldStr"), "oldText"),
     **dict.fromkeys(("new_text", "new_string", "newString", "new_str", "newStr"), "newText"),
@@ -53,8 +52,9 @@ def edit_tool(workspace: Workspace, locks: FileLocks) -> TypedTool[EditArguments
             raise ToolError(f"{file.path} was not changed. {error}") from error
         except OSError as error:
             raise await explained(workspace, file.path, error) from error
-        done = "1 edit" if len(arguments.edits) == 1 else f"{len(arguments.edits)} edits"
-        text = f"Applied {done} to {file.path}, the first in line {diff.first_changed_line}."
+        count, line = len(arguments.edits), diff.first_changed_line
+        several = f"Applied {count} edits to {file.path}, the first in line {line}."
+        text = f"Edited {file.path} in line {line}." if count == 1 else several
         return text_result(text, details=msgspec.to_builtins(diff))
 
     return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=mend_edit_arguments)
@@ -85,7 +85,7 @@ def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, 
 
 def mend_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
     """Understand other agents' names of these arguments, and one replacement given without a list."""
-    mended = _renamed(arguments, {**_PATH_NAMES, **_TEXT_NAMES})
+    mended = renamed(arguments, {**PATH_NAMES, **_TEXT_NAMES})
     edits = mended.get("edits")
     if isinstance(edits, str):
         edits = _decoded(edits)
@@ -95,18 +95,10 @@ def mend_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
         edits = []
     if not isinstance(edits, list):
         return mended
-    edits = [_renamed(edit, _TEXT_NAMES) if isinstance(edit, dict) else edit for edit in edits]
+    edits = [renamed(edit, _TEXT_NAMES) if isinstance(edit, dict) else edit for edit in edits]
     if "oldText" in mended and "newText" in mended:
         edits.append({"oldText": mended.pop("oldText"), "newText": mended.pop("newText")})
     return {**mended, "edits": edits} if edits or "edits" in mended else mended
-
-
-def _renamed(arguments: Mapping[str, Json], names: Mapping[str, str]) -> dict[str, Json]:
-    """The arguments with other names in place of theirs, unless the right name is there too."""
-    return {
-        names[name] if name in names and names[name] not in arguments else name: value
-        for name, value in arguments.items()
-    }
 
 
 def _decoded(text: str) -> Json:

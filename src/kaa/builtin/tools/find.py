@@ -28,7 +28,7 @@ def find_tool(workspace: Workspace) -> TypedTool[FindArguments]:
     """The tool, finding files of `workspace`."""
 
     async def find(arguments: FindArguments, _run: ToolRun) -> ToolResult:
-        path = await existing(workspace, arguments.path)
+        path = (await existing(workspace, arguments.path)).path
         limit = min(max(arguments.limit, 1), _MAX_LIMIT)
         try:
             result = await workspace.find(arguments.pattern, path, limit)

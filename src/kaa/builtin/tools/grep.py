@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.file_paths import existing, explained
+from kaa.builtin.file_paths import Located, existing, explained
 from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
@@ -36,10 +36,10 @@ def grep_tool(workspace: Workspace) -> TypedTool[GrepArguments]:
     """The tool, searching in `workspace`."""
 
     async def grep(arguments: GrepArguments, _run: ToolRun) -> ToolResult:
-        path = await existing(workspace, arguments.path)
+        searched = await existing(workspace, arguments.path)
         query = SearchQuery(
             pattern=arguments.pattern,
-            path=path,
+            path=searched.path,
             glob=arguments.glob,
             ignore_case=arguments.ignore_case,
             literal=arguments.literal,
@@ -51,13 +51,13 @@ def grep_tool(workspace: Workspace) -> TypedTool[GrepArguments]:
         except SearchError as error:
             raise ToolError(f"{error} Correct the pattern, or set literal to search for it as text.") from error
         except OSError as error:
-            raise await explained(workspace, path, error) from error
-        return _report(query, result)
+            raise await explained(workspace, searched.path, error) from error
+        return _report(searched, query, result)
 
     return TypedTool("grep", _DESCRIPTION, GrepArguments, grep)
 
 
-def _report(query: SearchQuery, result: SearchResult) -> ToolResult:
+def _report(searched: Located, query: SearchQuery, result: SearchResult) -> ToolResult:
     notes = []
     if result.limit_reached:
         notes.append(f"stopped at {query.limit} matches: refine the pattern or set limit={query.limit * 2}")
@@ -65,21 +65,21 @@ def _report(query: SearchQuery, result: SearchResult) -> ToolResult:
         notes.append("the search took too long and was stopped: narrow it with path or glob")
     if not result.lines:
         return text_result("\n\n".join(["No matches found", *(f"[{note}]" for note in notes)]))
-    lines = [_line(query.path, line) for line in result.lines]
+    lines = [_line(searched, line) for line in result.lines]
     if any(len(line.text) > _MAX_LINE_CHARACTERS for line in result.lines):
         notes.append(f"long lines cut to {_MAX_LINE_CHARACTERS} characters: read shows them whole")
     return listing_result(lines, notes)
 
 
-def _line(searched: str, line: SearchLine) -> str:
+def _line(searched: Located, line: SearchLine) -> str:
     """One line as grep prints it, with a path that can be passed on to other tools."""
     text = cut_line(plain_text(line.text), _MAX_LINE_CHARACTERS)
     path = _shown_path(searched, line.path)
     return f"{path}:{line.line_number}: {text}" if line.is_match else f"{path}-{line.line_number}- {text}"
 
 
-def _shown_path(searched: str, found: str) -> str:
-    """The path of a found file. Where one file was searched, the result names it by its last part."""
-    if posixpath.basename(searched.rstrip("/")) == found:
-        return searched
-    return found if searched in (".", "./") else posixpath.join(searched, found)
+def _shown_path(searched: Located, found: str) -> str:
+    """The path of a found file, which results give relative to the searched directory, if it was one."""
+    if searched.info.kind == "file":
+        return searched.path
+    return found if searched.path in (".", "./") else posixpath.join(searched.path, found)

@@ -25,7 +25,7 @@ def ls_tool(workspace: Workspace) -> TypedTool[LsArguments]:
     """The tool, listing directories of `workspace`."""
 
     async def ls(arguments: LsArguments, _run: ToolRun) -> ToolResult:
-        path = await existing(workspace, arguments.path)
+        path = (await existing(workspace, arguments.path)).path
         try:
             entries = await workspace.list(path)
         except NotADirectoryError as error:

@@ -11,6 +11,7 @@ from msgspec import Meta
 from kaa.builtin.encoding import detect_encoding, display_text, is_binary
 from kaa.builtin.file_paths import Located, explained, locate_file
 from kaa.builtin.images import ImageError, image_type, prepare_image
+from kaa.builtin.tools.argument_names import with_path
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncationDetails, format_size
 from kaa.core.messages import ImageContent, TextContent
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
@@ -48,7 +49,7 @@ def read_tool(workspace: Workspace) -> TypedTool[ReadArguments]:
         except OSError as error:
             raise await explained(workspace, arguments.path, error) from error
 
-    return TypedTool("read", _DESCRIPTION, ReadArguments, read)
+    return TypedTool("read", _DESCRIPTION, ReadArguments, read, prepare=with_path)
 
 
 async def _read(workspace: Workspace, file: Located, first: int, limit: int) -> ToolResult:

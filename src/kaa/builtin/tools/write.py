@@ -4,6 +4,7 @@ import msgspec
 
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import explained, future_path, locate
+from kaa.builtin.tools.argument_names import with_path
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import Workspace
 
@@ -32,7 +33,7 @@ def write_tool(workspace: Workspace, locks: FileLocks) -> TypedTool[WriteArgumen
             raise await explained(workspace, path, error) from error
         return text_result(f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes).")
 
-    return TypedTool("write", _DESCRIPTION, WriteArguments, write)
+    return TypedTool("write", _DESCRIPTION, WriteArguments, write, prepare=with_path)
 
 
 def _encoded(content: str) -> bytes:
