@@ -139,18 +139,26 @@ class Hands:
         self._waiting[kind] += 1
         try:
             self._receive()
-            while not self._ready[kind]:
+            while (slot := self._next_living(kind)) is None:
                 self._top_up(kind)
                 async with self._receiving:
                     if not self._ready[kind] and self._control is not None:
                         await _readable(self._control)
                     self._receive()
-            slot = self._ready[kind].popleft()
         finally:
             self._waiting[kind] -= 1
         # Later, so that the fork does not compete with what the slot is taken for.
         asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self._prepare_next, kind)
         return slot
+
+    def _next_living(self, kind: SlotKind) -> Slot | None:
+        """A slot that waits and has not been killed while it did."""
+        while self._ready[kind]:
+            slot = self._ready[kind].popleft()
+            if slot.channel.is_alive():
+                return slot
+            slot.channel.close()
+        return None
 
     def _prepare_next(self, kind: SlotKind) -> None:
         with contextlib.suppress(_GoneError):  # matters only to whoever takes the next one
@@ -172,7 +180,7 @@ class Hands:
         try:
             self._control.sendall(wire.encode(header))  # a few bytes: the buffer has room for thousands
         except OSError as error:
-            raise _GoneError(str(error)) from error
+            raise _GoneError(f"it ended {self._exit_reason()}") from error
 
     def _receive(self) -> None:
         """Take what the fork-server has sent by now."""
@@ -189,6 +197,8 @@ class Hands:
                     self._take_in(frame)
         except BlockingIOError:
             return
+        except ConnectionError as error:
+            raise _GoneError(f"it ended {self._exit_reason()}") from error
         except (OSError, wire.WireError) as error:
             raise _GoneError(str(error)) from error
 

@@ -54,12 +54,22 @@ class Ripgrep:
     Args:
         runner: runs ripgrep.
         environment: of ripgrep.
+        program: ripgrep; None to look for it.
+        seconds: how long a search may take.
     """
 
-    def __init__(self, runner: CommandRunner, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        runner: CommandRunner,
+        environment: Mapping[str, str],
+        *,
+        program: str | None = None,
+        seconds: float = _SECONDS,
+    ) -> None:
         self._runner = runner
         self._environment = environment
-        self._program: str | None = None
+        self._program = program
+        self._seconds = seconds
 
     async def search(self, query: SearchQuery, where: FileInfo) -> SearchResult:
         """Search file contents.
@@ -102,9 +112,9 @@ class Ripgrep:
 
     async def _run(self, arguments: list[str], cwd: str, empty: Callable[[], Found]) -> tuple[Found, bool]:
         """Search, and if there is more than was asked for, again in order. Says too whether time was over."""
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + self._seconds
         found = empty()
-        if await self._run_once(arguments, cwd, found, _SECONDS):
+        if await self._run_once(arguments, cwd, found, self._seconds):
             return found, True
         if not found.full:
             return found, False

@@ -1,0 +1,51 @@
+import pytest
+
+from kaa.workspace.environment import command_environment
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_APIKEY",
+        "openai_api_key",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "HF_TOKEN_PATH",
+        "NPM_CONFIG__AUTHTOKEN",
+        "CLIENT_SECRET",
+        "PGPASSWORD",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+    ],
+)
+def test_secrets_are_dropped(name: str) -> None:
+    assert name not in command_environment({name: "x"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PATH",
+        "HOME",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
+        "TOKENIZERS_PARALLELISM",
+        "MAX_TOKENS",
+        "KEYBOARD",
+        "VIRTUAL_ENV",
+        "SSH_AUTH_SOCK",
+    ],
+)
+def test_what_commands_need_is_kept(name: str) -> None:
+    assert command_environment({name: "x"})[name] == "x"
+
+
+def test_nobody_is_asked_and_nothing_is_paged() -> None:
+    environment = command_environment({"PAGER": "less", "TERM": "xterm-256color"})
+
+    assert environment["PAGER"] == environment["GIT_PAGER"] == "cat"
+    assert environment["GIT_TERMINAL_PROMPT"] == "0"
+    assert environment["TERM"] == "dumb"
+    assert environment["KAA"] == "1"

@@ -1,0 +1,275 @@
+"""The process behind the local workspace: when it dies, hangs or talks nonsense."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kaa.hands import wire
+from kaa.workspace.channel import Channel, parse
+from kaa.workspace.hands import Hands
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import Command, FileInfo, WorkspaceUnavailableError
+
+if TYPE_CHECKING:
+    from tests.workspace.conftest import Processes, RunLocal
+else:
+    Processes = RunLocal = Any
+
+
+def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) -> None:
+    (project / "file").write_text("x")
+    workspace = LocalWorkspace.start(str(project))
+
+    async def scenario() -> bytes:
+        try:
+            return (await workspace.read("file")).data
+        finally:
+            await workspace.close()
+
+    assert asyncio.run(scenario()) == b"x"
+
+
+def test_closing_ends_all_its_processes(local: RunLocal, processes: Processes) -> None:
+    async def scenario(workspace: LocalWorkspace) -> list[int]:
+        await workspace.stat(".")
+        await workspace.run(Command(["true"]))
+        hands = processes.hands()
+        return [hands, *processes.children(hands)]
+
+    pids = local(scenario)
+
+    assert len(pids) >= 2
+    assert not processes.alive(pids[0])
+    processes.wait_until_gone(*pids)
+
+
+def test_a_closed_workspace_says_so(project: Path) -> None:
+    async def scenario() -> None:
+        workspace = LocalWorkspace.start(str(project))
+        await workspace.close()
+        await workspace.close()
+        for attempt in (workspace.stat("."), workspace.run(Command(["true"]))):
+            with pytest.raises(WorkspaceUnavailableError, match="closed"):
+                await attempt
+
+    asyncio.run(scenario())
+
+
+def test_a_killed_fork_server_is_started_again(local: RunLocal, processes: Processes) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.write("file", b"x")
+        old = processes.hands()
+        os.kill(old, signal.SIGKILL)
+
+        for _ in range(4):  # the slots that were ready are used up on the way
+            assert (await workspace.run(Command(["echo", "hi"]))).tail == b"hi\n"
+        assert (await workspace.read("file")).data == b"x"
+        assert processes.hands() != old
+
+    local(scenario)
+
+
+def test_a_command_outlives_the_fork_server_and_is_still_stopped(
+    local: RunLocal, project: Path, processes: Processes
+) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        running = asyncio.create_task(workspace.run(Command(["bash", "-c", "echo $$ > pids; sleep 1000"])))
+        pids = await asyncio.to_thread(processes.pids_in, project / "pids", 1)
+        os.kill(processes.hands(), signal.SIGKILL)
+
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+        assert not any(map(processes.alive, pids))
+
+    local(scenario)
+
+
+def test_killed_slots_are_replaced(local: RunLocal, processes: Processes) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.write("file", b"x")
+        for slot in processes.children(processes.hands()):
+            os.kill(slot, signal.SIGKILL)
+            processes.wait_until_gone(slot)
+
+        assert (await workspace.read("file")).data == b"x"
+        assert (await workspace.run(Command(["true"]))).exit_code == 0
+
+    local(scenario)
+
+
+def test_a_killed_command_slot_takes_its_command_along(local: RunLocal, project: Path, processes: Processes) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        running = asyncio.create_task(
+            workspace.run(Command(["bash", "-c", "setsid sleep 1000 & echo $! $$ > pids; wait"]))
+        )
+        pids = await asyncio.to_thread(processes.pids_in, project / "pids", 2)
+        for slot in processes.children(processes.hands()):
+            if pids[1] in processes.children(slot):
+                os.kill(slot, signal.SIGKILL)
+
+        with pytest.raises(WorkspaceUnavailableError):
+            await running
+        await asyncio.to_thread(processes.wait_until_gone, *pids)
+
+    local(scenario)
+
+
+def test_a_file_slot_that_hangs_is_replaced_after_its_request_was_given_up(
+    local: RunLocal, processes: Processes
+) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.write("file", b"x")
+        slots = processes.children(processes.hands())
+        for slot in slots:
+            os.kill(slot, signal.SIGSTOP)  # as it looks when a network filesystem does not answer
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await workspace.read("file")
+
+        assert (await workspace.read("file")).data == b"x"
+        for slot in slots:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(slot, signal.SIGCONT)
+
+    local(scenario)
+
+
+def test_what_cannot_be_started_is_reported(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    with pytest.raises(WorkspaceUnavailableError, match="cannot be started"):
+        LocalWorkspace.start(str(project))
+
+
+def test_a_python_that_ends_at_once_is_reported_with_its_exit_code(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = project / "python"
+    broken.write_text("#!/bin/sh\nexit 42\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+
+    async def scenario() -> None:
+        workspace = LocalWorkspace.start(str(project))
+        try:
+            await workspace.stat(".")
+        finally:
+            await workspace.close()
+
+    with pytest.raises(WorkspaceUnavailableError, match="exit code 42"):
+        asyncio.run(scenario())
+
+
+def test_its_environment_and_arguments_tell_nothing(local: RunLocal, processes: Processes) -> None:
+    async def scenario(workspace: LocalWorkspace) -> bytes:
+        await workspace.stat(".")
+        return Path(f"/proc/{processes.hands()}/environ").read_bytes()
+
+    environment = local(scenario, ANTHROPIC_API_KEY="sk-1")
+
+    assert [entry for entry in environment.split(b"\0") if entry and not entry.startswith(b"LC_CTYPE=")] == []
+
+
+_NEEDED = """
+import sys
+sys.argv = ["x"]
+sys.path.append({source!r})
+import kaa.hands.server, kaa.hands.files, kaa.hands.commands
+print(" ".join(sorted(name for name in sys.modules if not name.startswith("kaa.hands"))))
+"""
+
+
+def test_the_hands_load_nothing_heavy_and_nothing_else_of_kaa() -> None:
+    import kaa
+
+    source = str(Path(kaa.__file__).parent.parent)
+    script = _NEEDED.format(source=source)
+
+    listed = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True)
+
+    loaded = set(listed.stdout.split())
+    assert {name for name in loaded if name.startswith("kaa")} == {"kaa"}
+    heavy = {"asyncio", "subprocess", "threading", "logging", "ssl", "tempfile", "shutil", "random", "inspect"}
+    assert loaded & heavy == set()
+
+
+_WRITER = """
+import asyncio, sys
+from kaa.workspace.local import LocalWorkspace
+workspace = LocalWorkspace.start(sys.argv[1])
+async def main():
+    for number in range(1000):
+        await workspace.write("file", bytes([number % 256]) * 5_000_000)
+        print(number, flush=True)
+asyncio.run(main())
+"""
+
+
+def test_a_brain_killed_while_it_writes_leaves_a_whole_file_and_nothing_else(
+    project: Path, processes: Processes
+) -> None:
+    for writes in range(1, 4):
+        brain = subprocess.Popen([sys.executable, "-c", _WRITER, str(project)], stdout=subprocess.PIPE)
+        assert brain.stdout is not None
+        for _ in range(writes):
+            brain.stdout.readline()
+        hands = processes.children(brain.pid)
+        slots = [slot for pid in hands for slot in processes.children(pid)]
+
+        brain.kill()
+        brain.stdout.close()
+        brain.wait()
+        processes.wait_until_gone(*hands, *slots)
+
+        content = (project / "file").read_bytes()
+        assert content == content[:1] * 5_000_000
+        assert [path.name for path in project.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"\xff" * 20, b"\0\0\0\2\0\0\0\0[]", b"\0\0\0\3\0\0\0\0{x}"],
+)
+def test_nonsense_from_a_slot_is_an_error_and_not_believed(answer: bytes) -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        channel = Channel(ours, "The slot")
+        with theirs:
+            theirs.sendall(answer)
+            theirs.shutdown(socket.SHUT_WR)
+            with pytest.raises(WorkspaceUnavailableError, match="The slot"):
+                await channel.receive()
+        channel.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("header", [{}, {"path": 1}, {"path": "a", "real_path": "a", "kind": "unheard of"}])
+def test_an_answer_of_the_wrong_shape_is_an_error(header: wire.Header) -> None:
+    with pytest.raises(WorkspaceUnavailableError, match="cannot be understood"):
+        parse(header, FileInfo)
+
+
+def test_many_waiters_each_get_a_slot_of_their_own(project: Path) -> None:
+    async def scenario() -> list[int]:
+        hands = Hands(str(project), home="/")
+        try:
+            slots = await asyncio.gather(*(hands.take("command") for _ in range(20)))
+            for slot in slots:
+                slot.channel.close()
+            return [slot.pid for slot in slots]
+        finally:
+            await hands.close()
+
+    assert len(set(asyncio.run(scenario()))) == 20
