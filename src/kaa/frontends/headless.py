@@ -9,9 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from kaa.core.errors import ProviderError
 from kaa.core.events import Event
@@ -19,6 +18,7 @@ from kaa.core.messages import Json, UserMessage
 from kaa.ext.api import RegistrationError
 from kaa.ext.registry import ExtensionError
 from kaa.frontends.exit_codes import ExitCode, of_reason
+from kaa.frontends.interruption import until_signalled
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
@@ -46,7 +46,6 @@ from kaa.workspace.local import LocalWorkspace
 # How long piped input may stay silent before the user is told that we wait for it.
 _SILENT_WAIT_SECONDS = 2.0
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BROKEN_PIPE = 128 + signal.SIGPIPE
 
 # What the user can mend by asking differently.
@@ -113,7 +112,7 @@ def main(arguments: argparse.Namespace) -> int:
     )
     try:
         piped = _piped_input()
-        return asyncio.run(_until_signalled(_run(arguments, piped, workspace, output)))
+        return asyncio.run(until_signalled(_run(arguments, piped, workspace, output)))
     except BrokenPipeError:
         # Nobody reads any more. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -130,28 +129,6 @@ def list_models(text: str) -> int:
     if not fitting:
         sys.stderr.write("kaa: no model can be used. A key or a local server is missing; see kaa -p hello.\n")
     return ExitCode.DONE if fitting else ExitCode.NO_MODEL
-
-
-async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
-    """Do `work`; a signal cancels it, a second one ends the process at once."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    received: list[int] = []
-
-    def interrupt(number: int) -> None:
-        if received:
-            os._exit(128 + number)
-        received.append(number)
-        if task is not None:
-            task.cancel()
-
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, interrupt, number)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if not received:
-            raise
-        return 128 + received[0]
 
 
 async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorkspace, output: Output) -> int:

@@ -1,6 +1,6 @@
 """The provider for Anthropic's Messages."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from kaa.core.provider import Request, StreamEvent
 from kaa.llm.anthropic_reply import MessageParser
@@ -17,7 +17,7 @@ class AnthropicMessages:
         self._endpoint = endpoint
         self._transport = transport
 
-    def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `Provider.stream`."""
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
         # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.

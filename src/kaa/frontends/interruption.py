@@ -1,0 +1,31 @@
+"""What a signal does to a headless run: it stops in order, and the exit code says by which signal."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+async def until_signalled(work: Coroutine[Any, Any, int]) -> int:
+    """Do `work`; a signal cancels it, a second one ends the process at once."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    received: list[int] = []
+
+    def interrupt(number: int) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        if task is not None:
+            task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, interrupt, number)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        return 128 + received[0]
