@@ -114,7 +114,7 @@ def test_failed_run_can_be_continued(kaa: Kaa, wire: Wire) -> None:
     [
         (Call("bash", '{"command": "touch must-not-r'), "JSON"),
         (Call("no_such_tool", "{}"), "no_such_tool"),
-        (Call("read", '{"file": "a"}'), "path"),
+        (Call("read", '{"limit": 3}'), "path"),
         (Call("read", '{"path": "missing.txt"}'), "missing.txt"),
     ],
     ids=["truncated-json", "unknown-tool", "wrong-arguments", "failing-tool"],

@@ -6,25 +6,23 @@ In a test, in a thread of its own:
         ...  # run an agent with server.url as base URL
         assert server.requests[1].json["messages"][-1]["role"] == "tool"
 
-For a benchmark, as a process (`python -m tests.support.model_server`), which prints its URL and is given its
-script with `PUT /control/script`; see `benchmarks/`. Answers are rendered when the script is set and sent with one
-write, so that its own time is far below a millisecond.
+Answers are rendered when the script is set and sent with one write, so that the server's own time is far below a
+millisecond: benchmarks measure against it too.
 """
 
 import asyncio
 import socket
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum, auto
 from types import TracebackType
-from typing import TypeAlias, cast, get_args
+from typing import cast
 
 import msgspec
 
 from kaa.core.messages import Json
+from tests.support.model_plan import Action, Plan, Script, Step, whole
 from tests.support.model_script import (
     CONTEXT_OVERFLOW,
     OVERLOADED,
@@ -40,7 +38,7 @@ from tests.support.model_script import (
     rate_limited,
     say,
 )
-from tests.support.model_wire import MODEL_ID, SseEvent, Wire, refusal_body, render, render_failure
+from tests.support.model_wire import MODEL_ID, Wire
 
 __all__ = [
     "CONTEXT_OVERFLOW",
@@ -71,10 +69,6 @@ _PATHS: dict[str, Wire] = {
 # Longer than anything a test waits for: reaching it means that something hangs.
 _HANG_SECONDS = 20
 
-_MALFORMED = b'data: {"choices": [{"delta": {"content": "br\n\n'
-
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
-
 
 class Received(msgspec.Struct, rename="camel"):
     """One request, with monotonic times in nanoseconds.
@@ -101,88 +95,6 @@ class Received(msgspec.Struct, rename="camel"):
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
-class _Action(Enum):
-    """What a connection can do besides writing bytes."""
-
-    STALL = auto()
-    RESET = auto()
-
-
-_Step: TypeAlias = bytes | _Action
-_Plan: TypeAlias = tuple[_Step, ...]
-
-
-class _Script:
-    """The answers in order, rendered for every wire format before anyone asks."""
-
-    def __init__(self, items: Iterable[ScriptItem]) -> None:
-        self._plans = [
-            {wire: _plan(item, wire, number) for wire in get_args(Wire)} for number, item in enumerate(items, start=1)
-        ]
-        self._next = 0
-
-    @property
-    def remaining(self) -> int:
-        return len(self._plans) - self._next
-
-    def take(self, wire: Wire) -> _Plan:
-        """The answer to the next request. One too many is refused for good, so that agents do not retry it."""
-        if not self.remaining:
-            return _plan(Refusal(400, body='{"error": {"message": "the script of the test has ended"}}'), wire)
-        self._next += 1
-        return self._plans[self._next - 1][wire]
-
-
-def _plan(item: ScriptItem, wire: Wire, number: int = 1) -> _Plan:
-    if isinstance(item, Refusal):
-        return (_whole(item.status, refusal_body(item, wire), item.headers),)
-    before, action, after = _split_at_fault(render(item, wire, number), item.fault, wire)
-    head = _head(200, (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")))
-    ending = () if action is _Action.RESET else (_chunked(after, item.piece_bytes) + b"0\r\n\r\n",)
-    return (head + _chunked(before, item.piece_bytes), *([action] if action else []), *ending)
-
-
-def _split_at_fault(
-    events: Sequence[SseEvent], fault: Fault | None, wire: Wire
-) -> tuple[list[bytes], _Action | None, list[bytes]]:
-    """What is sent before the fault, what the connection does then, and what is sent after it."""
-    stream = [event.data for event in events]
-    if fault is None:
-        return stream, None, []
-    deltas = [index for index, event in enumerate(events) if event.is_delta]
-    position = deltas[fault.after - 1] + 1 if fault.after else deltas[0]
-    before, after = stream[:position], stream[position:]
-    match fault.kind:
-        case "reset":
-            return before, _Action.RESET, []
-        case "stall":
-            return before, _Action.STALL, after
-        case "early_end":
-            return before, None, []
-        case "malformed":
-            return [*before, _MALFORMED, *after], None, []
-        case "error":
-            return [*before, render_failure(wire)], None, []
-
-
-def _chunked(events: Sequence[bytes], piece_bytes: int) -> bytes:
-    """HTTP chunks of the events, each its own as servers flush them, or all of them cut into pieces."""
-    if piece_bytes:
-        body = b"".join(events)
-        events = [body[start : start + piece_bytes] for start in range(0, len(body), piece_bytes)]
-    return b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events)
-
-
-def _head(status: int, headers: Iterable[tuple[str, str]]) -> bytes:
-    lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}", *(f"{name}: {value}" for name, value in headers)]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
-
-def _whole(status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> bytes:
-    fixed = (("Content-Type", "application/json"), ("Content-Length", str(len(body))))
-    return _head(status, (*fixed, *headers)) + body
-
-
 class _Connection(asyncio.Protocol):
     """One HTTP/1.1 connection, kept alive; requests carry a Content-Length."""
 
@@ -190,7 +102,7 @@ class _Connection(asyncio.Protocol):
         self._server = server
         self._buffer = bytearray()
         self._transport: asyncio.Transport
-        self._steps: Iterator[_Step] = iter(())
+        self._steps: Iterator[Step] = iter(())
         self._request: Received | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -223,10 +135,10 @@ class _Connection(asyncio.Protocol):
             match step:
                 case bytes():
                     self._transport.write(step)
-                case _Action.STALL:
+                case Action.STALL:
                     self._server.stall(self._advance)
                     return
-                case _Action.RESET:
+                case Action.RESET:
                     self._reset()
                     return
         if self._request is not None:
@@ -259,7 +171,7 @@ class ModelServer:
     """
 
     def __init__(self, script: Iterable[ScriptItem] = ()) -> None:
-        self._script = _Script(script)
+        self._script = Script(script)
         self._released = False
         self._stalled: list[Callable[[], None]] = []
         self._condition = threading.Condition()
@@ -301,6 +213,11 @@ class ModelServer:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._stop.set)
 
+    def begin(self, script: Iterable[ScriptItem]) -> None:
+        """Forget the requests so far and follow a new script."""
+        self._script = Script(script)
+        self.requests.clear()
+
     @property
     def remaining(self) -> int:
         """How many answers of the script were not asked for yet."""
@@ -330,10 +247,8 @@ class ModelServer:
 
     # What connections use, on the server's own thread.
 
-    def answer(self, request: Received) -> _Plan:
+    def answer(self, request: Received) -> Plan:
         """What to do about a request."""
-        if request.path.startswith("/control/"):
-            return (self._control(request),)
         wire = _PATHS.get(request.path.partition("?")[0])
         if wire is not None and request.method == "POST":
             self.requests.append(request)
@@ -342,8 +257,8 @@ class ModelServer:
             return plan
         if request.path.partition("?")[0] == "/v1/models" and request.method == "GET":
             models = [{"id": MODEL_ID, "object": "model", "created": 0, "owned_by": "test"}]
-            return (_whole(200, msgspec.json.encode({"object": "list", "data": models, "models": []})),)
-        return (_whole(404, b'{"error": {"message": "not found"}}'),)
+            return (whole(200, msgspec.json.encode({"object": "list", "data": models, "models": []})),)
+        return (whole(404, b'{"error": {"message": "not found"}}'),)
 
     def stall(self, go_on: Callable[[], None]) -> None:
         """Call `go_on` when released."""
@@ -368,31 +283,3 @@ class ModelServer:
         with self._condition:
             if not self._condition.wait_for(happened, _HANG_SECONDS):
                 raise TimeoutError(f"{otherwise} within {_HANG_SECONDS} s; requests: {len(self.requests)}")
-
-    def _control(self, request: Received) -> bytes:
-        """Set the script, which forgets the requests so far, or report the requests."""
-        if request.method == "PUT" and request.path == "/control/script":
-            self._script = _Script(msgspec.json.decode(request.body, type=list[ScriptItem]))
-            self.requests.clear()
-            return _whole(200, b"{}")
-        return _whole(200, msgspec.json.encode(self.requests))
-
-
-def main() -> None:
-    """Serve until the standard input ends, so that no server outlives the benchmark that started it."""
-    server = ModelServer()
-
-    def stop_with_parent() -> None:
-        sys.stdin.read()
-        server.stop()
-
-    def announce() -> None:
-        sys.stdout.write(server.url + "\n")
-        sys.stdout.flush()
-        threading.Thread(target=stop_with_parent, daemon=True).start()
-
-    asyncio.run(server.serve(announce))
-
-
-if __name__ == "__main__":
-    main()
