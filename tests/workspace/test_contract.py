@@ -90,6 +90,16 @@ def test_errors_are_those_of_the_system_and_name_the_path_as_it_was_given(
     any_workspace(scenario, _TREE)
 
 
+def test_negative_positions_are_refused(any_workspace: RunAny) -> None:
+    async def scenario(workspace: Workspace) -> None:
+        for attempt in (workspace.read("README.md", -1), workspace.read_lines("README.md", -1, 1, 1)):
+            with pytest.raises(OSError, match="negative") as caught:
+                await attempt
+            assert caught.value.errno == errno.EINVAL
+
+    any_workspace(scenario, _TREE)
+
+
 def test_relative_absolute_and_home_paths_mean_what_they_say(any_workspace: RunAny) -> None:
     async def scenario(workspace: Workspace) -> None:
         written = await workspace.write("~/note.txt", b"n")

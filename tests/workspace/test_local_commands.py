@@ -115,6 +115,16 @@ def test_programs_are_looked_for_in_the_path_of_the_command(local: RunLocal, pro
     assert result.tail == b"hello\n"
 
 
+def test_a_file_that_may_not_be_executed_does_not_hide_a_program(local: RunLocal, project: Path) -> None:
+    (project / "bin").mkdir()
+    (project / "bin" / "echo").write_text("not me\n")
+    path = f"{project}/bin:{os.environ['PATH']}"
+
+    result = local(lambda w: w.run(Command(["echo", "me"], env={"PATH": path})))
+
+    assert result.tail == b"me\n"
+
+
 def test_a_large_argument_arrives_whole(local: RunLocal) -> None:
     text = "ä" * 60_000
 

@@ -92,8 +92,9 @@ def _start(argv: list[str], env: Mapping[str, str], output: int) -> int:
             return _spawn(program, argv, env, output)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except PermissionError as error:  # there may be another one further down the PATH
-            failure = error
+        except PermissionError as error:
+            if os.path.exists(program):  # else only its directory is closed to us; either way, look further
+                failure = error
     raise failure
 
 

@@ -15,7 +15,7 @@ def integer(header: Header, name: str) -> int:
     """A field of a request that must be a whole number, not negative."""
     value = header.get(name)
     if not isinstance(value, int) or value < 0:
-        raise WireError(f"{name!r} must be a whole number")
+        raise WireError(f"{name!r} must be a whole number, not negative")
     return value
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kaa.hands import reading, writing
 from kaa.hands.fields import integer, text, texts
 from kaa.hands.settings import Settings
-from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, Header
+from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, Header, WireError
 
 
 class Reply(NamedTuple):
@@ -48,11 +48,16 @@ class Files:
     def answer(self, frame: Frame) -> Reply:
         """Do what a request asks for; what the system refuses becomes an answer too."""
         try:
-            return self._operations[text(frame.header, "op")](frame)
+            operation = self._operations.get(text(frame.header, "op"))
+            if operation is None:
+                raise WireError(f"the file slot knows no {frame.header['op']!r}")
+            return operation(frame)
         except writing.FileChangedError as error:
             return _error(error.errno or errno.ESTALE, error.strerror or str(error), changed=True)
         except OSError as error:
             return _error(error.errno or errno.EIO, error.strerror or str(error))
+        except WireError as error:
+            return _error(errno.EINVAL, str(error))
         except MemoryError:
             return _error(errno.ENOMEM, os.strerror(errno.ENOMEM))
 

@@ -177,10 +177,11 @@ class _RunningCommand:
         else:
             self._hands.kill(self._slot.pid)
             ended.cancel()
+            await asyncio.wait({ended})  # it reads the socket, which is about to be closed
+            if not cancelled:
+                raise WorkspaceUnavailableError("The process for commands does not answer; it was killed.")
         if cancelled:
             raise asyncio.CancelledError
-        if not ended.done():
-            raise WorkspaceUnavailableError("The process for commands does not answer; it was killed.")
 
 
 class _Pipe:

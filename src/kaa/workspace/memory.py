@@ -89,6 +89,7 @@ class MemoryWorkspace:
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
+        _refuse_negative(path, offset, length or 0)
         data = self._file(path).data
         piece = data[offset:] if length is None else data[offset : offset + length]
         whole = offset == 0 and len(piece) == len(data)
@@ -96,6 +97,7 @@ class MemoryWorkspace:
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
+        _refuse_negative(path, start, max_lines, max_bytes)
         data = self._file(path).data
         position = 0
 
@@ -260,6 +262,11 @@ def _sha256(data: bytes) -> str:
 
 def _os_error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
+
+
+def _refuse_negative(path: str, *numbers: int) -> None:
+    if any(number < 0 for number in numbers):
+        raise OSError(errno.EINVAL, "A position or a size is negative", path)
 
 
 def _compile(query: SearchQuery) -> re.Pattern[str]:

@@ -1,0 +1,181 @@
+"""The operations of the file slot, called as its loop calls them."""
+
+import errno
+import hashlib
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kaa.hands import writing
+from kaa.hands.files import Files, serve
+from kaa.hands.settings import Settings
+from kaa.hands.wire import Connection, Frame, encode
+
+_JSON = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=4) | st.lists(st.text(max_size=3), max_size=2)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(Settings(root=str(tmp_path), home=str(tmp_path / "home")))
+
+
+@pytest.fixture
+def ask(files: Files) -> Callable[..., Frame]:
+    def ask(op: str, body: bytes = b"", **fields: object) -> Frame:
+        return Frame(*files.answer(Frame({"op": op, **fields}, body)))
+
+    return ask
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    op=st.sampled_from(["read", "read_lines", "read_existing", "stat", "list", "other", ""]),
+    fields=st.dictionaries(
+        st.sampled_from(["path", "offset", "length", "start", "max_lines", "max_bytes", "paths"]), _JSON
+    ),
+)
+def test_any_request_gets_an_answer(files: Files, op: str, fields: dict[str, object]) -> None:
+    header, body = files.answer(Frame({"op": op, **fields}, b""))
+
+    assert encode(header, body)
+    assert "error" not in header or header["errno"]
+
+
+def test_requests_are_served_in_order_until_the_brain_is_gone(tmp_path: Path) -> None:
+    brain, slot = socket.socketpair()
+    server = threading.Thread(target=serve, args=(Connection(slot), Settings(str(tmp_path), "/")))
+    server.start()
+    connection = Connection(brain)
+
+    connection.send({"op": "write", "path": "a"}, b"1")
+    connection.send({"op": "read", "path": "a", "offset": 0})
+    answers = [connection.receive(), connection.receive()]
+    brain.close()
+    server.join()
+    slot.close()
+
+    assert [answer.body for answer in answers if answer is not None] == [b"", b"1"]
+
+
+def test_what_is_written_is_what_is_read(ask: Callable[..., Frame], tmp_path: Path) -> None:
+    info = ask("write", b"data", path="dir/file").header["info"]
+    read = ask("read", path="dir/file", offset=0)
+
+    assert isinstance(info, dict)
+    assert info["path"] == str(tmp_path / "dir" / "file")
+    assert (read.body, read.header["size"]) == (b"data", 4)
+    assert read.header["digest"] == hashlib.sha256(b"data").hexdigest()
+
+
+def test_a_changed_file_is_told_apart_from_other_errors(ask: Callable[..., Frame]) -> None:
+    ask("write", b"data", path="file")
+
+    changed = ask("write", b"new", path="file", digest="0" * 64).header
+    refused = ask("write", b"new", path=".").header
+
+    assert (changed["changed"], changed["errno"]) == (True, errno.ESTALE)
+    assert (refused["changed"], refused["errno"]) == (False, errno.EISDIR)
+
+
+def test_a_file_of_proc_is_read_although_it_says_it_is_empty(ask: Callable[..., Frame]) -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+
+    answer = ask("read", path="/proc/self/status", offset=0)
+
+    assert answer.body.startswith(b"Name:")
+    assert answer.header["size"] == len(answer.body)
+
+
+def test_opening_a_pipe_does_not_wake_whoever_waits_at_its_other_end(ask: Callable[..., Frame], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    assert ask("read", path="pipe", offset=0).header["errno"] == errno.EINVAL
+
+    with pytest.raises(OSError, match="No such device"):  # nobody reads
+        os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK)
+
+
+def test_a_listing_keeps_the_bytes_of_names(ask: Callable[..., Frame], tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9")).mkdir()
+
+    assert ask("list", path=".").body == b"dcaf\xe9\0"
+
+
+def test_a_link_count_that_cannot_grow_does_not_prevent_creating_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EPERM, "as on FAT")
+
+    monkeypatch.setattr(os, "link", no_links)
+    target = str(tmp_path / "file")
+
+    writing.write(target, b"1", writing.Expectation(None), 0o022)
+    with pytest.raises(writing.FileChangedError):
+        writing.write(target, b"2", writing.Expectation(None), 0o022)
+
+    assert (tmp_path / "file").read_bytes() == b"1"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_created_between_check_and_exchange_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync = os.fsync
+
+    def somebody_is_faster(descriptor: int) -> None:
+        (tmp_path / "file").write_text("theirs")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", somebody_is_faster)
+
+    with pytest.raises(writing.FileChangedError, match="already exists"):
+        writing.write(str(tmp_path / "file"), b"ours", writing.Expectation(None), 0o022)
+
+    assert (tmp_path / "file").read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_extended_attributes_stay(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    try:
+        os.setxattr(path, "user.kaa", b"kept")
+    except (OSError, AttributeError):
+        pytest.skip("this filesystem has no extended attributes")
+
+    writing.write(str(path), b"new", None, 0o022)
+
+    assert os.getxattr(path, "user.kaa") == b"kept"
+
+
+def test_a_program_that_runs_as_its_owner_keeps_that_only_with_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "program"
+    path.write_text("old")
+    path.chmod(0o4755)
+    real_fstat = os.fstat
+
+    def owned_by_another(descriptor: int) -> os.stat_result:
+        fields = list(real_fstat(descriptor))
+        fields[stat.ST_UID] += 1
+        return os.stat_result(fields)
+
+    def may_not(*_arguments: object) -> None:
+        raise PermissionError(errno.EPERM, "not the owner")
+
+    monkeypatch.setattr(os, "fstat", owned_by_another)
+    monkeypatch.setattr(os, "fchown", may_not)
+
+    writing.write(str(path), b"new", None, 0o022)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
