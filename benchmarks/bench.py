@@ -1,0 +1,148 @@
+"""What every measurement stands on: the agents that were found, ready to run against the server, and results."""
+
+import os
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from benchmarks.agents import AGENTS, Agent
+from benchmarks.model_process import ModelProcess
+from benchmarks.process_tree import Measured, RunFailedError, run
+from tests.support.model_script import ScriptItem
+from tests.support.model_server import Received
+
+MESSAGE = "Say hello."
+
+# Enough for a `read` that is not trivial: 4 KB.
+_NOTES = "A line of the notes that the agent reads.\n" * 100
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One measure of all agents.
+
+    Attributes:
+        unit: of the values; empty for plain counts.
+        values: by the agent's name; None where it could not be measured.
+        target: what kaa must not exceed, or with `at_least` reach.
+    """
+
+    measure: str
+    unit: str
+    values: dict[str, float | None]
+    target: float | None = None
+    at_least: bool = False
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether kaa keeps its target; None if there is none."""
+        value = self.values.get("kaa")
+        if self.target is None or value is None:
+            return None
+        return value >= self.target if self.at_least else value <= self.target
+
+
+class Runner:
+    """An agent that was found, with a home and a project of its own.
+
+    Attributes:
+        skipped: why its last run failed; empty if it did not.
+    """
+
+    def __init__(self, agent: Agent, executable: str, folder: Path, server: ModelProcess) -> None:
+        self.agent = agent
+        self.executable = executable
+        self.problem = ""
+        self._server = server
+        self._project = folder / "project"
+        home = folder / "home"
+        self._project.mkdir(parents=True)
+        home.mkdir()
+        (self._project / "notes.txt").write_text(_NOTES)
+        own = agent.set_up(executable, home, server.url)
+        self._environ = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **own}
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    def prompt(self, script: Sequence[ScriptItem], *, sample_memory: bool = False) -> Measured:
+        """Let the agent work on a message while the model follows `script`.
+
+        Raises:
+            RunFailedError: it did not follow the script to its end.
+        """
+        self._server.begin(script)
+        measured = self.run(*self.agent.prompt, MESSAGE, sample_memory=sample_memory)
+        asked = len(self.requests())
+        if asked != len(script):
+            raise RunFailedError(f"{self.name} made {asked} requests where {len(script)} were expected")
+        return measured
+
+    def run(self, *arguments: str, sample_memory: bool = False) -> Measured:
+        """Run it with these arguments.
+
+        Raises:
+            RunFailedError: it failed.
+        """
+        command = [self.executable, *arguments]
+        return run(command, cwd=self._project, env=self._environ, sample_memory=sample_memory)
+
+    def requests(self) -> list[Received]:
+        """What the agent asked the model in its last run."""
+        return self._server.requests()
+
+
+Measure: TypeAlias = Callable[[Runner], float]
+
+
+class Bench:
+    """All agents on this machine.
+
+    Args:
+        folder: a temporary folder for their homes and projects.
+        rounds: how often each measurement is repeated, after a warm-up.
+        report: told, in a sentence, what is left out and why.
+    """
+
+    def __init__(self, folder: Path, server: ModelProcess, rounds: int, report: Callable[[str], None]) -> None:
+        self.folder = folder
+        self.server = server
+        self.rounds = rounds
+        self._report = report
+        self.runners = [runner for agent in AGENTS if (runner := self.prepare(agent)) is not None]
+
+    def prepare(self, agent: Agent) -> Runner | None:
+        """The agent ready to run, None if it is not on this machine."""
+        executable = agent.find()
+        if executable is None:
+            self._report(f"{agent.name} is not on this machine and left out")
+            return None
+        return Runner(agent, executable, self.folder / agent.name, self.server)
+
+    def samples(
+        self, measure: Callable[[Runner], Mapping[str, float]], runners: Iterable[Runner] | None = None
+    ) -> dict[str, dict[str, float | None]]:
+        """Medians of what `measure` gives, by its keys and the agents' names.
+
+        Agents take turns, so that a slow moment of the machine strikes all of them; the first round is not counted.
+        """
+        taken: dict[str, dict[str, list[float]]] = {}
+        runners = list(self.runners if runners is None else runners)
+        for round_number in range(self.rounds + 1):
+            for runner in list(runners):
+                try:
+                    measured = measure(runner)
+                except RunFailedError as error:
+                    self._report(f"{runner.name} is left out: {error}")
+                    runners.remove(runner)
+                    continue
+                for key, value in measured.items() if round_number else ():
+                    taken.setdefault(key, {}).setdefault(runner.name, []).append(value)
+        return {
+            key: {name: statistics.median(values) for name, values in by_agent.items()}
+            for key, by_agent in taken.items()
+        }

@@ -1,0 +1,43 @@
+"""Whether providers can reuse their cache: is what was sent before sent again, byte for byte?
+
+Within a session every request must begin with the whole of the one before; between sessions system prompt, tools and
+a first message that is the same must not differ. Anthropic's cache breakpoints are taken out before comparing: they
+move with the conversation and are no part of what is cached.
+"""
+
+import itertools
+from collections.abc import Mapping
+
+from benchmarks.agents import KAA_MESSAGES
+from benchmarks.bench import Bench, Result, Runner
+from benchmarks.request_body import RequestBody, parse
+from tests.support.model_server import Answer, say
+
+_TURNS = 20
+
+
+def measure(bench: Bench) -> list[Result]:
+    messages = bench.prepare(KAA_MESSAGES)
+    samples = bench.samples(_stability, [*bench.runners, *([messages] if messages else [])])
+    return [
+        Result("prefix of a request found in the next one", "%", samples["request"], target=100, at_least=True),
+        Result("prefix found in the next session", "%", samples["session"], target=100, at_least=True),
+    ]
+
+
+def _stability(runner: Runner) -> Mapping[str, float]:
+    script = [*[Answer(calls=(runner.agent.bash,))] * _TURNS, say("Done.")]
+    runner.prompt(script)
+    first = [parse(request.body) for request in runner.requests()]
+    runner.prompt(script)
+    second = [parse(request.body) for request in runner.requests()]
+    pairs = list(itertools.pairwise(first))
+    stable = sum(_begins_with(later, earlier) for earlier, later in pairs)
+    return {
+        "request": 100 * stable / len(pairs),
+        "session": 100.0 * _begins_with(second[0], first[0]),
+    }
+
+
+def _begins_with(later: RequestBody, earlier: RequestBody) -> bool:
+    return later.head == earlier.head and later.conversation[: len(earlier.conversation)] == earlier.conversation

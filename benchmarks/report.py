@@ -1,0 +1,77 @@
+"""Results as a table for people and as JSON for comparing over time."""
+
+import os
+import platform
+from collections.abc import Sequence
+
+import msgspec
+
+from benchmarks.bench import Result
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """Where it was measured, without naming the machine."""
+
+    cores: int
+    system: str
+    python: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything that was measured. `versions`: what each agent says of itself."""
+
+    machine: Machine
+    versions: dict[str, str]
+    results: Sequence[Result]
+
+
+def describe_machine() -> Machine:
+    """The machine we run on."""
+    return Machine(os.cpu_count() or 1, platform.system(), platform.python_version())
+
+
+def table(report: Report) -> str:
+    """A Markdown table: the target, kaa, and each other agent with its ratio to kaa."""
+    names = sorted({name for result in report.results for name in result.values}, key=_kaa_first)
+    rows = [
+        ["", "target", *names],
+        ["---", "--:", *["--:"] * len(names)],
+        *[_row(result, names) for result in report.results],
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    machine = f"{report.machine.cores} cores, {report.machine.system}, Python {report.machine.python}"
+    return "\n".join([*lines, "", f"Medians; in parentheses the ratio to kaa. {machine}; {versions}."])
+
+
+def _kaa_first(name: str) -> tuple[bool, str]:
+    return not name.startswith("kaa"), name
+
+
+def _row(result: Result, names: Sequence[str]) -> list[str]:
+    label = f"{result.measure} ({result.unit})"
+    sign = "≥" if result.at_least else "≤"
+    target = "" if result.target is None else f"{sign} {result.target:g}{'' if result.is_met else ' missed'}"
+    return [label, target, *(_cell(result, name) for name in names)]
+
+
+def _cell(result: Result, name: str) -> str:
+    value, base = result.values.get(name), result.values.get("kaa")
+    if value is None:
+        return ""
+    if name == "kaa" or not base or result.unit == "%":
+        return _number(value)
+    return f"{_number(value)} ({value / base:.1f}\N{MULTIPLICATION SIGN})"
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def _pad(cell: str, width: int) -> str:
+    return cell.ljust(width, "-" if cell.startswith("---") else " ")

@@ -1,0 +1,85 @@
+"""Measures kaa, and every other agent found on this machine, against a model's server without latency.
+
+    python benchmarks/run.py                         everything
+    python benchmarks/run.py one_turn tool_turns     some of it
+    python benchmarks/run.py --json results.json     and keep the figures
+
+Needs Linux. What is measured and how is described in docs/benchmarks.md.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+# Run as a script, Python would look for `benchmarks` and `tests` beside this file.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from benchmarks import (  # noqa: E402 - only found after the line above
+    first_request,
+    long_answer,
+    one_turn,
+    prefix_stability,
+    start_up,
+    tool_turns,
+)
+from benchmarks.bench import Bench, Result, Runner  # noqa: E402
+from benchmarks.model_process import ModelProcess  # noqa: E402
+from benchmarks.process_tree import adopt_orphans, exempt_children  # noqa: E402
+from benchmarks.report import Report, describe_machine, table  # noqa: E402
+
+_MEASUREMENTS = {
+    "start_up": start_up.measure,
+    "one_turn": one_turn.measure,
+    "tool_turns": tool_turns.measure,
+    "first_request": first_request.measure,
+    "prefix_stability": prefix_stability.measure,
+    "long_answer": long_answer.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="measurement", help=", ".join(_MEASUREMENTS))
+    parser.add_argument("--rounds", type=int, default=7, help="repetitions after a warm-up (default 7)")
+    parser.add_argument("--only", metavar="A,B", help="only these agents")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(_MEASUREMENTS):
+        parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
+    names = arguments.names or list(_MEASUREMENTS)
+
+    adopt_orphans()
+    with tempfile.TemporaryDirectory() as folder, ModelProcess() as server:
+        exempt_children()
+        bench = Bench(Path(folder), server, arguments.rounds, _say)
+        if arguments.only:
+            bench.runners = [runner for runner in bench.runners if runner.name in arguments.only.split(",")]
+        results: list[Result] = []
+        for name in names:
+            _say(f"measuring {name} …")
+            results += _MEASUREMENTS[name](bench)
+        report = Report(describe_machine(), {runner.name: _version(runner) for runner in bench.runners}, results)
+    print(table(report))
+    if arguments.json:
+        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    missed = [result.measure for result in results if result.is_met is False]
+    return 1 if missed else 0
+
+
+def _version(runner: Runner) -> str:
+    done = subprocess.run(
+        [runner.executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False
+    )
+    return (done.stdout or done.stderr).split()[-1]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
