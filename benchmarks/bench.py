@@ -2,9 +2,9 @@
 
 import os
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
@@ -48,13 +48,13 @@ class Runner:
     """An agent that was found, with a home and a project of its own.
 
     Attributes:
-        skipped: why its last run failed; empty if it did not.
+        agent: its description.
+        executable: its path.
     """
 
     def __init__(self, agent: Agent, executable: str, folder: Path, server: ModelProcess) -> None:
         self.agent = agent
         self.executable = executable
-        self.problem = ""
         self._server = server
         self._project = folder / "project"
         home = folder / "home"
@@ -96,9 +96,6 @@ class Runner:
         return self._server.requests()
 
 
-Measure: TypeAlias = Callable[[Runner], float]
-
-
 class Bench:
     """All agents on this machine.
 
@@ -125,8 +122,8 @@ class Bench:
 
     def samples(
         self, measure: Callable[[Runner], Mapping[str, float]], runners: Iterable[Runner] | None = None
-    ) -> dict[str, dict[str, float | None]]:
-        """Medians of what `measure` gives, by its keys and the agents' names.
+    ) -> Mapping[str, dict[str, float | None]]:
+        """Medians of what `measure` gives, by its keys and the agents' names; empty for a key that nobody gave.
 
         Agents take turns, so that a slow moment of the machine strikes all of them; the first round is not counted.
         """
@@ -142,7 +139,7 @@ class Bench:
                     continue
                 for key, value in measured.items() if round_number else ():
                     taken.setdefault(key, {}).setdefault(runner.name, []).append(value)
-        return {
-            key: {name: statistics.median(values) for name, values in by_agent.items()}
-            for key, by_agent in taken.items()
-        }
+        medians: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
+        for key, by_agent in taken.items():
+            medians[key] = {name: statistics.median(values) for name, values in by_agent.items()}
+        return medians
