@@ -21,8 +21,9 @@ from kaa.core.errors import (
 from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Done, Model, Request, StreamEvent, TextDelta
 from kaa.llm.anthropic_messages import AnthropicMessages
+from kaa.llm.live import LiveTransport
 from kaa.llm.openai_completions import OpenAICompletions
-from kaa.llm.transport import HttpRequest, LiveTransport
+from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
 
 _KEY = "k3y-that-must-stay-secret"
@@ -339,9 +340,7 @@ def test_a_reset_in_the_middle_keeps_what_came(adapter: _Adapter, stream: bytes)
 
 @_BOTH
 def test_an_answer_cut_short_is_no_reply(adapter: _Adapter, stream: bytes) -> None:
-    half = stream[: stream.index(b"Hello") + 100].rpartition(b"\n\n")[0].rpartition(b"\r\n\r\n")[0] or stream[:100]
-
-    failure = _fails(adapter, _Server(_answers(half)), MalformedStreamError)
+    failure = _fails(adapter, _Server(_answers(stream[: stream.index(b"w\xc3\xb6rld")])), MalformedStreamError)
 
     assert failure.transient
 
@@ -382,6 +381,28 @@ def test_cancelling_closes_the_connection_at_once(adapter: _Adapter, stream: byt
 
         task = asyncio.create_task(consume())
         await streaming.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await left.wait()
+
+    _run(server, scenario)
+
+
+@_BOTH
+def test_cancelling_does_not_wait_for_a_server_that_thinks(adapter: _Adapter, stream: bytes) -> None:
+    asked, left = asyncio.Event(), asyncio.Event()
+
+    async def behaviour(call: _Call) -> None:
+        asked.set()
+        await call.until_the_client_leaves()
+        left.set()
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        task = asyncio.create_task(_collect(adapter, server, transport))
+        await asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -437,6 +458,21 @@ def test_a_completion_in_one_piece_is_a_reply() -> None:
 
     assert _text(events) == "hi"
     assert events[-1] == Done("stop")
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = _Server(_streams(_OPENAI_STREAM))
+
+    async def scenario(transport: LiveTransport) -> None:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        events = OpenAICompletions(Endpoint("http://model.test/v1"), transport).stream(_REQUEST)
+        assert [event async for event in events][-1] == Done("stop")
+
+    _run(proxy, scenario)
+
+    assert proxy.calls[0].path == "http://model.test/v1/chat/completions"
 
 
 def test_a_port_nobody_listens_on() -> None:

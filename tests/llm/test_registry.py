@@ -11,6 +11,7 @@ from kaa.core.messages import Json
 from kaa.core.provider import Model
 from kaa.llm.catalogue import CATALOGUE
 from kaa.llm.credentials import CredentialError
+from kaa.llm.live import LiveTransport
 from kaa.llm.registry import (
     ModelChoice,
     ModelRegistry,
@@ -20,7 +21,6 @@ from kaa.llm.registry import (
     create_provider,
     nearest_level,
 )
-from kaa.llm.transport import LiveTransport
 from kaa.llm.wire import Endpoint
 
 _ANTHROPIC = {"ANTHROPIC_API_KEY": "key-a"}

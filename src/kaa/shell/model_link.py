@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from kaa.core.provider import Provider
 from kaa.llm.cassette import Divergence, RecordedModel, RecordingTransport, ReplayTransport
 from kaa.llm.discovery import find_model
+from kaa.llm.live import LiveTransport
 from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
-from kaa.llm.transport import LiveTransport, Transport
+from kaa.llm.transport import Transport
 from kaa.llm.wire import Endpoint
 from kaa.shell.options import Live, Record, Replay, Wire
 

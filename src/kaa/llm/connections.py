@@ -1,0 +1,206 @@
+"""Connections to servers: opening them, through proxies and TLS where wanted, and keeping idle ones for reuse."""
+
+import asyncio
+import os
+import ssl
+import time
+from base64 import b64encode
+from collections import defaultdict
+from typing import Final, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from kaa.llm.http1 import ResponseDecoder, encode_request
+from kaa.llm.proxies import proxy_for
+
+_READ_BYTES: Final = 256 * 1024
+_MAX_IDLE_SECONDS: Final = 90.0
+_MAX_IDLE_PER_ROUTE: Final = 8
+_FALLBACK_DELAY_SECONDS: Final = 0.25  # RFC 8305: when IPv6 is slow to answer, IPv4 is tried beside it
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+# Where systems keep the CAs, for a Python whose OpenSSL was built for another one.
+_CA_BUNDLES: Final = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+
+
+class ProxyError(Exception):
+    """The proxy did not let us through; the message says why."""
+
+
+class Route(NamedTuple):
+    """How to reach a server. Connections with the same route are interchangeable."""
+
+    scheme: str
+    host: str
+    port: int
+    proxy: str | None
+
+    @property
+    def through_tunnel(self) -> bool:
+        """Whether the proxy only passes bytes, because they are encrypted."""
+        return self.proxy is not None and self.scheme == "https"
+
+
+def route_to(parts: SplitResult) -> Route:
+    """The route to the server of a URL.
+
+    Raises:
+        ValueError: the URL names no server kaa can reach.
+    """
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+        raise ValueError("no http:// or https:// with a host")
+    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    return Route(parts.scheme, parts.hostname, port, proxy_for(parts.scheme, parts.hostname, port, os.environ))
+
+
+class Connection:
+    """One open connection."""
+
+    def __init__(self, route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.route = route
+        self._reader = reader
+        self._writer = writer
+        self.idle_since = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has not closed it, as far as is known."""
+        return not self._reader.at_eof() and not self._writer.is_closing()
+
+    def send(self, data: bytes) -> None:
+        """Hand over a request; it is sent while the answer is awaited."""
+        self._writer.write(data)
+
+    async def receive(self, idle_timeout: float) -> bytes:
+        """What arrives next; empty once the server has closed.
+
+        Raises:
+            TimeoutError: nothing moved for `idle_timeout` seconds, in neither direction.
+            OSError: the connection broke.
+        """
+        while True:
+            unsent = self._writer.transport.get_write_buffer_size()
+            try:
+                async with asyncio.timeout(idle_timeout):
+                    return await self._reader.read(_READ_BYTES)
+            except TimeoutError:
+                if self._writer.transport.get_write_buffer_size() >= unsent:
+                    raise
+
+    def close(self) -> None:
+        """Close at once, whatever goes on."""
+        self._writer.transport.abort()
+
+
+class ConnectionPool:
+    """Opens connections and keeps those that have finished an exchange. Belongs to one event loop."""
+
+    def __init__(self, connect_timeout: float) -> None:
+        self._connect_timeout = connect_timeout
+        self._idle: defaultdict[Route, list[Connection]] = defaultdict(list)
+        self._tls: ssl.SSLContext | None = None
+
+    def reuse(self, route: Route) -> Connection | None:
+        """An idle connection, the most recently used first."""
+        idle = self._idle[route]
+        while idle:
+            connection = idle.pop()
+            if connection.is_open and time.monotonic() - connection.idle_since < _MAX_IDLE_SECONDS:
+                return connection
+            connection.close()
+        return None
+
+    def release(self, connection: Connection) -> None:
+        """Keep a connection whose exchange is complete."""
+        connection.idle_since = time.monotonic()
+        idle = self._idle[connection.route]
+        idle.append(connection)
+        if len(idle) > _MAX_IDLE_PER_ROUTE:
+            idle.pop(0).close()
+
+    async def open(self, route: Route) -> Connection:
+        """A new connection.
+
+        Raises:
+            TimeoutError: it took too long.
+            OSError: the server or proxy cannot be reached or is not who it says it is.
+            ProxyError: the proxy refused.
+        """
+        async with asyncio.timeout(self._connect_timeout):
+            if route.proxy is None:
+                return Connection(route, *await self._connect(route.scheme, route.host, route.port))
+            proxy = urlsplit(route.proxy)
+            if proxy.scheme not in _DEFAULT_PORTS or not proxy.hostname:
+                raise ProxyError(f"proxies of the kind {proxy.scheme or '?'}:// are not supported, http:// ones are")
+            port = proxy.port or _DEFAULT_PORTS[proxy.scheme]
+            reader, writer = await self._connect(proxy.scheme, proxy.hostname, port)
+            connection = Connection(route, reader, writer)
+            if route.through_tunnel:
+                try:
+                    await self._open_tunnel(connection, proxy)
+                    await writer.start_tls(await self._context(), server_hostname=route.host)
+                except BaseException:
+                    connection.close()
+                    raise
+            return connection
+
+    async def close(self) -> None:
+        """Close all idle connections."""
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
+        await asyncio.sleep(0)  # transports say goodbye to their sockets in the next round of the loop
+
+    async def _connect(self, scheme: str, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        context = await self._context() if scheme == "https" else None
+        return await asyncio.open_connection(
+            host, port, ssl=context, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS, limit=_READ_BYTES
+        )
+
+    async def _open_tunnel(self, connection: Connection, proxy: SplitResult) -> None:
+        target = f"{_bracketed(connection.route.host)}:{connection.route.port}"
+        connection.send(encode_request("CONNECT", target, [("host", target), *proxy_authorization(proxy)], b""))
+        decoder = ResponseDecoder()
+        while decoder.status is None:
+            data = await connection.receive(self._connect_timeout)
+            if not data:
+                raise ProxyError("it closed the connection")
+            decoder.feed(data)
+        if not 200 <= decoder.status < 300:
+            raise ProxyError(f"it answered with HTTP {decoder.status}")
+
+    async def _context(self) -> ssl.SSLContext:
+        """The TLS settings; reading all CAs takes tens of ms, hence the thread."""
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(_tls_context)
+        return self._tls
+
+
+def proxy_authorization(proxy: SplitResult) -> list[tuple[str, str]]:
+    """The header for a proxy whose URL has a name and a password."""
+    return [("proxy-authorization", basic_authorization(proxy))] if proxy.username else []
+
+
+def basic_authorization(parts: SplitResult) -> str:
+    """The name and password of a URL as the value of a header."""
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return f"Basic {b64encode(pair.encode()).decode()}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _tls_context() -> ssl.SSLContext:
+    """TLS with the CAs of the system, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    paths = ssl.get_default_verify_paths()
+    if not (paths.cafile or paths.capath):
+        bundle = next((path for path in _CA_BUNDLES if os.path.exists(path)), None)
+        if bundle is not None:
+            context.load_verify_locations(bundle)
+    return context
