@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kaa.hands import wire
+from kaa.workspace import commands
 from kaa.workspace.channel import Channel, parse
 from kaa.workspace.hands import Hands
 from kaa.workspace.local import LocalWorkspace
@@ -120,6 +121,32 @@ def test_a_killed_command_slot_takes_its_command_along(local: RunLocal, project:
         with pytest.raises(WorkspaceUnavailableError):
             await running
         await asyncio.to_thread(processes.wait_until_gone, *pids)
+
+    local(scenario)
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_a_command_slot_that_hangs_is_killed_with_its_command(
+    local: RunLocal, project: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    monkeypatch.setattr(commands, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(commands, "_STOP_MARGIN_SECONDS", 0.1)
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        script = "setsid sleep 1000 & echo $! $$ > pids; wait"
+        running = asyncio.create_task(workspace.run(Command(["bash", "-c", script], timeout=None if cancelled else 1)))
+        pids = await asyncio.to_thread(processes.pids_in, project / "pids", 2)
+        for slot in processes.children(processes.hands()):
+            if pids[1] in processes.children(slot):
+                os.kill(slot, signal.SIGSTOP)
+
+        if cancelled:
+            running.cancel()
+        with pytest.raises(asyncio.CancelledError if cancelled else WorkspaceUnavailableError):
+            await running
+        await asyncio.to_thread(processes.wait_until_gone, *pids)
+
+        assert (await workspace.run(Command(["echo", "hi"]))).tail == b"hi\n"
 
     local(scenario)
 

@@ -140,4 +140,6 @@ class ForkServer:
         while self._slots and (left := deadline - time.monotonic()) > 0:
             poll.poll(left * 1000)
             self._reap()
-        processes.kill_all(self._slots | processes.children_of_this())
+        with contextlib.suppress(ChildProcessError):  # the usual case: nobody is left
+            os.waitpid(-1, os.WNOHANG)
+            processes.kill_all(self._slots | processes.children_of_this())

@@ -19,7 +19,7 @@ MAX_HEADER_BYTES = 16 * 1024 * 1024  # Linux takes 6 MiB of arguments and enviro
 MAX_BODY_BYTES = 256 * 1024 * 1024
 
 _LENGTHS = struct.Struct("!II")
-_RECEIVE_BYTES = 256 * 1024
+_RECEIVE_BYTES = 64 * 1024
 _MAX_DESCRIPTORS = 4
 # Where recvmsg cannot set close-on-exec itself (macOS), it is set right after: the hands have one thread.
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)

@@ -11,7 +11,7 @@ from kaa.hands import wire
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 _JOIN_UP_TO_BYTES = 64 * 1024  # copying so much is cheaper than a second system call
-_RECEIVE_BYTES = 256 * 1024
+_RECEIVE_BYTES = 64 * 1024
 
 Reply = TypeVar("Reply", bound=msgspec.Struct)
 

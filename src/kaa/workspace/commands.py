@@ -122,6 +122,8 @@ class _RunningCommand:
         finally:
             if not ended.done():
                 await self._stop(ended)
+        if ended.cancelled():
+            raise WorkspaceUnavailableError("The process for commands does not answer; it was killed.")
         reply = ended.result()
         if reply.error is not None:
             raise OSError(reply.errno, reply.error, cwd)
@@ -161,8 +163,7 @@ class _RunningCommand:
     async def _stop(self, ended: "asyncio.Task[_EndReply]") -> None:
         """Stop the whole tree. Cancelling this makes it quicker (KILL at once) but does not leave anything running.
 
-        Raises:
-            WorkspaceUnavailableError: the slot does not answer; it was killed with all that it ran.
+        `ended` is done afterwards: cancelled if the slot did not answer and was killed with all that it ran.
         """
         cancelled = False
         for grace in (GRACE_SECONDS, 0.0):
@@ -178,8 +179,6 @@ class _RunningCommand:
             self._hands.kill(self._slot.pid)
             ended.cancel()
             await asyncio.wait({ended})  # it reads the socket, which is about to be closed
-            if not cancelled:
-                raise WorkspaceUnavailableError("The process for commands does not answer; it was killed.")
         if cancelled:
             raise asyncio.CancelledError
 

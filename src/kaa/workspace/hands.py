@@ -214,6 +214,8 @@ class Hands:
         self._ready[kind].append(Slot(reply.slot, Channel(slot_socket, name)))
 
     def _exit_reason(self) -> str:
+        if self._closed:
+            return "as it was told to"
         if self._process is None:
             return "unexpectedly"
         try:
