@@ -283,6 +283,89 @@ def test_one_connection_serves_one_turn_after_another(adapter: _Adapter, stream:
     assert server.connections == 1
 
 
+@pytest.mark.parametrize("farewell", [b"", b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"])
+def test_a_connection_the_server_closed_while_idle_is_replaced(farewell: bytes) -> None:
+    closed = asyncio.Event()
+
+    async def behaviour(call: _Call) -> None:
+        await _streams(_OPENAI_STREAM)(call)
+        if not closed.is_set():
+            await asyncio.sleep(0.01)
+            call.writer.write(farewell)
+            call.writer.close()
+            closed.set()
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        for _ in range(2):
+            assert (await _collect(OpenAICompletions, server, transport))[-1] == Done("stop")
+            await closed.wait()
+
+    _run(server, scenario)
+
+    assert server.connections == 2
+
+
+def test_a_server_that_hangs_up_on_every_request_is_not_asked_forever() -> None:
+    async def behaviour(call: _Call) -> None:
+        call.writer.transport.abort()
+
+    server = _Server(behaviour)
+
+    failure = _fails(OpenAICompletions, server, NetworkError)
+
+    assert "closed the connection without an answer" in str(failure)
+    assert len(server.calls) == 1
+
+
+def test_parallel_requests_use_connections_of_their_own() -> None:
+    both = asyncio.Barrier(2)
+
+    async def behaviour(call: _Call) -> None:
+        await both.wait()
+        await _streams(_OPENAI_STREAM)(call)
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        for _ in range(2):
+            replies = await asyncio.gather(*(_collect(OpenAICompletions, server, transport) for _ in range(2)))
+            assert [_text(reply) for reply in replies] == ["Hello, wörld!"] * 2
+
+    _run(server, scenario)
+
+    assert server.connections == 2
+
+
+def test_a_large_request_to_a_slow_server_is_not_taken_for_silence() -> None:
+    size, piece = 32 * 1024 * 1024, 512 * 1024
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for _ in range(size // piece):
+            await reader.readexactly(piece)
+            await asyncio.sleep(0.02)  # in all longer than the client waits for a silent server
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    async def scenario() -> None:
+        transport = LiveTransport(idle_timeout=0.6)
+        server = await asyncio.start_server(slow, "127.0.0.1", 0, limit=piece)
+        try:
+            async with transport.send(HttpRequest("POST", _url_of(server), (), bytes(size))) as response:
+                assert response.status == 204
+        finally:
+            await transport.close()
+            server.close()
+
+    asyncio.run(scenario())
+
+
+def _url_of(server: asyncio.Server) -> str:
+    return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
 @_BOTH
 def test_the_reply_is_done_although_the_server_keeps_the_connection_open(adapter: _Adapter, stream: bytes) -> None:
     async def behaviour(call: _Call) -> None:
@@ -473,6 +556,69 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     _run(proxy, scenario)
 
     assert proxy.calls[0].path == "http://model.test/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "message"),
+    [
+        ("socks5://127.0.0.1:1", "proxies of the kind socks5:// are not supported"),
+        (
+            "http://name:pw@127.0.0.1:1",
+            r"cannot connect to model\.test through the proxy 127\.0\.0\.1:1 \(Connection refused",
+        ),
+    ],
+)
+def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str, message: str) -> None:
+    async def scenario() -> None:
+        monkeypatch.setenv("https_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with pytest.raises(NetworkError, match=message):
+            async with LiveTransport().send(HttpRequest("POST", "https://model.test/")):
+                pass
+
+    asyncio.run(scenario())
+
+
+def test_a_proxy_that_refuses_the_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads: list[bytes] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        monkeypatch.setenv("https_proxy", _url_of(server).replace("//", "//user:pa%20ss@"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with pytest.raises(NetworkError, match=r"it answered with HTTP 407\. Check the proxy"):
+            async with LiveTransport().send(HttpRequest("POST", "https://model.test/", (("x-api-key", _KEY),))):
+                pass
+        server.close()
+
+    asyncio.run(scenario())
+
+    assert heads[0].startswith(b"CONNECT model.test:443 HTTP/1.1\r\nhost: model.test:443\r\n")
+    assert b"proxy-authorization: Basic dXNlcjpwYSBzcw==" in heads[0]
+    assert _KEY.encode() not in heads[0]
+
+
+def test_a_server_that_speaks_no_tls() -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(plain, "127.0.0.1", 0)
+        with pytest.raises(NetworkError, match="no TLS"):
+            async with LiveTransport().send(HttpRequest("POST", _url_of(server).replace("http:", "https:"))):
+                pass
+        server.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_port_nobody_listens_on() -> None:
