@@ -1,8 +1,8 @@
 """Whether providers can reuse their cache: is what was sent before sent again, byte for byte?
 
 Within a session every request must begin with the whole of the one before; between sessions system prompt, tools and
-a first message that is the same must not differ. Anthropic's cache breakpoints are taken out before comparing: they
-move with the conversation and are no part of what is cached.
+a first message that is the same must not differ. What is no part of the cached text is taken out before comparing:
+Anthropic's cache breakpoints, which move with the conversation, and the ids of items in OpenAI's Responses.
 """
 
 import itertools

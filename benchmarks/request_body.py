@@ -27,7 +27,7 @@ class RequestBody(msgspec.Struct, frozen=True):
     @property
     def conversation(self) -> tuple[bytes, ...]:
         """Message after message."""
-        return tuple(_without_cache_marks(message) for message in (*self.messages, *self.input))
+        return (*map(_without_cache_marks, self.messages), *map(_without_id, self.input))
 
     @property
     def tokens(self) -> float:
@@ -45,6 +45,13 @@ def _without_cache_marks(part: msgspec.Raw) -> bytes:
     """The part as it was sent, but for Anthropic's cache breakpoints, which move on without changing the prefix."""
     data = bytes(part)
     return msgspec.json.encode(_unmarked(msgspec.json.decode(data))) if b'"cache_control"' in data else data
+
+
+def _without_id(item: msgspec.Raw) -> bytes:
+    """An item of Responses without its id, which names it for the server and is not shown to the model."""
+    fields = msgspec.json.decode(item, type=dict[str, msgspec.Raw])
+    fields.pop("id", None)
+    return msgspec.json.encode(fields)
 
 
 def _unmarked(value: Json) -> Json:
