@@ -1,5 +1,7 @@
 """Whatever a server does wrong: kaa gets over it, or says clearly what happened and exits with the right code."""
 
+import socket
+
 import pytest
 
 from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
@@ -73,11 +75,11 @@ def test_lasting_fault_ends_with_the_reason(kaa: Kaa, wire: Wire, fault: ScriptI
     assert SECRET not in done.err + kaa.session_text
 
 
-def test_retries_end_and_the_last_reason_is_told(kaa: Kaa, wire: Wire) -> None:
+def test_retries_end_and_the_last_reason_is_told(kaa: Kaa) -> None:
     kaa.settings(retry={"baseDelayMs": 1, "maxRetries": 2})
 
     with ModelServer([OVERLOADED] * 3) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         done = kaa.run("--mode", "json", "-p", "go")
 
     end = done.events[-1]
@@ -88,10 +90,10 @@ def test_retries_end_and_the_last_reason_is_told(kaa: Kaa, wire: Wire) -> None:
     assert end["error"] in done.err
 
 
-def test_server_that_is_not_there(kaa: Kaa, wire: Wire) -> None:
+def test_server_that_is_not_there(kaa: Kaa) -> None:
     kaa.settings(retry={"baseDelayMs": 1, "maxRetries": 1})
     with ModelServer() as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
 
     done = kaa.run("-p", "go")
 
@@ -99,9 +101,34 @@ def test_server_that_is_not_there(kaa: Kaa, wire: Wire) -> None:
     assert "cannot connect to 127.0.0.1:" in done.err
 
 
-def test_failed_run_can_be_continued(kaa: Kaa, wire: Wire) -> None:
+def test_server_that_never_answers(kaa: Kaa) -> None:
+    kaa.settings(retry={"maxRetries": 0}, httpIdleTimeoutMs=100)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        kaa.setenv(OPENAI_BASE_URL=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        done = kaa.run("-p", "--model", "openai/test-model", "go")
+
+    assert (done.code, done.out) == (1, "")
+    assert "sent nothing for 0.1 s" in done.err
+
+
+@pytest.mark.parametrize("mode", ["text", "json"])
+def test_session_that_cannot_be_written_stops_the_run_before_it_begins(kaa: Kaa, mode: str) -> None:
+    (kaa.project / "file").touch()
+
+    with ModelServer([say("never asked")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("--session-dir", "file", "--mode", mode, "-p", "go")
+
+    assert done.code == 1
+    assert server.requests == []
+    assert "file" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_failed_run_can_be_continued(kaa: Kaa) -> None:
     with ModelServer([WRONG_KEY, say("Here I am.")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         kaa.run("-p", "first")
         done = kaa.run("-c", "-p", "second")
 
@@ -151,9 +178,8 @@ def test_answer_cut_off_by_the_output_limit_has_its_own_code(kaa: Kaa, wire: Wir
     assert "output limit" in done.err
 
 
-@pytest.mark.parametrize("piece_bytes", [1, 7])
-def test_chunk_boundaries_anywhere_change_nothing(kaa: Kaa, wire: Wire, piece_bytes: int) -> None:
-    answer = Answer(text=("Grüße, ", "世界 ", "🌍\n\n", "e\u0301nd."), thinking=("hm",), piece_bytes=piece_bytes)
+def test_chunk_boundaries_anywhere_change_nothing(kaa: Kaa, wire: Wire) -> None:
+    answer = Answer(text=("Grüße, ", "世界 ", "🌍\n\n", "e\u0301nd."), thinking=("hm",), piece_bytes=1)
 
     with ModelServer([answer]) as server:
         kaa.use(server, wire)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.kaa_process import HANG_SECONDS, Kaa, conversation
-from tests.support.model_server import Answer, Fault, ModelServer, Received, Wire, call, say
+from tests.support.model_server import OVERLOADED, Answer, Fault, ModelServer, Wire, call, say
 
 _POLL_SECONDS = 0.01
 
@@ -64,14 +64,15 @@ def _interrupt_tool(kaa: Kaa, number: signal.Signals) -> int:
     return code
 
 
-def _roles(request: Received) -> list[str]:
-    return [who for who, _ in conversation(request)]
-
-
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
-    ids=["kill", "interrupt", "terminate", "hangup"],
+    ("wire", "number", "code"),
+    [
+        ("openai-completions", signal.SIGKILL, -signal.SIGKILL),
+        ("anthropic-messages", signal.SIGKILL, -signal.SIGKILL),
+        ("openai-completions", signal.SIGINT, 130),
+        ("anthropic-messages", signal.SIGTERM, 143),
+        ("openai-completions", signal.SIGHUP, 129),
+    ],
 )
 def test_reply_is_kept_as_far_as_it_was_shown(kaa: Kaa, wire: Wire, number: signal.Signals, code: int) -> None:
     with ModelServer([_STALLING, say("The rest.")]) as server:
@@ -90,9 +91,13 @@ def test_reply_is_kept_as_far_as_it_was_shown(kaa: Kaa, wire: Wire, number: sign
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130), (signal.SIGTERM, 143)],
-    ids=["kill", "interrupt", "terminate"],
+    ("wire", "number", "code"),
+    [
+        ("openai-completions", signal.SIGKILL, -signal.SIGKILL),
+        ("anthropic-messages", signal.SIGKILL, -signal.SIGKILL),
+        ("openai-completions", signal.SIGINT, 130),
+        ("anthropic-messages", signal.SIGTERM, 143),
+    ],
 )
 def test_output_of_an_interrupted_tool_is_kept(kaa: Kaa, wire: Wire, number: signal.Signals, code: int) -> None:
     with ModelServer([call("bash", command=_LONG_COMMAND), say("I see.")]) as server:
@@ -107,11 +112,11 @@ def test_output_of_an_interrupted_tool_is_kept(kaa: Kaa, wire: Wire, number: sig
     assert "shown" in said[2][1]
 
 
-def test_kill_before_the_first_byte_keeps_the_prompt(kaa: Kaa, wire: Wire) -> None:
+def test_kill_before_the_first_byte_keeps_the_prompt(kaa: Kaa) -> None:
     silent = Answer(text=("never seen",), fault=Fault("stall", after=0))
 
     with ModelServer([silent, say("Both seen.")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         with kaa.running("-p", "first") as process:
             server.wait_until_stalled()
             process.kill()
@@ -122,12 +127,12 @@ def test_kill_before_the_first_byte_keeps_the_prompt(kaa: Kaa, wire: Wire) -> No
     assert [text for who, text in conversation(server.requests[1]) if who == "user"] == ["first", "second"]
 
 
-def test_finished_tool_is_not_lost_with_its_slow_neighbour(kaa: Kaa, wire: Wire) -> None:
+def test_finished_tool_is_not_lost_with_its_slow_neighbour(kaa: Kaa) -> None:
     slow = call("bash", command=_LONG_COMMAND).calls[0]
     quick = call("bash", command="echo quick result").calls[0]
 
     with ModelServer([Answer(calls=(slow, quick)), say("ok")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         with kaa.running("-p", "work") as process:
             _wait_for((kaa.project / "pid").exists)
             _wait_for(lambda: "quick result\\n" in kaa.session_text or '"text":"quick result"' in kaa.session_text)
@@ -136,15 +141,47 @@ def test_finished_tool_is_not_lost_with_its_slow_neighbour(kaa: Kaa, wire: Wire)
         resumed = kaa.run("-c", "-p", "go on")
 
     assert resumed.code == 0
-    assert _roles(server.requests[1]) == ["user", "assistant", "assistant", "tool", "tool", "user"]
-    results = [text for who, text in conversation(server.requests[1]) if who == "tool"]
+    said = conversation(server.requests[1])
+    assert [who for who, _ in said] == ["user", "assistant", "assistant", "tool", "tool", "user"]
+    results = [text for who, text in said if who == "tool"]
     assert "interrupted" in results[0]
     assert results[1] == "quick result"
 
 
-def test_killed_twice_tells_everything_once(kaa: Kaa, wire: Wire) -> None:
-    with ModelServer([_STALLING, _STALLING, say("The end.")]) as server:
+def test_kill_in_a_torrent_loses_nothing_that_was_printed(kaa: Kaa, wire: Wire) -> None:
+    words = tuple(f"word{number} " for number in range(20_000))
+
+    with ModelServer([Answer(text=words), say("ok")]) as server:
         kaa.use(server, wire)
+        with kaa.running("-p", "talk") as process:
+            assert process.stdout is not None
+            printed = process.stdout.read(20_000)
+            process.kill()
+            printed += process.stdout.read()
+        kaa.run("-c", "-p", "go on")
+
+    (told,) = [text for who, text in conversation(server.requests[1]) if who == "assistant"]
+    assert told.startswith(printed.rstrip())
+    assert "".join(words).startswith(told.rstrip())
+
+
+def test_waiting_for_a_retry_can_be_interrupted(kaa: Kaa) -> None:
+    kaa.settings(retry={"baseDelayMs": 60_000, "maxDelayMs": 60_000})
+
+    with ModelServer([OVERLOADED]) as server:
+        kaa.use(server, "openai-completions")
+        with kaa.running("-p", "go") as process:
+            assert process.stderr is not None
+            assert "retry 1 of 5 in 60 s" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            code = process.wait(HANG_SECONDS)
+
+    assert code == 130
+
+
+def test_killed_twice_tells_everything_once(kaa: Kaa) -> None:
+    with ModelServer([_STALLING, _STALLING, say("The end.")]) as server:
+        kaa.use(server, "anthropic-messages")
         _interrupt_reply(kaa, server, signal.SIGKILL)
         with kaa.running("-c", "-p", "again") as process:
             _wait_for_text(process, "Half of ")

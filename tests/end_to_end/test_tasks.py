@@ -94,12 +94,12 @@ def test_base_url_from_the_environment(kaa: Kaa, variables: dict[str, str], path
     assert [(request.path, request.json["model"]) for request in server.requests] == [(path, MODEL_ID)]
 
 
-def test_json_mode_says_everything_once(kaa: Kaa, wire: Wire) -> None:
+def test_json_mode_says_everything_once(kaa: Kaa) -> None:
     words = tuple(f"word{number} " for number in range(300))
     answer = Answer(text=words, usage=Tokens(prompt=50, cached=20, output=300))
 
     with ModelServer([call("bash", command="echo hi"), answer]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         done = kaa.run("--mode", "json", "-p", "talk")
 
     events = done.events
@@ -139,20 +139,20 @@ def test_images_are_sent_as_images_to_models_that_see(kaa: Kaa, wire: Wire) -> N
     assert {part["type"] for part in sent} & {"image_url", "image"}
 
 
-def test_several_messages_are_one_conversation(kaa: Kaa, wire: Wire) -> None:
+def test_several_messages_are_one_conversation(kaa: Kaa) -> None:
     with ModelServer([say("one"), say("two")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         done = kaa.run("-p", "first", "second")
 
     assert done.out == "one\ntwo\n"
     assert conversation(server.requests[1]) == [("user", "first"), ("assistant", "one"), ("user", "second")]
 
 
-def test_parallel_calls_answer_in_the_order_of_the_calls(kaa: Kaa, wire: Wire) -> None:
+def test_parallel_calls_answer_in_the_order_of_the_calls(kaa: Kaa) -> None:
     calls = (Call("bash", '{"command":"sleep 0.1; echo slow"}'), Call("bash", '{"command":"echo quick"}'))
 
     with ModelServer([Answer(calls=calls), say("ok")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         done = kaa.run("-p", "go")
 
     assert done.code == 0
@@ -173,9 +173,9 @@ def test_recorded_run_plays_again_without_a_server(kaa: Kaa, wire: Wire) -> None
     assert SECRET not in (kaa.project / "run.cassette").read_text()
 
 
-def test_replay_says_where_a_run_differs_from_its_recording(kaa: Kaa, wire: Wire) -> None:
+def test_replay_says_where_a_run_differs_from_its_recording(kaa: Kaa) -> None:
     with ModelServer([say("hello")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         kaa.run("--record", "run.cassette", "--no-session", "-p", "say hello")
 
     replayed = kaa.run("--replay", "run.cassette", "--no-session", "-p", "say goodbye")
