@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 
 from kaa.builtin.diff import diff_of_changes
-from kaa.builtin.text_edit import EditError, Replacement, edit_bytes
+from kaa.builtin.replacement import EditError, Replacement
+from kaa.builtin.text_edit import edit_bytes
 
 _RUNS = 7
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.diff import diff_of_changes
-from kaa.builtin.text_edit import Change, Replacement, edit_bytes
+from kaa.builtin.replacement import Replacement
+from kaa.builtin.text_edit import Change, edit_bytes
 
 
 def diff(text: str, *pairs: tuple[str, str]) -> str:

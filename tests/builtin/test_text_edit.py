@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kaa.builtin.text_edit import EditError, Replacement, edit_bytes
+from kaa.builtin.replacement import EditError, Replacement
+from kaa.builtin.text_edit import edit_bytes
 
 ENCODINGS = {
     "utf-8": b"",

@@ -9,30 +9,19 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, chain, pairwise
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import msgspec
-from msgspec import Meta
 
 from kaa.builtin.encoding import TextEncoding, UnencodableTextError, detect_encoding
 from kaa.builtin.nearest_text import describe_nearest
+from kaa.builtin.replacement import EditError, Replacement
 from kaa.builtin.text_match import LINE_ENDING, MAX_OCCURRENCES, Haystack, Occurrence
 
 _LINE_ENDING_KEPT = re.compile(f"({LINE_ENDING.pattern})")
 _MAX_LINES_NAMED = 20
 
 _Line: TypeAlias = tuple[str, str]
-
-
-class EditError(Exception):
-    """An edit cannot be made; the message is for the model and says what to do."""
-
-
-class Replacement(msgspec.Struct, rename="camel", frozen=True):
-    """What to replace with what. `old_text` must be in the file exactly once."""
-
-    old_text: Annotated[str, Meta(description="Exact text, unique in the file")]
-    new_text: str
 
 
 class Change(msgspec.Struct, frozen=True):

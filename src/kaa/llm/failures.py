@@ -24,21 +24,19 @@ from kaa.llm.wire import Peer
 _MAX_DETAIL_CHARACTERS: Final = 500
 _MAX_EXCERPT_BYTES: Final = 160
 
+# Patterns, not compiled: most runs never need them, and compiling takes a good part of a start.
 # How servers say that a conversation does not fit: OpenAI and vLLM, Anthropic, Gemini, llama.cpp, LM Studio,
 # xAI, Groq, Mistral, Moonshot, MiniMax, Ollama. Limits per minute are rate limits, although they speak of tokens.
-_OVERFLOW: Final = re.compile(
+_OVERFLOW: Final = (
     r"maximum context length|context[ _]length|context window|context size|prompt is too long|prompt too long"
     r"|input is too long|input length and .?max_tokens.? exceed|input token count .{0,40}exceeds"
     r"|maximum prompt length|reduce the length of the messages|exceeded model token limit|exceed_context_size"
-    r"|request_too_large|too many tokens in (?:the )?(?:prompt|request)",
-    re.IGNORECASE,
+    r"|request_too_large|too many tokens in (?:the )?(?:prompt|request)"
 )
-_PER_MINUTE: Final = re.compile(r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit", re.IGNORECASE)
-_NO_CREDIT: Final = re.compile(
-    r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing", re.IGNORECASE
-)
-_MARKUP: Final = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_PER_MINUTE: Final = r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit"
+_NO_CREDIT: Final = r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing"
+_MARKUP: Final = r"(?is)<(script|style|head)\b.*?</\1\s*>|<[^>]*>"
+_TITLE: Final = r"(?is)<title[^>]*>(.*?)</title>"
 
 # `type`, `code` or `status` of an error object → what it is. Sources: the error pages of OpenAI and Anthropic,
 # google.rpc.Code, and servers seen to use their own.
@@ -122,7 +120,7 @@ def ended_early(peer: Peer) -> MalformedStreamError:
 
 def _kind_of_status(status: int, detail: str, names: frozenset[str]) -> type[ProviderError]:
     named = _kind_of_names(names)
-    if named is QuotaError or status == 402 or (status in (400, 429) and _NO_CREDIT.search(detail)):
+    if named is QuotaError or status == 402 or (status in (400, 429) and re.search(_NO_CREDIT, detail, re.IGNORECASE)):
         return QuotaError
     if status == 429 or named is RateLimitError:
         return RateLimitError
@@ -148,7 +146,8 @@ def _kind_of_names(names: frozenset[str]) -> type[ProviderError] | None:
 def _is_overflow(detail: str, names: frozenset[str]) -> bool:
     if _kind_of_names(names) is ContextOverflowError:
         return True
-    return bool(_OVERFLOW.search(f"{detail} {' '.join(names)}")) and not _PER_MINUTE.search(detail)
+    found = re.search(_OVERFLOW, f"{detail} {' '.join(names)}", re.IGNORECASE)
+    return found is not None and not re.search(_PER_MINUTE, detail, re.IGNORECASE)
 
 
 def _advice(kind: type[ProviderError], peer: Peer) -> str:
@@ -195,8 +194,8 @@ def _explain(body: bytes) -> tuple[str, frozenset[str]]:
         data = next((line[5:] for line in text.splitlines() if line.startswith("data:")), "")
         return _explain(data.encode())
     if "<" in text:
-        title = _TITLE.search(text)
-        text = unescape(title[1] if title else _MARKUP.sub(" ", text))
+        title = re.search(_TITLE, text)
+        text = unescape(title[1] if title else re.sub(_MARKUP, " ", text))
     return _shorten(text), frozenset()
 
 

@@ -15,9 +15,7 @@ from kaa.session.entries import FORMAT_VERSION, Entry, SessionHeader
 from kaa.session.errors import NotASessionError, SessionError
 from kaa.session.journal import FileJournal, Journal
 from kaa.session.jsonl import encode_line
-from kaa.session.migration import migrate
 from kaa.session.naming import file_name
-from kaa.session.recovery import discard_journal, recover_entries
 from kaa.session.store import encode_entries, grow, new_header, stamp
 from kaa.session.tree import Node, SessionTree
 
@@ -84,6 +82,8 @@ class FileStore:
     @classmethod
     def _continuation(cls, old: AppendFile, old_header: SessionHeader) -> Self:
         """The session that goes on from one in an older format."""
+        from kaa.session.migration import migrate  # lazy: few sessions are that old
+
         header = new_header(old_header.cwd, str(old.path.absolute()))
         path = old.path.with_name(file_name(header.timestamp, header.id))
         with old.reader() as lines:
@@ -97,6 +97,10 @@ class FileStore:
 
     def _recover(self) -> None:
         journal = journal_path(self._path)
+        if not journal.exists():
+            return
+        from kaa.session.recovery import discard_journal, recover_entries  # lazy: most sessions end in order
+
         if owed := recover_entries(journal, self._tree):
             self.append(*owed)
             self.request_sync()

@@ -1,14 +1,13 @@
 """How a conversation reaches its model: over the network, over the network with a tape running, or from a tape."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from kaa.core.provider import Provider
-from kaa.llm.cassette import Divergence, RecordedModel, RecordingTransport, ReplayTransport
 from kaa.llm.discovery import find_model
 from kaa.llm.live import LiveTransport
 from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
 from kaa.llm.transport import Transport
-from kaa.llm.wire import Endpoint
 from kaa.shell.options import Live, Record, Replay, Wire
 
 Notify = Callable[[str], None]
@@ -17,22 +16,25 @@ Notify = Callable[[str], None]
 class ModelLink:
     """A model and the way to it.
 
-    Attributes:
+    Args:
         resolved: the model.
-        provider: the adapter that speaks to it.
+        transport: carries the requests; closed with the link.
+        farewell: called when the link is closed.
     """
 
-    def __init__(self, resolved: ResolvedModel, transport: Transport, notify: Notify) -> None:
+    def __init__(
+        self, resolved: ResolvedModel, transport: Transport, farewell: Callable[[], None] | None = None
+    ) -> None:
         self.resolved = resolved
         self.provider: Provider = create_provider(resolved, transport)
         self._transport = transport
-        self._notify = notify
+        self._farewell = farewell
 
     async def close(self) -> None:
-        """Close all connections; a recording that was not played to its end says so."""
+        """Close all connections."""
         await self._transport.close()
-        if isinstance(self._transport, ReplayTransport) and self._transport.unused:
-            self._notify(f"replay: {self._transport.unused} recorded replies were not asked for")
+        if self._farewell is not None:
+            self._farewell()
 
 
 async def link_model(
@@ -60,29 +62,50 @@ async def link_model(
         CassetteError: the cassette cannot be written or read.
     """
     match wire:
-        case Replay(cassette=cassette, delay=delay):
-            tape = ReplayTransport(cassette, placeholders, lambda difference: notify(_described(difference)), delay)
-            recorded = None if choice.query or choice.provider else tape.answered_by
-            resolved = await find_model(models, choice, tape) if recorded is None else _as_recorded(recorded)
-            return ModelLink(resolved, tape, notify)
+        case Live():
+            live = LiveTransport(idle_timeout=idle_timeout)
+            return ModelLink(await find_model(models, choice, live), live)
         case Record(cassette=cassette):
             live = LiveTransport(idle_timeout=idle_timeout)
             resolved = await find_model(models, choice, live)
-            endpoint = resolved.endpoint
-            answered_by = RecordedModel(
-                resolved.model, endpoint.base_url, endpoint.compat, resolved.thinking, endpoint.thinking_levels
-            )
-            secrets = [endpoint.api_key] if endpoint.api_key else []
-            return ModelLink(resolved, RecordingTransport(live, cassette, placeholders, secrets, answered_by), notify)
-        case Live():
-            live = LiveTransport(idle_timeout=idle_timeout)
-            return ModelLink(await find_model(models, choice, live), live, notify)
+            return ModelLink(resolved, _recording(live, resolved, cassette, placeholders))
+        case Replay():
+            return await _replaying(wire, choice, models, placeholders, notify)
 
 
-def _as_recorded(recorded: RecordedModel) -> ResolvedModel:
-    endpoint = Endpoint(recorded.base_url, compat=recorded.compat, thinking_levels=recorded.thinking_levels)
-    return ResolvedModel(recorded.model, endpoint, recorded.thinking)
+def _recording(
+    live: LiveTransport, resolved: ResolvedModel, cassette: Path, placeholders: Mapping[str, str]
+) -> Transport:
+    """The network with a tape running."""
+    from kaa.llm.cassette import RecordedModel, RecordingTransport  # lazy: few runs are recorded
+
+    endpoint = resolved.endpoint
+    answered_by = RecordedModel(
+        resolved.model, endpoint.base_url, endpoint.compat, resolved.thinking, endpoint.thinking_levels
+    )
+    secrets = [endpoint.api_key] if endpoint.api_key else []
+    return RecordingTransport(live, cassette, placeholders, secrets, answered_by)
 
 
-def _described(difference: Divergence) -> str:
-    return f"replay: differs from the recording at {difference}"
+async def _replaying(
+    wire: Replay, choice: ModelChoice, models: ModelRegistry, placeholders: Mapping[str, str], notify: Notify
+) -> ModelLink:
+    """A tape. Unless the user names a model, it is the recorded one, so that no key is needed."""
+    from kaa.llm.cassette import Divergence, ReplayTransport  # lazy: few runs are replayed
+    from kaa.llm.wire import Endpoint
+
+    def on_divergence(difference: Divergence) -> None:
+        notify(f"replay: differs from the recording at {difference}")
+
+    def farewell() -> None:
+        if tape.unused:
+            notify(f"replay: {tape.unused} recorded replies were not asked for")
+
+    tape = ReplayTransport(wire.cassette, placeholders, on_divergence, wire.delay)
+    recorded = None if choice.query or choice.provider else tape.answered_by
+    if recorded is None:
+        resolved = await find_model(models, choice, tape)
+    else:
+        endpoint = Endpoint(recorded.base_url, compat=recorded.compat, thinking_levels=recorded.thinking_levels)
+        resolved = ResolvedModel(recorded.model, endpoint, recorded.thinking)
+    return ModelLink(resolved, tape, farewell)

@@ -1,20 +1,22 @@
 """The edit tool: quoted pieces of a file replaced, everything else left byte for byte."""
 
 import asyncio
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.diff import Diff, diff_of_changes
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import Located, explained, locate_file
-from kaa.builtin.text_edit import EditError, Replacement, edit_bytes
+from kaa.builtin.replacement import EditError, Replacement
 from kaa.builtin.tools.argument_names import PATH_NAMES, renamed
 from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import ContentChangedError, Digest, Workspace
+
+if TYPE_CHECKING:
+    from kaa.builtin.diff import Diff
 
 _DESCRIPTION = (
     "Replace text in a file. Every oldText must occur exactly once in the original; all edits are applied, or none."
@@ -60,7 +62,7 @@ def edit_tool(workspace: Workspace, locks: FileLocks) -> TypedTool[EditArguments
     return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=mend_edit_arguments)
 
 
-async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> Diff:
+async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> "Diff":
     """Read, edit and write back, once more if someone else changed the file in between."""
     for _ in range(_ATTEMPTS):
         content = await workspace.read(file.path)
@@ -78,7 +80,11 @@ async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Re
     raise EditError("Another program keeps changing the file. Read it again, then retry.")
 
 
-def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, Diff]:
+def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, "Diff"]:
+    # Lazy: the engine would be loaded at every start for the first edit, which may never come.
+    from kaa.builtin.diff import diff_of_changes
+    from kaa.builtin.text_edit import edit_bytes
+
     edited = edit_bytes(data, replacements)
     return edited.data, diff_of_changes(edited.text, edited.changes)
 
