@@ -22,6 +22,14 @@ exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a li
 5 no model to ask, 128+N interrupted by signal N
 """
 
+_NO_TERMINAL_UI = """\
+kaa: this version has no interactive terminal yet. Give it a task with -p:
+
+  kaa -p "fix the failing test"
+  kaa -c -p "now document it"     goes on with the last session of this directory
+  kaa --help                      everything else
+"""
+
 
 class _Parser(argparse.ArgumentParser):
     """Says what was wrong in one line, without the wall of usage."""
@@ -101,6 +109,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return demo.main(arguments[1:])
     parsed = _parser().parse_args(arguments)
-    from kaa.frontends import headless  # lazy: --help and --version need none of it
+    if parsed.list_models is not None:
+        from kaa.frontends import model_list  # lazy: as all imports here, for a quick start
 
-    return headless.main(parsed)
+        return model_list.main(parsed.list_models)
+    if not parsed.print and parsed.mode == "text" and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(_NO_TERMINAL_UI)
+        return _USAGE_ERROR
+    from kaa.workspace.launch import launch
+
+    # The hands start on another core while this one loads the rest.
+    hands = launch()
+    from kaa.frontends import headless
+
+    return headless.main(parsed, hands)

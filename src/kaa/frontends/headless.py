@@ -6,9 +6,9 @@ The frontend holds no logic of its own: it opens a conversation, submits message
 import argparse
 import asyncio
 import os
+import select
 import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from kaa.frontends.interruption import until_signalled
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
-from kaa.llm.registry import ModelRegistry, NoModelError
+from kaa.llm.registry import NoModelError
 from kaa.session.errors import SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError, compose
 from kaa.shell.conversation import CommandReply, Conversation
@@ -41,6 +41,7 @@ from kaa.shell.options import (
     Wire,
 )
 from kaa.shell.settings import SettingsError
+from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 
 # How long piped input may stay silent before the user is told that we wait for it.
@@ -57,15 +58,6 @@ _USAGE_ERRORS = (
     SessionNotFoundError,
     SettingsError,
 )
-
-
-_NO_TERMINAL_UI = """\
-kaa: this version has no interactive terminal yet. Give it a task with -p:
-
-  kaa -p "fix the failing test"
-  kaa -c -p "now document it"     goes on with the last session of this directory
-  kaa --help                      everything else
-"""
 
 
 class Output(Protocol):
@@ -96,15 +88,17 @@ class Output(Protocol):
         ...
 
 
-def main(arguments: argparse.Namespace) -> int:
-    """Run print or JSON mode. Returns the exit code."""
-    if arguments.list_models is not None:
-        return list_models(arguments.list_models)
-    if not arguments.print and arguments.mode == "text" and sys.stdin is not None and sys.stdin.isatty():
-        sys.stderr.write(_NO_TERMINAL_UI)
-        return ExitCode.USAGE
-    # Started first: the hands get ready while we read input and load the rest.
-    workspace = LocalWorkspace.start(os.getcwd(), env=os.environ)
+def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
+    """Run print or JSON mode.
+
+    Args:
+        arguments: as `kaa.cli` parses them.
+        hands: started already, to be ready when the rest of kaa is.
+
+    Returns:
+        The exit code.
+    """
+    workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, launched=hands)
     output: Output = (
         JsonOutput(sys.stdout.buffer, sys.stderr)
         if arguments.mode == "json"
@@ -117,18 +111,6 @@ def main(arguments: argparse.Namespace) -> int:
         # Nobody reads any more. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
-
-
-def list_models(text: str) -> int:
-    """Print the models that can be used and whose name contains `text`, one per line."""
-    models = ModelRegistry(Home.of(os.environ).path, os.environ)
-    sys.stderr.writelines(f"kaa: {problem}\n" for problem in models.problems)
-    names = [f"{model.provider}/{model.id}" for model in models.available()]
-    fitting = [name for name in names if text.lower() in name.lower()]
-    sys.stdout.writelines(f"{name}\n" for name in fitting)
-    if not fitting:
-        sys.stderr.write("kaa: no model can be used. A key or a local server is missing; see kaa -p hello.\n")
-    return ExitCode.DONE if fitting else ExitCode.NO_MODEL
 
 
 async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorkspace, output: Output) -> int:
@@ -174,17 +156,9 @@ def _piped_input() -> str:
     """What is piped into us, to its end; empty when a person sits at the keyboard."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    notice = threading.Timer(
-        _SILENT_WAIT_SECONDS,
-        sys.stderr.write,
-        ["kaa: waiting for standard input to end (</dev/null if there is none to come)\n"],
-    )
-    notice.daemon = True
-    notice.start()
-    try:
-        return sys.stdin.buffer.read().decode("utf-8", errors="replace")
-    finally:
-        notice.cancel()
+    if not select.select([sys.stdin], [], [], _SILENT_WAIT_SECONDS)[0]:
+        sys.stderr.write("kaa: waiting for standard input to end (</dev/null if there is none to come)\n")
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
 
 
 def _options(arguments: argparse.Namespace) -> ConversationOptions:

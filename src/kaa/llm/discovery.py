@@ -1,6 +1,5 @@
 """Asks a server which models it has, for those who gave kaa nothing but its address."""
 
-import asyncio
 from typing import Final
 
 import msgspec
@@ -22,8 +21,8 @@ async def find_model(registry: ModelRegistry, choice: ModelChoice, transport: Tr
         NoModelError: nothing fits, the key is missing, or the server does not say what it has.
         CredentialError: a key cannot be read.
     """
-    # In a thread, because a key may be the output of a command that takes its time.
-    resolved = await asyncio.to_thread(registry.resolve, choice)
+    # Not in a thread: a conversation that opens has nothing else to do, and a thread costs more than most keys.
+    resolved = registry.resolve(choice)
     if isinstance(resolved, ResolvedModel):
         return resolved
     try:

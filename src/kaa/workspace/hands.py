@@ -2,18 +2,16 @@
 
 import asyncio
 import contextlib
-import os
 import socket
 import subprocess
-import sys
 from collections import deque
 from typing import Literal
 
 import msgspec
 
-import kaa.hands
 from kaa.hands import wire
 from kaa.workspace.channel import Channel, parse
+from kaa.workspace.launch import LaunchedHands, launch
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 SlotKind = Literal["files", "command"]
@@ -61,29 +59,18 @@ class Hands:
         self._receiving = asyncio.Lock()
         self._closed = False
 
-    def start(self) -> None:
+    def start(self, launched: LaunchedHands | None = None) -> None:
         """Start the process and ask for its first slots, without waiting for it. Needs no event loop.
+
+        Args:
+            launched: a process that was started before; None starts one.
 
         Raises:
             WorkspaceUnavailableError: it cannot be started.
         """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        script = os.path.join(os.path.dirname(kaa.hands.__file__), "__main__.py")
         try:
-            with theirs:
-                # -I and -S: nothing of the project or the user is imported. Its environment is empty because a
-                # command could read it.
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-X", "utf8", script],
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env={},
-                    cwd="/",
-                    start_new_session=True,
-                )
+            self._process, ours = launched or launch()
         except OSError as error:
-            ours.close()
             raise WorkspaceUnavailableError(f"The hands cannot be started: {error}.") from error
         ours.setblocking(False)
         self._control = ours

@@ -12,6 +12,7 @@ from kaa.workspace.commands import CommandRunner
 from kaa.workspace.environment import command_environment
 from kaa.workspace.file_requests import FileRequests
 from kaa.workspace.hands import Hands
+from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.output import OutputCollector
 from kaa.workspace.protocol import (
     Absent,
@@ -70,17 +71,20 @@ class LocalWorkspace:
         self._ripgrep = Ripgrep(self._runner, environment)
 
     @classmethod
-    def start(cls, root: str, *, env: Mapping[str, str] | None = None) -> "LocalWorkspace":
+    def start(
+        cls, root: str, *, env: Mapping[str, str] | None = None, launched: LaunchedHands | None = None
+    ) -> "LocalWorkspace":
         """Start the hands for a project, without waiting for them. Needs no event loop yet.
 
         Args:
             root: the project's directory.
             env: kaa's own environment, from which that of commands is made; the process's if None.
+            launched: hands that were started before; None starts them.
         """
         own = os.environ if env is None else env
         root = os.path.abspath(root)
         hands = Hands(root, own.get("HOME") or os.path.expanduser("~"))
-        hands.start()
+        hands.start(launched)
         return cls(root, command_environment(own), hands)
 
     @property

@@ -1,0 +1,20 @@
+"""`--list-models`: the models that can be used with the keys and servers there are."""
+
+import os
+import sys
+
+from kaa.frontends.exit_codes import ExitCode
+from kaa.llm.registry import ModelRegistry
+from kaa.shell.home import Home
+
+
+def main(text: str) -> int:
+    """Print the usable models whose name contains `text`, one per line. Returns the exit code."""
+    models = ModelRegistry(Home.of(os.environ).path, os.environ)
+    sys.stderr.writelines(f"kaa: {problem}\n" for problem in models.problems)
+    names = [f"{model.provider}/{model.id}" for model in models.available()]
+    if not names:
+        sys.stderr.write("kaa: no model can be used: there is no key and no local server. See kaa -p hello.\n")
+        return ExitCode.NO_MODEL
+    sys.stdout.writelines(f"{name}\n" for name in names if text.lower() in name.lower())
+    return ExitCode.DONE

@@ -1,0 +1,42 @@
+"""Starts the hands' process. Light, so that it can happen before the rest of kaa is loaded, and beside it."""
+
+import os.path
+import socket
+import subprocess
+import sys
+from typing import NamedTuple
+
+_SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands", "__main__.py")
+
+
+class LaunchedHands(NamedTuple):
+    """A fork-server that waits to be told its workspace. Closing `control` ends it."""
+
+    process: "subprocess.Popen[bytes]"
+    control: socket.socket
+
+
+def launch() -> LaunchedHands:
+    """Start a fork-server, without waiting for it.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with theirs:
+            # -I and -S: nothing of the project or the user is imported. Its environment is empty because a
+            # command could read it.
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd="/",
+                start_new_session=True,
+            )
+    except OSError:
+        ours.close()
+        raise
+    return LaunchedHands(process, ours)
