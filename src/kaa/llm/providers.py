@@ -55,6 +55,11 @@ class ConfiguredProvider(msgspec.Struct, frozen=True):
     default: KnownModel | None
 
     @property
+    def knows_its_models(self) -> bool:
+        """Whether `models` are the ones that are there, and not just those of the vendor whose format is spoken."""
+        return self.official or bool(self.config.models)
+
+    @property
     def needs_key(self) -> bool:
         """Whether requests without a key are useless. Local servers want none."""
         return self.official or self.config.api_key is not None

@@ -199,7 +199,16 @@ class ModelRegistry:
     def _anywhere(
         self, query: str, providers: Iterable[ConfiguredProvider]
     ) -> tuple[ConfiguredProvider, KnownModel] | None:
-        found = best_matches(query, [known.model for provider in providers for known in provider.models])
+        found = best_matches(
+            query,
+            [
+                known.model
+                for provider in providers
+                for known in provider.models
+                # At another address than the vendor's, a part of a name may well mean a model kaa does not know.
+                if provider.knows_its_models or is_certain(query, known.model)
+            ],
+        )
         if len(found) > 1:
             names = tuple(f"{model.provider}/{model.id}" for model in found)
             raise self.no_model(f"{query!r} fits several models, write one of them: {', '.join(names)}", names)

@@ -1,0 +1,275 @@
+import asyncio
+
+import pytest
+
+from kaa.core.events import AgentEnd, Event
+from kaa.core.messages import Json, user_message
+from kaa.ext.api import RegistrationError
+from kaa.ext.registry import ExtensionError
+from kaa.llm.registry import NoModelError
+from kaa.session.errors import SessionBusyError
+from kaa.shell.conversation import CommandReply, Conversation, Outcome
+from kaa.shell.options import ContinueSession, ConversationOptions, OpenSession, UnkeptSession
+from kaa.shell.settings import SettingsError
+from tests.support.model_script import Answer, Call, Fault
+from tests.support.model_server import say
+from tests.support.stage import Stage
+
+
+async def ask(conversation: Conversation, text: str = "hello") -> Outcome:
+    return await conversation.submit(text)
+
+
+def sent(stage: Stage, index: int = -1) -> dict[str, Json]:
+    """The body of a request to the model."""
+    asked = [request for request in stage.server.requests if request.method == "POST"]
+    return asked[index].json
+
+
+def test_a_message_is_answered_and_kept(stage: Stage) -> None:
+    stage.server.begin([say("hi")])
+
+    outcome = stage.play(ask)
+
+    assert isinstance(outcome, AgentEnd)
+    assert outcome.reason == "done"
+    (session,) = stage.home.glob("sessions/--project--/*.jsonl")
+    assert '"hello"' in session.read_text()
+
+
+def test_the_next_conversation_goes_on_where_the_last_one_ended(stage: Stage) -> None:
+    stage.server.begin([say("hi"), say("as I said, hi")])
+
+    stage.play(ask)
+    stage.play(lambda c: ask(c, "pardon?"), ConversationOptions(model="m", session=ContinueSession()))
+
+    contents = [message["content"] for message in sent(stage)["messages"]]
+    assert contents[1:] == ["hello", "hi", "pardon?"]
+
+
+def test_a_session_that_is_not_kept_leaves_nothing(stage: Stage) -> None:
+    stage.server.begin([say("hi")])
+
+    stage.play(ask, ConversationOptions(model="m", session=UnkeptSession()))
+
+    assert not (stage.home / "sessions").exists()
+
+
+def test_two_conversations_do_not_write_one_session(stage: Stage) -> None:
+    stage.server.begin([say("hi")])
+
+    async def scene(conversation: Conversation) -> None:
+        await ask(conversation)
+        options = ConversationOptions(model="m", session=OpenSession(conversation.session_id))
+        with pytest.raises(SessionBusyError):
+            await asyncio.to_thread(stage.play, ask, options)
+
+    stage.play(scene)
+
+
+class TestCommands:
+    def test_are_answered_without_the_model(self, stage: Stage) -> None:
+        outcome = stage.play(lambda c: ask(c, "/session"))
+
+        assert isinstance(outcome, CommandReply)
+        assert "openai/m" in outcome.text
+        assert "read, bash, edit, write" in outcome.text
+        assert stage.server.requests == []
+
+    def test_help_lists_them(self, stage: Stage) -> None:
+        outcome = stage.play(lambda c: ask(c, "/help"))
+
+        assert isinstance(outcome, CommandReply)
+        assert {line.split()[0] for line in outcome.text.splitlines()} >= {"/help", "/session"}
+
+    def test_what_is_no_command_is_a_message(self, stage: Stage) -> None:
+        stage.server.begin([say("a path")])
+
+        outcome = stage.play(lambda c: ask(c, "/usr/bin/env what is this?"))
+
+        assert isinstance(outcome, AgentEnd)
+
+    def test_of_extensions_may_submit(self, stage: Stage) -> None:
+        stage.install(
+            "from kaa.ext.api import Submit\n"
+            "async def greet(arguments, context):\n    return Submit(f'Say hello to {arguments}')\n"
+            "def extend(api):\n    api.register_command('greet', 'Greet somebody', greet)\n"
+        )
+        stage.server.begin([say("Hello Ada")])
+
+        stage.play(lambda c: ask(c, "/greet Ada"))
+
+        assert sent(stage)["messages"][-1]["content"] == "Say hello to Ada"
+
+
+class TestExtensions:
+    def test_change_the_prompt_the_message_and_the_tools(self, stage: Stage) -> None:
+        stage.install(
+            "import msgspec\n"
+            "from kaa.core.messages import Json, user_message\n"
+            "from kaa.core.tool import TypedTool, text_result\n"
+            "class Nothing(msgspec.Struct): pass\n"
+            "async def dice(arguments, run): return text_result('4')\n"
+            "async def polite(message): return user_message('please: ' + message.content[0].text)\n"
+            "def extend(api):\n"
+            "    api.register_tool(TypedTool('dice', 'Roll a die', Nothing, dice))\n"
+            "    api.on_user_message(polite)\n"
+            "    api.add_prompt_section('house', lambda context: 'Be kind in ' + context.cwd)\n"
+        )
+        stage.server.begin([Answer(calls=(Call("dice"),)), say("It was a 4.")])
+
+        stage.play(lambda c: ask(c, "roll"))
+
+        system, user, _, result = (message["content"] for message in sent(stage)["messages"])
+        assert "Be kind in /project" in str(system)
+        assert (user, result) == ("please: roll", "4")
+
+    def test_see_every_event(self, stage: Stage) -> None:
+        stage.install(
+            "import pathlib\n"
+            f"log = pathlib.Path({str(stage.home / 'events')!r})\n"
+            "def note(event):\n    with log.open('a') as file: file.write(type(event).__name__ + '\\n')\n"
+            "def extend(api): api.on_event(note)\n"
+        )
+        stage.server.begin([say("hi")])
+        seen: list[Event] = []
+
+        async def scene(conversation: Conversation) -> None:
+            conversation.subscribe(seen.append)
+            await ask(conversation)
+
+        stage.play(scene)
+
+        assert (stage.home / "events").read_text().split() == [type(event).__name__ for event in seen]
+
+    def test_that_are_broken_are_named(self, stage: Stage) -> None:
+        stage.install("def extend(api): raise RuntimeError('oops')")
+
+        with pytest.raises(ExtensionError, match=r"mine\.py failed to load: RuntimeError: oops"):
+            stage.play(ask)
+
+    def test_can_be_left_out(self, stage: Stage) -> None:
+        stage.install("raise RuntimeError('oops')")
+        stage.server.begin([say("hi")])
+
+        stage.play(ask, ConversationOptions(model="m", discover_extensions=False))
+
+
+class TestTools:
+    def test_only_those_asked_for_are_offered(self, stage: Stage) -> None:
+        stage.server.begin([say("hi")])
+
+        stage.play(ask, ConversationOptions(model="m", tools=("grep", "read"), exclude_tools=("read",)))
+
+        names = [tool["function"]["name"] for tool in sent(stage)["tools"]]
+        assert names == ["grep"]
+
+    def test_an_unknown_one_is_refused(self, stage: Stage) -> None:
+        with pytest.raises(RegistrationError, match="no such tool: telepathy"):
+            stage.play(ask, ConversationOptions(model="m", tools=("telepathy",)))
+
+    def test_none_at_all_is_possible(self, stage: Stage) -> None:
+        stage.server.begin([say("hi")])
+
+        stage.play(ask, ConversationOptions(model="m", tools=()))
+
+        assert not sent(stage).get("tools")
+
+
+class TestModel:
+    def test_without_any_the_reason_and_the_files_are_told(self, stage: Stage) -> None:
+        stage.environ.clear()
+
+        with pytest.raises(NoModelError) as caught:
+            stage.play(ask, ConversationOptions())
+
+        assert caught.value.auth_file == stage.home / "auth.json"
+
+    def test_the_server_is_asked_when_none_is_named(self, stage: Stage) -> None:
+        stage.server.begin([say("hi")])
+
+        assert stage.play(_model_name, ConversationOptions()).startswith("openai/")
+
+    def test_of_the_session_is_kept(self, stage: Stage) -> None:
+        stage.server.begin([say("hi"), say("hi again")])
+
+        stage.play(ask, ConversationOptions(model="first"))
+        stage.play(ask, ConversationOptions(session=ContinueSession()))
+
+        assert sent(stage)["model"] == "first"
+
+    def test_of_the_session_that_is_gone_is_replaced_and_told(self, stage: Stage) -> None:
+        (stage.home).mkdir()
+        models = stage.home / "models.json"
+        models.write_text(
+            '{"providers": {"lab": {"baseUrl": "' + stage.server.url + '/v1", "models": [{"id": "old"}]}}}'
+        )
+        stage.server.begin([say("hi"), say("hi again")])
+
+        stage.play(ask, ConversationOptions(model="lab/old"))
+        models.unlink()
+        (stage.home / "settings.json").write_text('{"defaultModel": "openai/new"}')
+        stage.play(ask, ConversationOptions(session=ContinueSession()))
+
+        assert sent(stage)["model"] == "new"
+        assert any("lab/old cannot be used" in notice for notice in stage.notices)
+
+
+class TestProjectFiles:
+    def test_instructions_are_part_of_the_prompt(self, stage: Stage) -> None:
+        stage.files["/project/AGENTS.md"] = b"Use tabs."
+        stage.server.begin([say("hi")])
+
+        stage.play(ask)
+
+        assert "Use tabs." in str(sent(stage)["messages"])
+
+    def test_too_long_ones_are_cut_and_told(self, stage: Stage) -> None:
+        stage.files["/project/AGENTS.md"] = b"x" * 40_000
+        stage.server.begin([say("hi")])
+
+        stage.play(ask)
+
+        assert any("AGENTS.md is too long" in notice for notice in stage.notices)
+
+    def test_a_mistake_in_the_settings_is_told_before_anything_is_sent(self, stage: Stage) -> None:
+        stage.files["/project/.kaa/settings.json"] = b'{"retry": 7}'
+
+        with pytest.raises(SettingsError, match="retry"):
+            stage.play(ask)
+
+        assert stage.server.requests == []
+
+
+def test_queued_messages_pass_the_hooks_and_can_be_taken_back(stage: Stage) -> None:
+    stage.server.begin([Answer(text=("wait",), calls=(Call("read", '{"path": "notes.txt"}'),)), say("done")])
+
+    async def scene(conversation: Conversation) -> list[str]:
+        await conversation.steer(user_message("be quick"))
+        await conversation.follow_up(user_message("and then?"))
+        taken = conversation.dequeue()
+        assert taken is not None
+        await ask(conversation)
+        return [block.text for block in taken.content if not isinstance(block, str)]  # type: ignore[union-attr]  # text
+
+    assert stage.play(scene) == ["and then?"]
+    assert "be quick" in str(sent(stage, 0)["messages"])
+
+
+def test_an_abort_ends_the_run_and_the_conversation_goes_on(stage: Stage) -> None:
+    stage.server.begin([Answer(text=("one", "two"), fault=Fault("stall")), say("fine")])
+
+    async def scene(conversation: Conversation) -> list[str]:
+        running = asyncio.create_task(ask(conversation))
+        await asyncio.to_thread(stage.server.wait_until_stalled)
+        conversation.abort()
+        first = await running
+        second = await ask(conversation, "never mind")
+        return [outcome.reason for outcome in (first, second) if isinstance(outcome, AgentEnd)]
+
+    assert stage.play(scene) == ["aborted", "done"]
+    stage.server.release()
+
+
+async def _model_name(conversation: Conversation) -> str:
+    return conversation.model_name

@@ -1,0 +1,50 @@
+"""A conversation over a real model's server on loopback and a project in memory."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
+from kaa.shell.opening import open_conversation
+from kaa.shell.options import ConversationOptions
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+from tests.support.model_server import ModelServer
+
+T = TypeVar("T")
+
+
+class Stage:
+    """What a conversation needs, and what was heard while it ran."""
+
+    def __init__(self, server: ModelServer, home: Path) -> None:
+        self.server = server
+        self.home = home
+        self.files = {"notes.txt": b"remember the milk\n"}
+        self.environ = {"OPENAI_BASE_URL": f"{server.url}/v1"}
+        self.notices: list[str] = []
+
+    def install(self, source: str) -> None:
+        """Install an extension of the user's."""
+        folder = self.home / "extensions"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "mine.py").write_text(source)
+
+    def play(self, scene: Callable[[Conversation], Awaitable[T]], options: ConversationOptions | None = None) -> T:
+        """Open a conversation, do `scene` with it, close it."""
+
+        async def whole() -> T:
+            conversation = await open_conversation(
+                options or ConversationOptions(model="m"),
+                workspace=MemoryWorkspace(self.files),
+                home=Home(self.home),
+                environ=self.environ,
+                notify=self.notices.append,
+            )
+            try:
+                return await scene(conversation)
+            finally:
+                await conversation.close()
+
+        return run(whole())
