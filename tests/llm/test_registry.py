@@ -306,5 +306,5 @@ def test_loading_imports_neither_adapters_nor_clients(home: Path) -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
 
-    heavy = {"pyreqwest", "ssl", "subprocess", "difflib", "kaa.llm.openai_completions", "kaa.llm.anthropic_messages"}
+    heavy = {"httptools", "ssl", "subprocess", "difflib", "kaa.llm.openai_completions", "kaa.llm.anthropic_messages"}
     assert not heavy & loaded

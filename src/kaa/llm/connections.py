@@ -27,7 +27,7 @@ _CA_BUNDLES: Final = (
 
 
 class ProxyError(Exception):
-    """The proxy did not let us through; the message says why."""
+    """The proxy cannot be used or did not let us through; the message says why."""
 
 
 class Route(NamedTuple):
@@ -36,7 +36,7 @@ class Route(NamedTuple):
     scheme: str
     host: str
     port: int
-    proxy: str | None
+    proxy: SplitResult | None = None
 
     @property
     def through_tunnel(self) -> bool:
@@ -45,22 +45,35 @@ class Route(NamedTuple):
 
 
 def route_to(parts: SplitResult) -> Route:
-    """The route to the server of a URL.
+    """The route to the server of a URL, through the proxy that the environment names for it.
 
     Raises:
         ValueError: the URL names no server kaa can reach.
+        ProxyError: the same is true of the proxy.
     """
+    route = _direct_route(parts)
+    proxy = proxy_for(route.scheme, route.host, route.port, os.environ)
+    if proxy is None:
+        return route
+    try:
+        address = urlsplit(proxy)
+        _direct_route(address)
+    except ValueError:
+        # Not chained, for the cause may quote a password.
+        raise ProxyError("its address is not a valid http:// or https:// URL; other kinds are not supported") from None
+    return route._replace(proxy=address)
+
+
+def _direct_route(parts: SplitResult) -> Route:
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise ValueError("no http:// or https:// with a host")
-    port = parts.port or _DEFAULT_PORTS[parts.scheme]
-    return Route(parts.scheme, parts.hostname, port, proxy_for(parts.scheme, parts.hostname, port, os.environ))
+    return Route(parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme])
 
 
 class Connection:
     """One open connection."""
 
-    def __init__(self, route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.route = route
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self.idle_since = 0.0
@@ -90,6 +103,10 @@ class Connection:
                 if self._writer.transport.get_write_buffer_size() >= unsent:
                     raise
 
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """From now on speak TLS, with a server that proves to be `host`."""
+        await self._writer.start_tls(context, server_hostname=host)
+
     def close(self) -> None:
         """Close at once, whatever goes on."""
         self._writer.transport.abort()
@@ -113,10 +130,10 @@ class ConnectionPool:
             connection.close()
         return None
 
-    def release(self, connection: Connection) -> None:
+    def release(self, connection: Connection, route: Route) -> None:
         """Keep a connection whose exchange is complete."""
         connection.idle_since = time.monotonic()
-        idle = self._idle[connection.route]
+        idle = self._idle[route]
         idle.append(connection)
         if len(idle) > _MAX_IDLE_PER_ROUTE:
             idle.pop(0).close()
@@ -128,20 +145,15 @@ class ConnectionPool:
             TimeoutError: it took too long.
             OSError: the server or proxy cannot be reached or is not who it says it is.
             ProxyError: the proxy refused.
+            HttpError: the proxy does not speak HTTP.
         """
         async with asyncio.timeout(self._connect_timeout):
             if route.proxy is None:
-                return Connection(route, *await self._connect(route.scheme, route.host, route.port))
-            proxy = urlsplit(route.proxy)
-            if proxy.scheme not in _DEFAULT_PORTS or not proxy.hostname:
-                raise ProxyError(f"proxies of the kind {proxy.scheme or '?'}:// are not supported, http:// ones are")
-            port = proxy.port or _DEFAULT_PORTS[proxy.scheme]
-            reader, writer = await self._connect(proxy.scheme, proxy.hostname, port)
-            connection = Connection(route, reader, writer)
+                return await self._connect(route)
+            connection = await self._connect(_direct_route(route.proxy))
             if route.through_tunnel:
                 try:
-                    await self._open_tunnel(connection, proxy)
-                    await writer.start_tls(await self._context(), server_hostname=route.host)
+                    await self._open_tunnel(connection, route, route.proxy)
                 except BaseException:
                     connection.close()
                     raise
@@ -154,15 +166,17 @@ class ConnectionPool:
                 idle.pop().close()
         await asyncio.sleep(0)  # transports say goodbye to their sockets in the next round of the loop
 
-    async def _connect(self, scheme: str, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        context = await self._context() if scheme == "https" else None
-        return await asyncio.open_connection(
-            host, port, ssl=context, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS, limit=_READ_BYTES
+    async def _connect(self, route: Route) -> Connection:
+        context = await self._context() if route.scheme == "https" else None
+        streams = await asyncio.open_connection(
+            route.host, route.port, ssl=context, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS, limit=_READ_BYTES
         )
+        return Connection(*streams)
 
-    async def _open_tunnel(self, connection: Connection, proxy: SplitResult) -> None:
-        target = f"{_bracketed(connection.route.host)}:{connection.route.port}"
-        connection.send(encode_request("CONNECT", target, [("host", target), *proxy_authorization(proxy)], b""))
+    async def _open_tunnel(self, connection: Connection, route: Route, proxy: SplitResult) -> None:
+        target = f"[{route.host}]:{route.port}" if ":" in route.host else f"{route.host}:{route.port}"
+        headers = [("host", target), *basic_authorization("proxy-authorization", proxy)]
+        connection.send(encode_request("CONNECT", target, headers, b""))
         decoder = ResponseDecoder()
         while decoder.status is None:
             data = await connection.receive(self._connect_timeout)
@@ -171,6 +185,7 @@ class ConnectionPool:
             decoder.feed(data)
         if not 200 <= decoder.status < 300:
             raise ProxyError(f"it answered with HTTP {decoder.status}")
+        await connection.start_tls(await self._context(), route.host)
 
     async def _context(self) -> ssl.SSLContext:
         """The TLS settings; reading all CAs takes tens of ms, hence the thread."""
@@ -179,23 +194,16 @@ class ConnectionPool:
         return self._tls
 
 
-def proxy_authorization(proxy: SplitResult) -> list[tuple[str, str]]:
-    """The header for a proxy whose URL has a name and a password."""
-    return [("proxy-authorization", basic_authorization(proxy))] if proxy.username else []
-
-
-def basic_authorization(parts: SplitResult) -> str:
-    """The name and password of a URL as the value of a header."""
-    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    return f"Basic {b64encode(pair.encode()).decode()}"
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def basic_authorization(header: str, parts: SplitResult) -> list[tuple[str, str]]:
+    """The name and password of a URL as a header of that name; nothing if it has none."""
+    if not parts.username:
+        return []
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return [(header, f"Basic {b64encode(pair.encode()).decode()}")]
 
 
 def _tls_context() -> ssl.SSLContext:
-    """TLS with the CAs of the system, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
+    """TLS with the CAs of the system and those of SSL_CERT_FILE and SSL_CERT_DIR."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     paths = ssl.get_default_verify_paths()

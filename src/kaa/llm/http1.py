@@ -1,28 +1,28 @@
-"""HTTP/1.1 without any network: a request to bytes, bytes to a response (RFC 9112).
+"""HTTP/1.1 without any network: a request to bytes, bytes to a response.
 
-Made for streams of many small chunks: whatever arrives in one read is decoded in one go and handed on as one
-piece.
+llhttp, the parser of Node.js, reads the responses (through httptools); here is what a client needs around it.
+Made for streams of many small chunks: whatever arrives in one read is handed on as one piece.
 """
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from kaa.llm.transport import Headers
 
-_MAX_HEAD_BYTES: Final = 256 * 1024
-_MAX_TRAILER_BYTES: Final = 64 * 1024
+# Bytes that may come without adding to the body: heads, extensions of chunks, trailers.
+_MAX_SILENT_BYTES: Final = 256 * 1024
+# What one read may inflate to; a stream of text shrinks to a tenth, a bomb to a thousandth.
+_MAX_INFLATED_BYTES: Final = 16 * 1024 * 1024
+# zlib: 32 + 15 detects the gzip and the zlib header, both of which servers call by either name.
+_ANY_HEADER_BITS: Final = 47
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELD_VALUE: Final = re.compile(r"[^\x00\r\n]*")
 _TARGET: Final = re.compile(r"[!-~]+")
-_STATUS_LINE: Final = re.compile(rb"HTTP/1\.(\d) (\d{3})(?: [^\r\n]*)?")
-_HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
-_CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_LONGEST_SIZE_LINE: Final = 4096
-# zlib: 32 + 15 detects the gzip and the zlib header, both of which servers call by either name.
-_ANY_HEADER_BITS: Final = 47
 
 
 class HttpError(Exception):
@@ -64,12 +64,11 @@ class ResponseDecoder:
         self.headers = Headers()
         self.complete = False
         self.reusable = False
-        self._pending = b""  # of the head, or of a line between chunks
-        self._left: int | None = 0  # bytes of the body or chunk; None: until the connection closes
-        self._chunked = False
-        self._chunk_ends = False  # the line end behind a chunk is still to come
-        self._in_trailers = False
-        self._inflate: zlib._Decompress | None = None
+        self._parser = HttpResponseParser(self)
+        self._fields: list[tuple[str, str]] = []
+        self._parts: list[bytes] = []
+        self._silent_bytes = 0
+        self._decompress: Callable[[bytes], bytes] | None = None
 
     def feed(self, data: bytes) -> bytes:
         """Take what has arrived; returns what it adds to the body, decompressed.
@@ -80,12 +79,18 @@ class ResponseDecoder:
         if self.complete:
             self.reusable = self.reusable and not data
             return b""
-        if self.status is None:
-            data = self._take_head(self._pending + data)
-            if self.status is None:
-                return b""
-        body = self._take_chunks(data) if self._chunked else self._take_plain(data)
-        return self._inflated(body) if self._inflate is not None else body
+        self._parse(data)
+        body = b"".join(self._parts)
+        self._parts.clear()
+        if not body:
+            self._silent_bytes += len(data)
+            if self._silent_bytes > _MAX_SILENT_BYTES and not self.complete:
+                raise HttpError("the head or the end of the answer is endless")
+            return b""
+        self._silent_bytes = 0
+        if self._decompress is None:
+            self._decompress = _decompression(self.headers)
+        return self._decompress(body)
 
     def end(self) -> None:
         """The connection was closed.
@@ -93,142 +98,81 @@ class ResponseDecoder:
         Raises:
             HttpError: in the middle of the response.
         """
-        if self.status is not None and self._left is None:
-            self.complete = True
         self.reusable = False
-        if not self.complete:
-            where = "in the middle of the answer" if self.status is not None else "without an answer"
-            raise HttpError(f"the server closed the connection {where}")
-
-    def _take_head(self, data: bytes) -> bytes:
-        """Decode the head; returns what follows it, or keeps everything for later."""
-        while (end := _HEAD_END.search(data)) is not None:
-            self._read_head(data[: end.start()].lstrip(b"\r\n"))
-            data = data[end.end() :]
-            if self.status is not None:
-                self._pending = b""
-                return data
-        if len(data) > _MAX_HEAD_BYTES:
-            raise HttpError("the head of the answer is endless")
-        if not b"HTTP/1.".startswith(data.lstrip(b"\r\n")[:7]):
-            raise HttpError("the server does not speak HTTP/1.1")
-        self._pending = data
-        return b""
-
-    def _read_head(self, head: bytes) -> None:
-        first, *lines = head.replace(b"\r\n", b"\n").split(b"\n")
-        match = _STATUS_LINE.fullmatch(first)
-        if match is None:
-            raise HttpError("the server does not speak HTTP/1.1")
-        status = int(match[2])
-        if 100 <= status < 200:
-            return  # an interim response; the real one follows
-        items: list[tuple[str, str]] = []
-        for line in lines:
-            name, colon, value = line.decode("latin-1").partition(":")
-            if not colon or not _TOKEN.fullmatch(name):
-                raise HttpError("a header of the answer cannot be read")
-            items.append((name.lower(), value.strip(" \t")))
-        self.status, self.headers = status, Headers(tuple(items))
-        self._choose_framing(http_1_0=match[1] == b"0")
-
-    def _choose_framing(self, *, http_1_0: bool) -> None:
-        connection = (self.headers.get("connection") or "").lower()
-        self.reusable = "close" not in connection and not (http_1_0 and "keep-alive" not in connection)
-        if self.status in (204, 304):
-            self.complete = True
-            return
-        encodings = (self.headers.get("transfer-encoding") or "").lower().replace(" ", "")
-        length = self.headers.get("content-length")
-        if encodings == "chunked":
-            self._chunked = True
-        elif encodings:
-            raise HttpError(f"the answer has the unknown transfer encoding {encodings!r}")
-        elif length is None:
-            self._left, self.reusable = None, False
-        elif length.isascii() and length.isdigit():
-            self._left = int(length)
-            self.complete = self._left == 0
-        else:
-            raise HttpError("the length of the answer cannot be read")
-        match (self.headers.get("content-encoding") or "identity").lower():
-            case "identity":
-                pass
-            case "gzip" | "x-gzip" | "deflate":
-                self._inflate = zlib.decompressobj(_ANY_HEADER_BITS)
-            case other:
-                raise HttpError(f"the answer is compressed with {other!r}, which kaa did not ask for")
-
-    def _take_plain(self, data: bytes) -> bytes:
-        if self._left is None:
-            return data
-        body, rest = data[: self._left], data[self._left :]
-        self._left -= len(body)
-        if self._left == 0:
-            self._finish(rest)
-        return body
-
-    def _take_chunks(self, data: bytes) -> bytes:
-        data, self._pending = self._pending + data, b""
-        parts: list[bytes] = []
-        position, size = 0, len(data)
-        while position < size and not self.complete:
-            if self._in_trailers:
-                position = self._take_trailers(data, position)
-            elif self._left:
-                part = data[position : position + self._left]
-                parts.append(part)
-                self._left -= len(part)
-                position += len(part)
-                self._chunk_ends = self._left == 0
-            else:
-                position = self._take_size(data, position)
-        if self.complete:
-            self._finish(data[position:])
-        return b"".join(parts)
-
-    def _take_size(self, data: bytes, position: int) -> int:
-        """Read the line before a chunk (and the end of the one before), or keep it until it is whole."""
-        start = position
-        if self._chunk_ends:
-            if data.startswith(b"\r\n", start):
-                start += 2
-            elif data.startswith(b"\n", start):
-                start += 1
-            elif data[start:] != b"\r":
-                raise HttpError("a chunk of the answer is longer than announced")
-        match = _CHUNK_SIZE.match(data, start)
-        if match is None:
-            self._pending = data[position:]
-            if b"\n" in data[start:] or len(self._pending) > _LONGEST_SIZE_LINE:
-                raise HttpError("the length of a chunk cannot be read")
-            return len(data)
-        self._chunk_ends = False
-        self._left = int(match[1], 16)
-        self._in_trailers = self._left == 0
-        return match.end()
-
-    def _take_trailers(self, data: bytes, position: int) -> int:
-        """Skip the lines behind the last chunk up to an empty one."""
-        while (end := data.find(b"\n", position)) >= 0:
-            line = data[position:end].rstrip(b"\r")
-            position = end + 1
-            if not line:
-                self.complete = True
-                return position
-        self._pending = data[position:]
-        if len(self._pending) > _MAX_TRAILER_BYTES:
-            raise HttpError("the end of the answer is endless")
-        return len(data)
-
-    def _finish(self, rest: bytes) -> None:
+        if self.status is None:
+            raise HttpError("the server closed the connection without an answer")
+        framed = self.headers.get("content-length") or self.headers.get("transfer-encoding")
+        if framed and not self.complete:
+            raise HttpError("the server closed the connection in the middle of the answer")
         self.complete = True
-        # Bytes nobody asked for would be taken for the next answer.
-        self.reusable = self.reusable and not rest
 
-    def _inflated(self, body: bytes) -> bytes:
-        assert self._inflate is not None
+    def _parse(self, data: bytes) -> None:
         try:
-            return self._inflate.decompress(body)
+            self._parser.feed_data(data)
+        except HttpParserUpgrade as error:
+            raise HttpError("the server wants to speak something else than HTTP") from error
+        except HttpParserError as error:
+            if not self.complete:
+                raise HttpError(f"the server does not speak HTTP/1.1: {error}") from error
+            # Bytes nobody asked for would be taken for the next answer.
+            self.reusable = False
+
+    def on_message_begin(self) -> None:
+        """Callback of the parser: a head begins, that of an interim response or the real one."""
+        if self.complete:
+            raise HttpError("an answer without a request")
+        self._fields.clear()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Callback of the parser: a header or, behind the body, a trailer."""
+        if self.status is None:
+            self._fields.append((name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t")))
+
+    def on_headers_complete(self) -> None:
+        """Callback of the parser: a head ends."""
+        status = self._parser.get_status_code()
+        if not 100 <= status < 200:
+            self.status, self.headers = status, Headers(tuple(self._fields))
+
+    def on_body(self, body: bytes) -> None:
+        """Callback of the parser: a piece of the body."""
+        self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        """Callback of the parser: a response ends."""
+        self.complete = self.status is not None
+        self.reusable = self.complete and self._parser.should_keep_alive()
+
+
+def _decompression(headers: Headers) -> Callable[[bytes], bytes]:
+    """What turns the pieces of a body, in their order, into what the server meant.
+
+    Raises:
+        HttpError: kaa does not know how.
+    """
+    if (headers.get("transfer-encoding") or "chunked").lower() != "chunked":
+        raise HttpError("the answer has a transfer encoding that kaa did not ask for")
+    match (headers.get("content-encoding") or "identity").lower():
+        case "identity":
+            return bytes
+        case "gzip" | "x-gzip" | "deflate":
+            return _inflation()
+        case other:
+            raise HttpError(f"the answer is compressed with {other!r}, which kaa did not ask for")
+
+
+def _inflation() -> Callable[[bytes], bytes]:
+    inflater = zlib.decompressobj(_ANY_HEADER_BITS)
+
+    def inflate(packed: bytes) -> bytes:
+        if inflater.eof:
+            return b""
+        try:
+            body = inflater.decompress(packed, _MAX_INFLATED_BYTES)
         except zlib.error as error:
             raise HttpError(f"the answer cannot be decompressed ({error})") from error
+        if inflater.unconsumed_tail:
+            raise HttpError(f"{len(packed)} bytes of the answer decompress to more than {_MAX_INFLATED_BYTES}")
+        return body
+
+    return inflate
