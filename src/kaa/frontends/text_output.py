@@ -39,6 +39,7 @@ class TextOutput:
         self._verbose = verbose
         self._clean = sanitize if out.isatty() else _unchanged
         self._line_open = False
+        self._err_line_open = False
 
     def event(self, event: Event) -> None:
         """Show one event, if it is one to show."""
@@ -52,6 +53,7 @@ class TextOutput:
             case ToolExecutionUpdate() if self._verbose:
                 self._err.write(sanitize(event.delta))
                 self._err.flush()
+                self._err_line_open = not event.delta.endswith("\n")
             case ToolExecutionEnd() if event.is_error:
                 self.progress(f"  {event.tool_name} failed: {_shorten(_last_line(event.result.text))}")
             case AutoRetryStart():
@@ -74,7 +76,8 @@ class TextOutput:
     def progress(self, line: str) -> None:
         """Show a line of progress."""
         self._end_line()
-        self._err.write(sanitize(line) + "\n")
+        self._err.write("\n" * self._err_line_open + sanitize(line) + "\n")
+        self._err_line_open = False
         self._err.flush()
 
     def failure(self, message: str) -> None:

@@ -1,0 +1,44 @@
+import msgspec
+
+from kaa.builtin import prompt, tools
+from kaa.ext.api import ContextFile, PromptContext
+from kaa.ext.registry import Registry
+from kaa.workspace.memory import MemoryWorkspace
+
+
+def registry() -> Registry:
+    registered = Registry(MemoryWorkspace({}), lambda _: None)
+    registered.load("prompt", prompt.extend)
+    registered.load("tools", tools.extend)
+    return registered
+
+
+def context(**changes: object) -> PromptContext:
+    plain = PromptContext("/home/ada/project", "2026-11-20", registry().select_tools())
+    return msgspec.structs.replace(plain, **changes)
+
+
+def test_prompt_and_default_tools_stay_within_a_thousand_tokens() -> None:
+    system = registry().system_prompt(context())
+    schemas = msgspec.json.encode([tool.tool.schema for tool in registry().select_tools()])
+
+    assert (len(system) + len(schemas)) / 4 <= 1000
+
+
+def test_the_prompt_is_the_same_every_time() -> None:
+    assert registry().system_prompt(context()) == registry().system_prompt(context())
+
+
+def test_a_prompt_of_the_user_s_own_replaces_all_but_the_facts() -> None:
+    system = registry().system_prompt(
+        context(custom="You are a pirate.", appended=("Rhyme.",), context_files=(ContextFile("/p/AGENTS.md", "Tabs."),))
+    )
+
+    assert system.startswith("You are a pirate.")
+    assert "read:" not in system
+    for kept in ("Rhyme.", "Tabs.", "2026-11-20", "/home/ada/project"):
+        assert kept in system
+
+
+def test_without_tools_nothing_is_said_of_them() -> None:
+    assert "Tools:" not in registry().system_prompt(context(tools=()))

@@ -1,0 +1,121 @@
+import io
+from pathlib import Path
+
+import pytest
+
+from kaa.core.events import (
+    AgentEnd,
+    AutoRetryStart,
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    TextDelta,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from kaa.core.messages import AssistantMessage, TextContent, ToolResultMessage, Usage
+from kaa.frontends.text_output import TextOutput
+from kaa.llm.registry import NoModelError
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+REPLY = AssistantMessage((TextContent("x"),), "api", "provider", "model", Usage(), "stop")
+
+
+def text(delta: str) -> Event:
+    return MessageUpdate(TextDelta(0, delta))
+
+
+def show(*events: Event, terminal: bool = False, verbose: bool = False) -> tuple[str, str]:
+    out, err = (Terminal() if terminal else io.StringIO()), io.StringIO()
+    output = TextOutput(out, err, verbose=verbose)
+    for event in events:
+        output.event(event)
+    return out.getvalue(), err.getvalue()
+
+
+def result(answer: str, *, is_error: bool) -> Event:
+    message = ToolResultMessage("c", "bash", (TextContent(answer),), is_error)
+    return ToolExecutionEnd("c", "bash", message, is_error, 5)
+
+
+def test_the_answer_goes_to_stdout_and_nothing_else_does() -> None:
+    out, err = show(
+        text("Hel"), text("lo"), MessageEnd(REPLY), ToolExecutionStart("c", "bash", {"command": "make  test\n"})
+    )
+
+    assert out == "Hello\n"
+    assert err == "> bash make test\n"
+
+
+def test_an_answer_that_ends_its_line_gets_no_second_end() -> None:
+    assert show(text("Hello\n"), MessageEnd(REPLY))[0] == "Hello\n"
+
+
+def test_failures_of_tools_show_their_last_line() -> None:
+    _, err = show(result("lots\nof output\n\nCommand exited with code 1\n", is_error=True))
+
+    assert err == "  bash failed: Command exited with code 1\n"
+
+
+def test_success_of_tools_is_not_news() -> None:
+    assert show(result("fine", is_error=False)) == ("", "")
+
+
+def test_live_output_is_shown_when_asked_for() -> None:
+    update = ToolExecutionUpdate("c", "bash", "one\n")
+
+    assert show(update) == ("", "")
+    assert show(update, verbose=True) == ("", "one\n")
+
+
+def test_progress_behind_unfinished_live_output_begins_a_line() -> None:
+    _, err = show(ToolExecutionUpdate("c", "bash", "50 %"), result("no", is_error=True), verbose=True)
+
+    assert err == "50 %\n  bash failed: no\n"
+
+
+def test_retries_say_why_and_when() -> None:
+    assert show(AutoRetryStart(1, 5, 500, "busy"))[1] == "  busy (retry 1 of 5 in 0.5 s)\n"
+
+
+@pytest.mark.parametrize(("end", "expected"), [(AgentEnd("done", ()), ""), (AgentEnd("error", (), "no"), "kaa: no\n")])
+def test_only_a_bad_end_is_told(end: AgentEnd, expected: str) -> None:
+    assert show(end)[1] == expected
+
+
+def test_a_terminal_gets_no_control_characters_and_a_pipe_gets_every_byte() -> None:
+    hostile = "\x1b]0;owned\x07 \x9b31m ok\n"
+
+    assert show(text(hostile), terminal=True)[0] == "\\x1b]0;owned\\x07 \\x9b31m ok\n"
+    assert show(text(hostile))[0] == hostile
+
+
+def test_progress_never_has_control_characters() -> None:
+    _, err = show(ToolExecutionStart("c", "bash", {"command": "echo \x1b[2J"}))
+
+    assert err == "> bash echo \\x1b[2J\n"
+
+
+def test_without_a_model_the_screen_says_how_to_get_going(tmp_path: Path) -> None:
+    err = io.StringIO()
+    error = NoModelError(
+        "there is no key",
+        suggestions=("openai/gpt-5",),
+        auth_file=tmp_path / "auth.json",
+        models_file=tmp_path / "models.json",
+        problems=("models.json: line 3",),
+    )
+
+    TextOutput(io.StringIO(), err).no_model(error)
+
+    for expected in ("there is no key", "ANTHROPIC_API_KEY", str(tmp_path / "auth.json"), "kaa demo", "openai/gpt-5"):
+        assert expected in err.getvalue()
+    assert "models.json: line 3" in err.getvalue()
