@@ -104,8 +104,16 @@ class Connection:
                     raise
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """From now on speak TLS, with a server that proves to be `host`."""
-        await self._writer.start_tls(context, server_hostname=host)
+        """From now on speak TLS, with a server that proves to be `host`.
+
+        Raises:
+            OSError: it cannot prove it, or the connection broke.
+        """
+        try:
+            await self._writer.start_tls(context, server_hostname=host)
+        except TypeError as error:
+            # Python before 3.11.8 and 3.12.2 stumbles when TLS within TLS fails (CPython issue 113214).
+            raise error.__context__ or error from None
 
     def close(self) -> None:
         """Close at once, whatever goes on."""
