@@ -2,6 +2,7 @@
 
 The variables as curl and most programs read them: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`, in
 lower or upper case. This machine itself is never reached through a proxy, so that local models work behind one.
+Why not `urllib.request`: it takes 17 ms to import and knows neither networks nor `*.name` in `no_proxy`.
 """
 
 from collections.abc import Mapping
