@@ -71,6 +71,7 @@ class _Server:
         self._behaviours = list(behaviours)
         self.calls: list[_Call] = []
         self.connections = 0
+        self.open_connections = 0
         self.port = 0
 
     @property
@@ -86,11 +87,13 @@ class _Server:
             assert task is not None
             open_connections.add(task)
             self.connections += 1
+            self.open_connections += 1
             try:
                 await self._serve(reader, writer)
             except (asyncio.IncompleteReadError, ConnectionError):
                 pass
             finally:
+                self.open_connections -= 1
                 writer.close()
                 open_connections.discard(task)
 
@@ -317,6 +320,57 @@ def test_a_server_that_hangs_up_on_every_request_is_not_asked_forever() -> None:
 
     assert "closed the connection without an answer" in str(failure)
     assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("beginning", "kind"), [(b"", StalledStreamError), (b"HTTP/1.1 200 OK\r\ncontent-le", NetworkError)]
+)
+def test_a_kept_connection_that_fails_while_answering_is_no_reason_to_ask_again(
+    beginning: bytes, kind: type[NetworkError]
+) -> None:
+    async def behaviour(call: _Call) -> None:
+        if len(server.calls) == 1:
+            await _streams(_OPENAI_STREAM)(call)
+        elif beginning:
+            call.writer.write(beginning)
+            call.writer.close()
+        else:
+            await call.until_the_client_leaves()
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        await _collect(OpenAICompletions, server, transport)
+        with pytest.raises(NetworkError) as caught:
+            await _collect(OpenAICompletions, server, transport)
+        assert type(caught.value) is kind
+
+    _run(server, scenario, idle_timeout=0.3)
+
+    assert len(server.calls) == 2
+    assert server.connections == 1
+
+
+def test_a_crowd_of_requests_leaves_few_idle_connections() -> None:
+    all_asked = asyncio.Barrier(12)
+
+    async def behaviour(call: _Call) -> None:
+        if len(server.calls) <= 12:
+            await all_asked.wait()
+        await _streams(_OPENAI_STREAM)(call)
+
+    server = _Server(behaviour)
+
+    async def scenario(transport: LiveTransport) -> None:
+        await asyncio.gather(*(_collect(OpenAICompletions, server, transport) for _ in range(12)))
+        assert server.connections == 12
+        while server.open_connections > 8:
+            await asyncio.sleep(0.001)
+        await _collect(OpenAICompletions, server, transport)
+
+    _run(server, scenario)
+
+    assert server.connections == 12
 
 
 def test_parallel_requests_use_connections_of_their_own() -> None:
@@ -624,6 +678,26 @@ def test_a_server_that_speaks_no_tls() -> None:
     asyncio.run(scenario())
 
 
+def test_a_server_that_never_greets_is_given_up() -> None:
+    left = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.transport.abort()
+        left.set()
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        transport = LiveTransport(connect_timeout=0.1)
+        with pytest.raises(NetworkError, match=r"no answer within 0\.1 s"):
+            async with transport.send(HttpRequest("POST", _url_of(server).replace("http:", "https:"))):
+                pass
+        await left.wait()
+        server.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_port_nobody_listens_on() -> None:
     async def scenario() -> None:
         transport = LiveTransport()
@@ -642,6 +716,7 @@ def test_a_port_nobody_listens_on() -> None:
         ("ftp://host.test/", ""),
         ("http://", ""),
         ("http://[", ""),
+        (f"http://{'x' * 64}.test/", ""),
         ("http://host.test/", "with\nbreak"),
     ],
 )

@@ -87,8 +87,8 @@ class LiveTransport:
             return await self._pool.open(route)
         except TimeoutError as error:
             raise _unreachable(host, route, f"no answer within {self._connect_timeout:g} s") from error
-        except UnicodeError as error:
-            raise _unsendable(host) from error
+        except UnicodeError:
+            raise _unsendable(host) from None
         except ssl.SSLCertVerificationError as error:
             raise _untrusted(host, route, error) from error
         except (OSError, ProxyError, HttpError) as error:
