@@ -1,5 +1,6 @@
 """Cold start is a feature. What may be loaded at each stage is asserted by name, never in seconds."""
 
+import os
 import subprocess
 import sys
 
@@ -27,8 +28,11 @@ _NEVER_BEFORE_NEEDED = {
 def modules_after(statements: str) -> set[str]:
     """Names of all modules that are loaded once `statements` ran in a fresh interpreter."""
     source = f"import sys\n{statements}\nprint(*sys.modules, sep='\\n')"
-    # -I keeps PYTHON* variables out, among them those that measure coverage in child processes.
-    done = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=True)
+    # Measuring coverage in child processes loads much of the standard library itself.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTHON"))}
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", source], capture_output=True, text=True, check=True, env=environment
+    )
     return set(done.stdout.split())
 
 

@@ -77,7 +77,9 @@ def test_any_bytes_are_survived(stream: bytes, seed: int) -> None:
     assert outcome(_cut(stream, seed)) == outcome([stream])
 
 
-@pytest.mark.parametrize("packed", [gzip.compress(b"word " * 500), zlib.compress(b"word " * 500)])
+@pytest.mark.parametrize(
+    "packed", [gzip.compress(b"word " * 500), zlib.compress(b"word " * 500)], ids=["gzip", "deflate"]
+)
 @given(seed=st.integers())
 def test_a_compressed_body(packed: bytes, seed: int) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
