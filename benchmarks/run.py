@@ -8,6 +8,7 @@ Needs Linux. What is measured and how is described in docs/benchmarks.md.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,9 @@ _MEASUREMENTS = {
     "long_answer": long_answer.measure,
 }
 
+# Processes that want to run, above which an agent often has to wait for a core.
+_BUSY_LOAD = 0.5
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -52,6 +56,8 @@ def main() -> int:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
     names = arguments.names or list(_MEASUREMENTS)
 
+    if (load := os.getloadavg()[0]) > _BUSY_LOAD:
+        _say(f"this machine is busy (load {load:.1f}): times will be longer than they should be")
     adopt_orphans()
     with tempfile.TemporaryDirectory() as folder, ModelProcess() as server:
         exempt_children()
