@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.core.history import repair
+from kaa.core.history import History, repair
 from kaa.core.messages import (
     AssistantContent,
     AssistantMessage,
@@ -130,3 +130,25 @@ def test_what_the_user_said_is_never_dropped(history: list[Message]) -> None:
         return [message for message in some if message == user("text")]
 
     assert said(repair(history)) == said(history)
+
+
+@given(st.lists(messages, max_size=8), st.lists(messages, max_size=8))
+def test_a_history_that_grows_sends_the_same_as_one_repaired_whole(begun: list[Message], more: list[Message]) -> None:
+    history = History(begun)
+
+    for length, message in enumerate(more, start=len(begun) + 1):
+        history.append(message)
+
+        assert history.sendable() == repair([*begun, *more][:length])
+    assert history.messages == [*begun, *more]
+
+
+def test_settled_messages_stay_the_very_same_objects() -> None:
+    history = History([user("go"), assistant(TextContent(""), call("1"))])
+    history.append(assistant(TextContent("done")))
+    first = history.sendable()
+
+    history.append(user("more"))
+    second = history.sendable()
+
+    assert all(ours is theirs for ours, theirs in zip(first[:-1], second, strict=False))

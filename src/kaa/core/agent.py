@@ -8,6 +8,7 @@ import msgspec
 
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor, ToolHooks
+from kaa.core.history import History
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel
@@ -74,7 +75,7 @@ class Agent:
         self._hooks = hooks or ToolHooks()
         self._config = config
         self._session_id = session_id
-        self._messages = list(messages)
+        self._history = History(messages)
         self._subscribers: list[Subscriber] = []
         self._steering = MessageQueue(config.steering_mode, self._queue_changed)
         self._follow_up = MessageQueue(config.follow_up_mode, self._queue_changed)
@@ -84,7 +85,7 @@ class Agent:
     @property
     def messages(self) -> Sequence[Message]:
         """The conversation so far."""
-        return self._messages
+        return self._history.messages
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -117,7 +118,7 @@ class Agent:
             executor=ToolExecutor(self._tools, self._hooks, self._emit, self._config.max_parallel_tools),
             steering=self._steering,
             follow_up=self._follow_up,
-            history=self._messages,
+            history=self._history,
             emit=self._emit,
             limits=self._config.limits,
             retry=self._config.retry,
@@ -162,6 +163,6 @@ class Agent:
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, MessageEnd):
-            self._messages.append(event.message)
+            self._history.append(event.message)
         for subscriber in tuple(self._subscribers):
             subscriber(event)

@@ -1,4 +1,4 @@
-"""Makes a conversation fit to be sent, whatever happened to it: crashes, cancellations, other programs' files."""
+"""The conversation so far, and what of it may be sent, whatever happened to it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -37,6 +37,39 @@ def repair(messages: Iterable[Message]) -> list[Message]:
             following.append(message)
     repaired += _segment(assistant, following)
     return repaired
+
+
+class History:
+    """A conversation that grows, and always has at hand what a model may be sent of it.
+
+    What is sent is `repair` of all messages. A segment (a reply and what follows it) can change only until the
+    next reply, so asking again costs what is new and not what is long.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages = list(messages)
+        self._settled: list[Message] = []  # repaired, of the segments before the last one
+        self._segment_start = 0
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All messages, as they were recorded."""
+        return self._messages
+
+    def append(self, message: Message) -> None:
+        """Add what was said last."""
+        if isinstance(message, AssistantMessage):
+            self._settle(len(self._messages))
+        self._messages.append(message)
+
+    def sendable(self) -> list[Message]:
+        """The messages a model may be sent: `repair(messages)`."""
+        return [*self._settled, *repair(self._messages[self._segment_start :])]
+
+    def _settle(self, end: int) -> None:
+        """Repair everything before `end` for good."""
+        self._settled += repair(self._messages[self._segment_start : end])
+        self._segment_start = end
 
 
 def _segment(assistant: AssistantMessage | None, following: Sequence[Message]) -> list[Message]:

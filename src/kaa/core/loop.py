@@ -26,7 +26,7 @@ from kaa.core.events import (
     TurnStart,
 )
 from kaa.core.execution import ToolExecutor
-from kaa.core.history import repair
+from kaa.core.history import History
 from kaa.core.messages import AssistantMessage, Message, UserMessage
 from kaa.core.provider import Provider, Request
 from kaa.core.queues import MessageQueue
@@ -55,7 +55,7 @@ class Loop:
         executor: runs tool calls.
         steering: messages to give to the model as soon as a turn ends.
         follow_up: messages to give to it when it would stop.
-        history: the conversation so far; grows by every message event that `emit` passes on.
+        history: the conversation so far; `emit` adds every complete message to it.
         emit: where events go.
         limits: caps of this run.
         retry: what to do about transient errors.
@@ -69,7 +69,7 @@ class Loop:
         executor: ToolExecutor,
         steering: MessageQueue,
         follow_up: MessageQueue,
-        history: Sequence[Message],
+        history: History,
         emit: Callable[[Event], None],
         limits: Limits,
         retry: RetryPolicy,
@@ -83,7 +83,7 @@ class Loop:
         self._emit = emit
         self._limits = limits
         self._retry = retry
-        self._first_message = len(history)
+        self._first_message = len(history.messages)
 
     async def run(self, prompts: Sequence[UserMessage]) -> AgentEnd:
         """Work on `prompts` until the model stops, a cap is reached or an error cannot be mended."""
@@ -116,7 +116,7 @@ class Loop:
         """One complete reply, after as many tries as the policy allows; the last failure is a message too."""
         failures = 0
         while True:
-            attempt = _Attempt(self._request(repair(self._history)), self._emit)
+            attempt = _Attempt(self._request(self._history.sendable()), self._emit)
             try:
                 message = await attempt.stream(self._provider)
             except ProviderError as error:
@@ -144,7 +144,7 @@ class Loop:
         turns, messages = self._limits.max_turns, self._limits.max_messages
         if turns is not None and turn >= turns:
             return "max_turns", f"stopped after {turn} turns, the limit of this run"
-        if messages is not None and len(self._history) - self._first_message >= messages:
+        if messages is not None and len(self._history.messages) - self._first_message >= messages:
             return "max_messages", f"stopped after {messages} messages, the limit of this run"
         return None
 
@@ -157,7 +157,7 @@ class Loop:
         return self._end("done")
 
     def _end(self, reason: EndReason, error: str | None = None) -> AgentEnd:
-        end = AgentEnd(reason, tuple(self._history[self._first_message :]), error)
+        end = AgentEnd(reason, tuple(self._history.messages[self._first_message :]), error)
         self._emit(end)
         return end
 

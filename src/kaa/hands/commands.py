@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kaa.hands.fields import text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
 from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, Frame, Header, WireError
+from kaa.hands.wire import Connection, Frame, FrameDecoder, Header, WireError, encode
 
 # Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
 _LINGER_SECONDS = 0.05
@@ -54,6 +54,7 @@ def serve(connection: Connection, settings: Settings) -> None:
     """Wait for a command, run it, report."""
     become_subreaper()  # before the wait, while it costs nobody any time
     signals = ChildSignals()
+    _rehearse(settings)
     frame = connection.receive()
     if frame is None:
         return
@@ -68,6 +69,22 @@ def serve(connection: Connection, settings: Settings) -> None:
         return
     else:
         connection.send({"status": ending.status, "leftovers": ending.leftovers})
+
+
+def _rehearse(settings: Settings) -> None:
+    """Go through the motions of a request once, before there is one.
+
+    A forked process copies every page of memory at its first touch. Whoever waits for a command need not wait
+    for that too.
+    """
+    decoder = FrameDecoder()
+    decoder.feed(encode({"argv": ["true"], "cwd": ".", "env": dict.fromkeys(map(str, range(64)), os.defpath)}))
+    frame = decoder.next()
+    assert frame is not None
+    request = Request.parse(frame.header, [0])
+    settings.absolute(request.cwd)
+    _candidates(request.argv[0], request.env)
+    encode({"status": 0, "leftovers": 0})
 
 
 def _run(request: Request, connection: Connection, settings: Settings, signals: ChildSignals) -> Ending:

@@ -2,6 +2,7 @@
 
 import socket
 
+from kaa.hands import commands
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection, WireError
 
@@ -14,9 +15,11 @@ def run(kind: str, sock: socket.socket, settings: Settings) -> None:
     """
     match kind:
         case "files":
-            from kaa.hands.files import serve  # hashing takes memory that command slots have no use for
+            from kaa.hands import files  # not before the fork: hashing takes memory that command slots have no use for
+
+            serve = files.serve
         case "command":
-            from kaa.hands.commands import serve  # loaded already by the server; here for symmetry
+            serve = commands.serve
         case _:
             raise WireError(f"there is no slot for {kind!r}")
     # The slot confines itself here (namespaces, Landlock, seccomp), before its first operation.

@@ -6,7 +6,7 @@ cache marks, which must move, each request of a conversation begins, byte for by
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -28,6 +28,7 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, takes_images, thinking_as_text
+from kaa.llm.rendering import RenderedOnce
 from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
 
@@ -58,9 +59,16 @@ _FIRST_ADAPTIVE: Final = (4, 6)
 _FIRST_WITH_XHIGH: Final = (4, 7)
 
 
-def messages_request(request: Request, endpoint: Endpoint) -> HttpRequest:
-    """The HTTP request that asks for one streamed reply."""
-    body = messages_body(request, endpoint)
+def message_renderer(compat: Compat) -> RenderedOnce[list[_JsonObject]]:
+    """Renders messages as content blocks; worth keeping from request to request."""
+    return RenderedOnce(lambda message, model: _rendered(message, model, compat))
+
+
+def messages_request(
+    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
+) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply; for `render` see `messages_body`."""
+    body = messages_body(request, endpoint, render)
     own = [("anthropic-version", _VERSION)]
     if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
         own.append(("anthropic-beta", _INTERLEAVED_THINKING))
@@ -72,8 +80,16 @@ def messages_request(request: Request, endpoint: Endpoint) -> HttpRequest:
     return HttpRequest("POST", endpoint.url(path), headers, msgspec.json.encode(body))
 
 
-def messages_body(request: Request, endpoint: Endpoint) -> _JsonObject:
-    """The body of the request, its keys in the order they are sent."""
+def messages_body(
+    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
+) -> _JsonObject:
+    """The body of the request, its keys in the order they are sent.
+
+    Args:
+        request: what to ask.
+        endpoint: whom.
+        render: the renderer of the request before; it remembers what was sent already.
+    """
     model, compat = request.model, endpoint.compat
     body: _JsonObject = {"model": model.id, "max_tokens": model.max_tokens, "stream": True}
     if model.reasoning:
@@ -85,10 +101,10 @@ def messages_body(request: Request, endpoint: Endpoint) -> _JsonObject:
         if compat.supports_cache_control_on_tools:
             tools[-1]["cache_control"] = _CACHE_MARK
         body["tools"] = tools
-    messages = list(_conversation(request.messages, model, compat))
+    messages = list(_conversation((render or message_renderer(compat))(request.messages, model)))
     # The last but one is where the request before this one has put its mark: that prefix is in the cache.
-    for message in [message for message in messages if message["role"] == "user"][-2:]:
-        message["content"][-1]["cache_control"] = _CACHE_MARK
+    for position in [position for position, message in enumerate(messages) if message["role"] == "user"][-2:]:
+        messages[position] = _marked(messages[position])
     body["messages"] = messages
     return body
 
@@ -130,22 +146,35 @@ def _tool(tool: ToolSchema) -> _JsonObject:
     return {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
 
 
-def _conversation(messages: Sequence[Message], model: Model, compat: Compat) -> Iterator[_JsonObject]:
+def _marked(message: _JsonObject) -> _JsonObject:
+    """The message with a cache mark at its end; a copy, because the rendering is used again."""
+    *blocks, last = message["content"]
+    return {**message, "content": [*blocks, {**last, "cache_control": _CACHE_MARK}]}
+
+
+def _rendered(message: Message, model: Model, compat: Compat) -> list[_JsonObject]:
+    """The content blocks of one message by itself."""
+    match message:
+        case UserMessage():
+            return _user(message, model)
+        case AssistantMessage():
+            return list(_assistant(message, model, compat))
+        case ToolResultMessage():
+            return [_tool_result(message, model)]
+
+
+def _conversation(rendered: Iterable[tuple[Message, list[_JsonObject]]]) -> Iterator[_JsonObject]:
     """The messages. The results of one reply's calls must be in one message; nothing else is joined."""
     results: list[_JsonObject] = []
-    for message in messages:
+    for message, content in rendered:
         if isinstance(message, ToolResultMessage):
-            results.append(_tool_result(message, model))
+            results += content
             continue
         if results:
             yield {"role": "user", "content": results}
             results = []
-        if isinstance(message, AssistantMessage):
-            role, content = "assistant", list(_assistant(message, model, compat))
-        else:
-            role, content = "user", _user(message, model)
         if content:
-            yield {"role": role, "content": content}
+            yield {"role": "assistant" if isinstance(message, AssistantMessage) else "user", "content": content}
     if results:
         yield {"role": "user", "content": results}
 

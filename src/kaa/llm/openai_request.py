@@ -4,7 +4,7 @@ Format: https://platform.openai.com/docs/api-reference/chat/create. The messages
 that each request of a conversation begins, byte for byte, with the one before.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.rendering import RenderedOnce
 from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
 
@@ -46,17 +47,32 @@ _ATTACHED: Final = "Images from the tool results above:"
 _ACKNOWLEDGED: Final = "I have read the tool results."
 
 
-def completion_request(request: Request, endpoint: Endpoint) -> HttpRequest:
-    """The HTTP request that asks for one streamed reply."""
+def message_renderer(compat: Compat) -> RenderedOnce[list[_JsonObject]]:
+    """Renders messages; worth keeping from request to request."""
+    return RenderedOnce(lambda message, model: _rendered(message, model, compat))
+
+
+def completion_request(
+    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
+) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply; for `render` see `completion_body`."""
     own: list[tuple[str, str]] = []
     if endpoint.compat.send_session_affinity_headers and request.session_id:
         own.append(("x-session-affinity", request.session_id))
-    body = msgspec.json.encode(completion_body(request, endpoint))
+    body = msgspec.json.encode(completion_body(request, endpoint, render))
     return HttpRequest("POST", endpoint.url("/chat/completions"), endpoint.request_headers("bearer", own), body)
 
 
-def completion_body(request: Request, endpoint: Endpoint) -> _JsonObject:
-    """The body of the request, its keys in the order they are sent."""
+def completion_body(
+    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
+) -> _JsonObject:
+    """The body of the request, its keys in the order they are sent.
+
+    Args:
+        request: what to ask.
+        endpoint: whom.
+        render: the renderer of the request before; it remembers what was sent already.
+    """
     model, compat = request.model, endpoint.compat
     body: _JsonObject = {"model": model.id, "stream": True}
     if compat.supports_usage_in_streaming:
@@ -69,7 +85,8 @@ def completion_body(request: Request, endpoint: Endpoint) -> _JsonObject:
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint)
     tools = [_tool(tool) for tool in request.tools]
-    messages = [*_system(request, compat), *_conversation(request.messages, model, compat)]
+    rendered = (render or message_renderer(compat))(request.messages, model)
+    messages = [*_system(request, compat), *_conversation(rendered, model, compat)]
     if compat.cache_control_format == "anthropic":
         _mark_cache(messages, tools)
     if tools:
@@ -110,27 +127,34 @@ def _system(request: Request, compat: Compat) -> list[_JsonObject]:
     return [{"role": role, "content": clean(request.system)}]
 
 
-def _conversation(messages: Sequence[Message], model: Model, compat: Compat) -> Iterable[_JsonObject]:
-    """The messages, each rendered without regard to those after it: that keeps the prefix stable."""
+def _rendered(message: Message, model: Model, compat: Compat) -> list[_JsonObject]:
+    """One message by itself."""
+    match message:
+        case UserMessage():
+            return _user(message, model)
+        case AssistantMessage():
+            return _assistant(message, model, compat)
+        case ToolResultMessage():
+            return [_tool_result(message, model, compat)]
+
+
+def _conversation(
+    rendered: Iterable[tuple[Message, list[_JsonObject]]], model: Model, compat: Compat
+) -> Iterable[_JsonObject]:
+    """The messages, each without regard to those after it: that keeps the prefix stable."""
     images: list[ImageContent] = []  # of the tool results since the last reply
     after_result = False
-    for message in messages:
+    for message, objects in rendered:
         if images and not isinstance(message, ToolResultMessage):
             yield from _bridge(compat)
             yield _images(images)
             images, after_result = [], False
-        match message:
-            case UserMessage():
-                if after_result:
-                    yield from _bridge(compat)
-                yield from _user(message, model)
-            case AssistantMessage():
-                yield from _assistant(message, model, compat)
-            case ToolResultMessage():
-                yield _tool_result(message, model, compat)
-                if takes_images(model):
-                    images += (block for block in message.content if isinstance(block, ImageContent))
+        if after_result and isinstance(message, UserMessage):
+            yield from _bridge(compat)
+        yield from objects
         after_result = isinstance(message, ToolResultMessage)
+        if isinstance(message, ToolResultMessage) and takes_images(model):
+            images += (block for block in message.content if isinstance(block, ImageContent))
     if images:
         yield from _bridge(compat)
         yield _images(images)

@@ -90,6 +90,7 @@ class CommandRunner:
             return await command.run({"op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}, cwd, timeout)
         finally:
             command.close()
+            self._hands.prepare("command")  # the model thinks now: the best time for a fork
             self._running.discard(command)
             if not self._running:
                 self._idle.set()

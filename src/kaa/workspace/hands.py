@@ -135,7 +135,7 @@ class Hands:
         finally:
             self._waiting[kind] -= 1
         # Later, so that the fork does not compete with what the slot is taken for.
-        asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self._prepare_next, kind)
+        asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self.prepare, kind)
         return slot
 
     def _next_living(self, kind: SlotKind) -> Slot | None:
@@ -147,7 +147,8 @@ class Hands:
             slot.channel.close()
         return None
 
-    def _prepare_next(self, kind: SlotKind) -> None:
+    def prepare(self, kind: SlotKind) -> None:
+        """Have a slot ready for whoever takes the next one."""
         with contextlib.suppress(_GoneError):  # matters only to whoever takes the next one
             self._top_up(kind)
 
