@@ -72,11 +72,14 @@ def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) 
     if 300 <= status < 400:
         target = host_of(headers.get("location") or "")
         detail = f"a redirect to {target or 'another address'}, which kaa does not follow"
-    hint = f"{_advice(kind, peer)}"
+    hint = _advice(kind, peer)
+    retry_after = _retry_after(headers, time.time())
+    if kind in (RateLimitError, OverloadedError) and retry_after:
+        hint = f"It asks to come back in {retry_after:,.0f} s; until then, choose another model."
     if status in (301, 302, 303, 307, 308, 404, 405):
         hint = f"Check the base URL of provider '{peer.provider}' and the name of the model, '{peer.model}'."
     message = _sentence(kind, peer, f"HTTP {status}" + (f": {detail}" if detail else ""), hint)
-    return kind(message, status=status, retry_after=_retry_after(headers, time.time()))
+    return kind(message, status=status, retry_after=retry_after)
 
 
 def failure_of_event(error: Json, peer: Peer) -> ProviderError:
