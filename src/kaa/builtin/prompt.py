@@ -15,7 +15,7 @@ _GUIDELINES = """\
 - Make the smallest change that solves the problem, then check it: run the tests or the program.
 - Independent tool calls go in one reply; they run in parallel.
 - Never claim what you have not seen. If something fails or is unclear, say so.
-- Be brief. Name files as path:line."""
+- Once a check passes, call no more tools: answer in words what you did. Be brief. Name files as path:line."""
 
 
 def extend(api: ExtensionAPI) -> None:

@@ -98,15 +98,21 @@ def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
     Returns:
         The exit code.
     """
-    workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, launched=hands)
     output: Output = (
         JsonOutput(sys.stdout.buffer, sys.stderr)
         if arguments.mode == "json"
         else TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
     )
     try:
+        workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, launched=hands)
+    except FileNotFoundError:
+        output.failure("the current directory does not exist any more; change to another one")
+        return ExitCode.USAGE
+    try:
         piped = _piped_input()
         return asyncio.run(until_signalled(_run(arguments, piped, workspace, output)))
+    except KeyboardInterrupt:  # while we waited for input; later it is until_signalled that sees it
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # Nobody reads any more. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,2 @@
+def total(price, shipping):
+    return pirce + shipping
