@@ -13,7 +13,7 @@ _PROJECT = Path(__file__).parents[2] / "src/kaa/demo/project"
 def kaa(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     environment |= {"KAA_DIR": str(cwd / "home"), "TMPDIR": str(cwd)}
-    return subprocess.run(
+    return subprocess.run(  # noqa: PLW1510 - the exit code is what tests look at
         [*_KAA, *arguments], cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
 
@@ -41,7 +41,7 @@ def test_the_demo_s_project_really_works_afterwards(tmp_path: Path) -> None:
     kaa("demo", cwd=tmp_path)
 
     (stage,) = [folder for folder in tmp_path.glob("kaa-demo-*") if folder.is_dir()]
-    tested = subprocess.run([sys.executable, "test_basket.py"], cwd=stage, capture_output=True)
+    tested = subprocess.run([sys.executable, "test_basket.py"], cwd=stage, capture_output=True, check=False)
 
     assert tested.returncode == 0
     assert {path.name for path in stage.iterdir()} - {"__pycache__"} == {"basket.py", "test_basket.py"}

@@ -10,19 +10,21 @@ from kaa.session.errors import SessionWriteError
 
 # Some network and user-space file systems cannot flush.
 _NO_FLUSH_HERE = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
+# A turn writes several entries in quick succession; a flush for each would have this thread disturb the event loop.
+_GATHER_SECONDS = 0.05
 
 
 class DiskSync:
     """Serves `request` for one file from a thread that starts with the first request.
 
-    However many requests come while the disk is busy, one more flush serves them all.
+    However many requests come within a moment or while the disk is busy, one flush serves them all.
     """
 
     def __init__(self, descriptor: int, path: Path) -> None:
         self._descriptor = descriptor
         self._path = path
         self._wake = threading.Event()
-        self._closing = False
+        self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._failure: OSError | None = None
 
@@ -45,7 +47,7 @@ class DiskSync:
             SessionWriteError: a flush failed.
         """
         if self._thread is not None:
-            self._closing = True
+            self._closing.set()
             self._wake.set()
             self._thread.join()
         self._raise_failure()
@@ -55,9 +57,9 @@ class DiskSync:
             self._flush_folder()
             while True:
                 self._wake.wait()
+                last = self._closing.wait(_GATHER_SECONDS)
                 # Cleared first: what is requested from here on gets a flush of its own.
                 self._wake.clear()
-                last = self._closing
                 os.fsync(self._descriptor)
                 if last:
                     return
