@@ -1,6 +1,7 @@
 """Connections to servers: opening them, through proxies and TLS where wanted, and keeping idle ones for reuse."""
 
 import asyncio
+import contextlib
 import os
 import ssl
 import time
@@ -117,7 +118,9 @@ class Connection:
 
     def close(self) -> None:
         """Close at once, whatever goes on."""
-        self._writer.transport.abort()
+        # asyncio of some 3.11 trips over a transport that a failed TLS handshake has closed already.
+        with contextlib.suppress(AttributeError):
+            self._writer.transport.abort()
 
 
 class ConnectionPool:
