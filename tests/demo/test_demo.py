@@ -41,10 +41,12 @@ def test_the_demo_s_project_really_works_afterwards(tmp_path: Path) -> None:
     kaa("demo", cwd=tmp_path)
 
     (stage,) = [folder for folder in tmp_path.glob("kaa-demo-*") if folder.is_dir()]
+    left = {path.name for path in stage.iterdir()}
     tested = subprocess.run([sys.executable, "test_basket.py"], cwd=stage, capture_output=True, check=False)
 
     assert tested.returncode == 0
-    assert {path.name for path in stage.iterdir()} - {"__pycache__"} == {"basket.py", "test_basket.py"}
+    # No compiled code: an edit of the same length within the same second would leave it in force.
+    assert left == {"basket.py", "test_basket.py"}
 
 
 def test_the_demo_takes_no_arguments(tmp_path: Path) -> None:
