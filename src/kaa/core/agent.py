@@ -124,14 +124,17 @@ class Agent:
             retry=self._config.retry,
         )
         try:
-            return await loop.run(prompts)
+            end = await loop.run(prompts)
         except asyncio.CancelledError:
             end = loop.interrupted()
-            if self._abort_requested and self._task is not None and not self._task.uncancel():
-                return end
-            raise
+            if not self._was_aborted():
+                raise
+        else:
+            if self._abort_requested:
+                await self._outlive_late_abort()
         finally:
             self._task = None
+        return end
 
     def abort(self) -> None:
         """Stop the run; it ends with reason `aborted` and a history that can be continued."""
@@ -154,6 +157,18 @@ class Agent:
     def clear_queues(self) -> list[UserMessage]:
         """Take back everything that waits, in the order it would have been given."""
         return [*self._steering.clear(), *self._follow_up.clear()]
+
+    def _was_aborted(self) -> bool:
+        """Whether it was `abort` that cancelled the run, and nobody else; its cancellation is then done with."""
+        return self._abort_requested and self._task is not None and not self._task.uncancel()
+
+    async def _outlive_late_abort(self) -> None:
+        """Take the cancellation of an abort that found nothing left to stop: it must not hit our caller."""
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            if not self._was_aborted():
+                raise
 
     def _request(self, messages: Sequence[Message]) -> Request:
         return Request(self.model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
