@@ -5,8 +5,7 @@ import pytest
 
 from kaa.core.agent import AgentConfig
 from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from kaa.core.execution import ToolHooks
-from kaa.core.hooks import Block, ReplaceArguments
+from kaa.core.hooks import Block, ReplaceArguments, ToolHooks
 from kaa.core.messages import ToolCall, ToolResultMessage
 from kaa.core.tool import ToolError, ToolResult, ToolRun, text_result
 from kaa.llm.scripted import reply
@@ -118,6 +117,36 @@ def test_errors_of_tools_and_crashes_become_results() -> None:
     ]
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_tool_that_cancels_itself_does_not_end_the_run(calls: int) -> None:
+    async def confused(_: ToolRun) -> ToolResult:
+        raise asyncio.CancelledError
+
+    scene = Scene([reply(tool_calls=[("confused", {})] * calls), reply(text="ok")], tool("confused", confused))
+
+    end = run(scene.agent.run(say("go")))
+
+    assert end.reason == "done"
+    assert [result.text for result in results(end)] == ["confused cancelled itself. It may have had effects."] * calls
+
+
+def test_arguments_nested_without_end_are_refused() -> None:
+    bottomless = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    scene = Scene([reply(tool_calls=[("echo", bottomless)]), reply(text="ok")])
+
+    end = run(scene.agent.run(say("go")))
+
+    assert end.reason == "done"
+    assert "nested too deeply" in results(end)[0].text
+
+
+def test_many_braces_in_a_text_are_no_nesting() -> None:
+    text = "{[" * 1_000
+    scene = Scene([reply(tool_calls=[("echo", {"text": text})]), reply(text="ok")])
+
+    assert results(run(scene.agent.run(say("go"))))[0].text == text
+
+
 class TestHooks:
     def test_a_hook_can_block_a_call(self) -> None:
         async def no(call: ToolCall) -> Block:
@@ -180,7 +209,22 @@ class TestHooks:
         end = run(scene.agent.run(say("go")))
 
         assert ran == []
+        assert results(end)[0].text.startswith("work was not run")
         assert "RuntimeError: bug" in results(end)[0].text
+
+    def test_a_hook_that_crashes_on_a_result_hides_it_and_says_that_the_tool_ran(self) -> None:
+        async def broken(_call: ToolCall, _result: ToolResult) -> None:
+            raise RuntimeError("bug")
+
+        scene = Scene(
+            [reply(tool_calls=[("echo", {"text": "secret"})]), reply(text="ok")], hooks=ToolHooks(after=(broken,))
+        )
+
+        end = run(scene.agent.run(say("go")))
+
+        assert results(end)[0].is_error
+        assert results(end)[0].text.startswith("echo was run, but its result cannot be shown")
+        assert "secret" not in results(end)[0].text
 
 
 def test_calls_that_share_an_id_get_ids_of_their_own() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.events import Event
-from kaa.core.execution import ToolHooks
+from kaa.core.hooks import ToolHooks
 from kaa.core.messages import Message, UserMessage, user_message
 from kaa.core.provider import Model
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result

@@ -7,8 +7,9 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
-from kaa.core.execution import ToolExecutor, ToolHooks
+from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
+from kaa.core.hooks import ToolHooks
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel

@@ -115,5 +115,5 @@ def _parse_json_text(value: Json) -> Json:
         return value
     try:
         return msgspec.json.decode(value)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # the latter for nesting without end
         return value

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.arguments import ArgumentError
 from kaa.core.events import Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from kaa.core.hooks import AfterTool, BeforeTool, Block, ReplaceArguments
+from kaa.core.hooks import Block, ReplaceArguments, ToolHooks
 from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolError, ToolResult, text_result
 
@@ -16,13 +16,6 @@ from kaa.core.tool import Tool, ToolError, ToolResult, text_result
 _KEPT_OUTPUT_CHARACTERS = 16_384
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have had effects."
-
-
-class ToolHooks(msgspec.Struct, frozen=True):
-    """What steps in before and after every call, in this order."""
-
-    before: tuple[BeforeTool, ...] = ()
-    after: tuple[AfterTool, ...] = ()
 
 
 class _Run:
@@ -83,7 +76,12 @@ class ToolExecutor:
             async with slots:
                 run = running[index] = _Run(call, self._emit)
                 self._emit(ToolExecutionStart(call.id, call.name, call.arguments))
-                result = await self._execute(call, run)
+                try:
+                    result = await self._execute(call, run)
+                except asyncio.CancelledError:
+                    if _is_being_cancelled():
+                        raise
+                    result = text_result(f"{call.name} cancelled itself. It may have had effects.", is_error=True)
                 results[index] = self._record(call, run, result)
 
         try:
@@ -126,11 +124,14 @@ class ToolExecutor:
                         return text_result(reason, is_error=True)
                     case ReplaceArguments(arguments=arguments):
                         call = msgspec.structs.replace(call, arguments=arguments)
-            result = await _run_tool(tool, call, run)
+        except Exception as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
+            return _hook_failed(f"{call.name} was not run", error)
+        result = await _run_tool(tool, call, run)
+        try:
             for after in self._hooks.after:
                 result = await after(call, result) or result
-        except Exception as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
-            return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
+        except Exception as error:  # noqa: BLE001 isolation boundary, as above
+            return _hook_failed(f"{call.name} was run, but its result cannot be shown", error)
         return result
 
     def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:
@@ -145,6 +146,18 @@ class ToolExecutor:
         self._emit(MessageEnd(message))
         self._emit(ToolExecutionEnd(call.id, call.name, message, result.is_error, run.elapsed_ms()))
         return message
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody wants the current task to end, as opposed to something in it that was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _hook_failed(consequence: str, error: Exception) -> ToolResult:
+    """What the model is told of an extension that broke; the user can mend it, the model cannot."""
+    reason = f"{type(error).__name__}: {error}"
+    return text_result(f"{consequence}: a hook of an extension failed ({reason}). Tell the user.", is_error=True)
 
 
 async def _run_tool(tool: Tool, call: ToolCall, run: _Run) -> ToolResult:

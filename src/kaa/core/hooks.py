@@ -24,3 +24,10 @@ class ReplaceArguments(msgspec.Struct, frozen=True):
 
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | None]]
+
+
+class ToolHooks(msgspec.Struct, frozen=True):
+    """What steps in before and after every call, in this order."""
+
+    before: tuple[BeforeTool, ...] = ()
+    after: tuple[AfterTool, ...] = ()

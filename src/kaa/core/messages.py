@@ -47,8 +47,8 @@ class ImageContent(_Block, tag="image", frozen=True):
 class ToolCall(_Block, tag="toolCall", frozen=True):
     """The model asks for a tool.
 
-    `arguments_error` says why the argument text was not a JSON object; `arguments` is then empty and the
-    call must not be executed.
+    `arguments_error` says why the argument text was not a JSON object; `arguments` is then what could be read
+    of it, and the call must not be executed.
     """
 
     id: str

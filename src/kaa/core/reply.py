@@ -15,7 +15,7 @@ from kaa.core.messages import (
     Usage,
     now_ms,
 )
-from kaa.core.partial_json import PartialJson
+from kaa.core.partial_json import MAX_DEPTH, PartialJson
 from kaa.core.provider import Model, ModelRates
 
 
@@ -105,12 +105,15 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None]:
     """The arguments, and why they cannot be used if they are not one JSON object."""
     if not text.strip():
         return {}, None
-    try:
-        return msgspec.json.decode(text, type=dict[str, Json]), None
-    except msgspec.DecodeError as error:
-        partial = PartialJson()
-        partial.feed(text)
-        return partial.value, f"the arguments are not a complete JSON object ({error})"
+    reason = "nested too deeply"
+    if text.count("{") + text.count("[") <= MAX_DEPTH:  # whatever is between them, this is shallow
+        try:
+            return msgspec.json.decode(text, type=dict[str, Json]), None
+        except msgspec.DecodeError as error:
+            reason = str(error)
+    partial = PartialJson()
+    partial.feed(text)
+    return partial.value, None if partial.complete else f"the arguments are not a complete JSON object ({reason})"
 
 
 def price(usage: Usage, rates: ModelRates | None) -> Usage:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from kaa.core.events import Event
-from kaa.core.execution import ToolHooks
-from kaa.core.hooks import AfterTool, BeforeTool
+from kaa.core.hooks import AfterTool, BeforeTool, ToolHooks
 from kaa.core.messages import UserMessage
 from kaa.core.tool import Tool
 from kaa.ext.api import (
