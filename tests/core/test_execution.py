@@ -103,10 +103,14 @@ def test_errors_of_tools_and_crashes_become_results() -> None:
     async def crashes(_: ToolRun) -> ToolResult:
         raise KeyError("oops")
 
+    async def forgets(_: ToolRun) -> ToolResult:
+        return None  # type: ignore[return-value]  # as authors of extensions do
+
     scene = Scene(
-        [reply(tool_calls=[("refuses", {}), ("crashes", {})]), reply(text="ok")],
+        [reply(tool_calls=[("refuses", {}), ("crashes", {}), ("forgets", {})]), reply(text="ok")],
         tool("refuses", refuses),
         tool("crashes", crashes),
+        tool("forgets", forgets),
     )
 
     end = run(scene.agent.run(say("go")))
@@ -114,6 +118,7 @@ def test_errors_of_tools_and_crashes_become_results() -> None:
     assert [(result.text, result.is_error) for result in results(end)] == [
         ("no such file: a.py. Use ls to see what is there.", True),
         ("crashes failed: KeyError: 'oops'", True),
+        ("forgets failed: TypeError: None is no ToolResult", True),
     ]
 
 
@@ -211,6 +216,18 @@ class TestHooks:
         assert ran == []
         assert results(end)[0].text.startswith("work was not run")
         assert "RuntimeError: bug" in results(end)[0].text
+
+    def test_a_hook_that_answers_nonsense_blocks_the_call(self) -> None:
+        async def confused(_: ToolCall) -> None:
+            return "no!"  # type: ignore[return-value]  # as authors of extensions do
+
+        scene = Scene(
+            [reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=ToolHooks(before=(confused,))
+        )
+
+        end = run(scene.agent.run(say("go")))
+
+        assert results(end)[0].text.startswith("echo was not run")
 
     def test_a_hook_that_crashes_on_a_result_hides_it_and_says_that_the_tool_ran(self) -> None:
         async def broken(_call: ToolCall, _result: ToolResult) -> None:

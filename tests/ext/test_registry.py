@@ -19,6 +19,21 @@ def registry(reports: list[str]) -> Registry:
     return Registry(MemoryWorkspace({}), reports.append)
 
 
+class QuietContext:
+    """A conversation a command learns nothing from."""
+
+    session_path = None
+    session_id = ""
+    model_name = "test/test-model"
+    active_tools = ()
+    commands = ()
+
+
+@pytest.fixture
+def context() -> CommandContext:
+    return QuietContext()
+
+
 async def nothing(_: ToolRun) -> ToolResult:
     return text_result("")
 
@@ -114,3 +129,44 @@ def test_an_extension_that_raises_is_named(registry: Registry) -> None:
 
     with pytest.raises(ExtensionError, match="Extension mine failed to load: ZeroDivisionError: oops"):
         registry.load("mine", broken)
+
+
+class TestBrokenExtensions:
+    def test_a_prompt_section_is_named(self, registry: Registry) -> None:
+        registry.add_prompt_section("mine", lambda context: str(1 // len(context.tools)))
+
+        with pytest.raises(ExtensionError, match="'mine' failed: ZeroDivisionError"):
+            registry.system_prompt(PromptContext("/project", "2026-11-20"))
+
+    def test_a_message_is_not_sent_unchecked(self, registry: Registry) -> None:
+        async def check(_: UserMessage) -> None:
+            raise RuntimeError("bug")
+
+        registry.on_user_message(check)
+
+        with pytest.raises(ExtensionError, match="RuntimeError: bug"):
+            run(registry.user_message(say("hi")))
+
+    def test_a_message_is_replaced_by_messages_only(self, registry: Registry) -> None:
+        async def shorten(_: UserMessage) -> UserMessage | None:
+            return "hi"  # type: ignore[return-value]  # as authors of extensions do
+
+        registry.on_user_message(shorten)
+
+        with pytest.raises(ExtensionError, match="no UserMessage"):
+            run(registry.user_message(say("hi")))
+
+    def test_a_command_is_named(self, registry: Registry, context: CommandContext) -> None:
+        async def crash(_arguments: str, _context: CommandContext) -> None:
+            raise RuntimeError("bug")
+
+        async def mumble(_arguments: str, _context: CommandContext) -> CommandAction:
+            return "hello"  # type: ignore[return-value]  # as authors of extensions do
+
+        registry.register_command("crash", "", crash)
+        registry.register_command("mumble", "", mumble)
+
+        with pytest.raises(ExtensionError, match="/crash failed: RuntimeError: bug"):
+            run(registry.run_command("crash", "", context))
+        with pytest.raises(ExtensionError, match="/mumble returned 'hello'"):
+            run(registry.run_command("mumble", "", context))

@@ -117,19 +117,25 @@ class ToolExecutor:
             return text_result(f"{call.name} was not run: {call.arguments_error}. Send the call again.", is_error=True)
         try:
             for before in self._hooks.before:
-                match await before(call):
+                verdict: object = await before(call)
+                match verdict:
+                    case None:
+                        pass
                     case Block(reason=reason, denied=denied):
                         if denied:
                             self.denials.append(f"{call.name}: {reason}")
                         return text_result(reason, is_error=True)
                     case ReplaceArguments(arguments=arguments):
                         call = msgspec.structs.replace(call, arguments=arguments)
+                    case _:
+                        raise TypeError(f"{verdict!r} is neither Block nor ReplaceArguments")
         except Exception as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
             return _hook_failed(f"{call.name} was not run", error)
         result = await _run_tool(tool, call, run)
         try:
             for after in self._hooks.after:
-                result = await after(call, result) or result
+                changed = await after(call, result)
+                result = result if changed is None else _checked(changed)
         except Exception as error:  # noqa: BLE001 isolation boundary, as above
             return _hook_failed(f"{call.name} was run, but its result cannot be shown", error)
         return result
@@ -148,6 +154,13 @@ class ToolExecutor:
         return message
 
 
+def _checked(result: object) -> ToolResult:
+    """What a tool or hook returned. Extensions are not always type-checked, and forget to return something."""
+    if not isinstance(result, ToolResult):
+        raise TypeError(f"{result!r} is no ToolResult")
+    return result
+
+
 def _is_being_cancelled() -> bool:
     """Whether somebody wants the current task to end, as opposed to something in it that was cancelled."""
     task = asyncio.current_task()
@@ -162,7 +175,7 @@ def _hook_failed(consequence: str, error: Exception) -> ToolResult:
 
 async def _run_tool(tool: Tool, call: ToolCall, run: _Run) -> ToolResult:
     try:
-        return await tool.run(call.arguments, run)
+        return _checked(await tool.run(call.arguments, run))
     except ArgumentError as error:
         return text_result(f"Invalid arguments for {call.name}: {error}. Send the call again.", is_error=True)
     except ToolError as error:

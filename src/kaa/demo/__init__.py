@@ -4,6 +4,7 @@ Files, commands, tools, the loop and the wire adapter all run; only the network 
 was recorded from a run of kaa with a real model (docs/demo.md).
 """
 
+import sys
 from collections.abc import Sequence
 
 _USAGE = "usage: kaa demo\n\nWatch kaa fix a failing test in a small project. Needs no key and no network.\n"
@@ -11,8 +12,6 @@ _USAGE = "usage: kaa demo\n\nWatch kaa fix a failing test in a small project. Ne
 
 def main(arguments: Sequence[str]) -> int:
     """Run the demo. Returns the exit code: 0 if the project's tests pass at the end."""
-    import sys
-
     if arguments:
         help_wanted = arguments[0] in ("-h", "--help")
         (sys.stdout if help_wanted else sys.stderr).write(_USAGE)

@@ -1,6 +1,5 @@
 """The demo itself: set the stage, let kaa work, see whether the tests pass."""
 
-import asyncio
 import os
 import sys
 import tempfile
@@ -9,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from kaa.frontends.exit_codes import ExitCode, of_reason
-from kaa.frontends.interruption import until_signalled
+from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.text_output import TextOutput
 from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
@@ -43,7 +42,7 @@ def perform() -> int:
     # tells whether compiled code is out of date, so the old code would be tested again.
     environment = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     workspace = LocalWorkspace.start(str(stage), env=environment)
-    return asyncio.run(until_signalled(_play(workspace, stage)))
+    return run_to_exit_code(_play(workspace, stage))
 
 
 async def _play(workspace: LocalWorkspace, stage: Path) -> int:

@@ -9,6 +9,8 @@ from kaa.core.messages import UserMessage
 from kaa.core.tool import Tool
 from kaa.ext.api import (
     Command,
+    CommandAction,
+    CommandContext,
     CommandHandler,
     EventHandler,
     Extension,
@@ -16,6 +18,8 @@ from kaa.ext.api import (
     PromptSection,
     RegisteredTool,
     RegistrationError,
+    Reply,
+    Submit,
     UserMessageHook,
 )
 from kaa.workspace.protocol import Workspace
@@ -26,7 +30,7 @@ _COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9:_-]*")
 
 
 class ExtensionError(Exception):
-    """An extension could not be loaded or raised while it registered."""
+    """An extension could not be loaded, or raised where its absence would change what the user asked for."""
 
 
 class Registry:
@@ -64,7 +68,7 @@ class Registry:
         try:
             extension(self)
         except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
-            raise ExtensionError(f"Extension {name} failed to load: {type(error).__name__}: {error}") from error
+            raise ExtensionError(f"Extension {name} failed to load: {_described(error)}") from error
 
     def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True) -> None:
         """Add a tool for the model."""
@@ -143,15 +147,53 @@ class Registry:
         return tuple(tool for tool in chosen if tool.name not in unwanted)
 
     def system_prompt(self, context: PromptContext) -> str:
-        """All prompt sections that have something to say, one empty line apart."""
-        sections = (section(context) for section in self._sections.values())
-        return "\n\n".join(text.strip("\n") for text in sections if text)
+        """All prompt sections that have something to say, one empty line apart.
+
+        Raises:
+            ExtensionError: a section raised.
+        """
+        texts: list[str] = []
+        for name, section in self._sections.items():
+            try:
+                if text := section(context):
+                    texts.append(text.strip("\n"))
+            except Exception as error:  # isolation boundary, as in `load`
+                raise ExtensionError(f"The prompt section {name!r} failed: {_described(error)}") from error
+        return "\n\n".join(texts)
 
     async def user_message(self, message: UserMessage) -> UserMessage:
-        """The message after every hook saw it."""
+        """The message after every hook saw it.
+
+        Raises:
+            ExtensionError: a hook raised; what it was to check or change is not known to be fit for the model.
+        """
         for hook in self._message_hooks:
-            message = await hook(message) or message
+            try:
+                changed: object = await hook(message)
+            except Exception as error:  # isolation boundary, as in `load`
+                raise ExtensionError(f"A hook for user messages failed: {_described(error)}") from error
+            match changed:
+                case UserMessage():
+                    message = changed
+                case None:
+                    pass
+                case _:
+                    raise ExtensionError(f"A hook for user messages returned {changed!r}, which is no UserMessage")
         return message
+
+    async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
+        """Do what a slash command does.
+
+        Raises:
+            ExtensionError: its handler raised, or returned what is no action.
+        """
+        try:
+            action: object = await self._commands[name].handler(arguments, context)
+        except Exception as error:  # isolation boundary, as in `load`
+            raise ExtensionError(f"The command /{name} failed: {_described(error)}") from error
+        if action is None or isinstance(action, Reply | Submit):
+            return action
+        raise ExtensionError(f"The command /{name} returned {action!r}, which is neither Reply nor Submit")
 
     def notify(self, event: Event) -> None:
         """Pass an event to every handler; one that raises is reported and not called again."""
@@ -160,4 +202,8 @@ class Registry:
                 handler(event)
             except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
                 self._handlers.remove(handler)
-                self._report(f"an event handler failed and was switched off: {type(error).__name__}: {error}")
+                self._report(f"an event handler failed and was switched off: {_described(error)}")
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -4,11 +4,10 @@ The frontend holds no logic of its own: it opens a conversation, submits message
 """
 
 import argparse
-import asyncio
 import os
 import select
-import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +17,7 @@ from kaa.core.messages import Json, UserMessage
 from kaa.ext.api import RegistrationError
 from kaa.ext.registry import ExtensionError
 from kaa.frontends.exit_codes import ExitCode, of_reason
-from kaa.frontends.interruption import until_signalled
+from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
@@ -46,8 +45,6 @@ from kaa.workspace.local import LocalWorkspace
 
 # How long piped input may stay silent before the user is told that we wait for it.
 _SILENT_WAIT_SECONDS = 2.0
-
-_BROKEN_PIPE = 128 + signal.SIGPIPE
 
 # What the user can mend by asking differently.
 _USAGE_ERRORS = (
@@ -110,13 +107,9 @@ def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
         return ExitCode.USAGE
     try:
         piped = _piped_input()
-        return asyncio.run(until_signalled(_run(arguments, piped, workspace, output)))
-    except KeyboardInterrupt:  # while we waited for input; later it is until_signalled that sees it
+    except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads any more. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+    return run_to_exit_code(_run(arguments, piped, workspace, output))
 
 
 async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorkspace, output: Output) -> int:
@@ -143,6 +136,12 @@ async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorksp
         if isinstance(error, BrokenPipeError):
             raise
         output.failure(str(error))
+        return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001 isolation boundary: even a bug of ours ends with a reason where it is looked for
+        traceback.print_exc()
+        output.failure(
+            f"a bug in kaa or an extension: {type(error).__name__}: {error}. Please report it with the above."
+        )
         return ExitCode.FAILED
     finally:
         await workspace.close()

@@ -1,15 +1,26 @@
-"""What a signal does to a headless run: it stops in order, and the exit code says by which signal."""
+"""What stops a headless run from outside: signals, and readers that go away. The exit code says which it was."""
 
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Coroutine
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-async def until_signalled(work: Coroutine[Any, Any, int]) -> int:
+def run_to_exit_code(work: Coroutine[Any, Any, int]) -> int:
+    """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it."""
+    try:
+        return asyncio.run(_until_signalled(work))
+    except BrokenPipeError:
+        # Nobody reads any more. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
     """Do `work`; a signal cancels it, a second one ends the process at once."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     received: list[int] = []

@@ -92,13 +92,14 @@ class Conversation:
         Raises:
             AgentBusyError: the agent is working; use `steer` or `follow_up`.
             SessionWriteError: the session can no longer be written.
+            ExtensionError: a command or a hook for user messages failed.
         """
         if isinstance(message, str):
             message = user_message(message)
         command = self._command(message)
         if command is not None:
             name, arguments = command
-            match await self._registry.commands[name].handler(arguments, self):
+            match await self._registry.run_command(name, arguments, self):
                 case None:
                     return CommandReply("")
                 case Reply(text=text):
