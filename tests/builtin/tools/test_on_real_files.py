@@ -77,6 +77,13 @@ def test_an_edit_meets_a_file_as_commands_left_it(tmp_path: Path) -> None:
     assert with_tools(tmp_path, work) == "both"
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux's /proc")
+def test_a_file_that_claims_to_have_no_bytes_is_read(tmp_path: Path) -> None:
+    text = with_tools(tmp_path, lambda tools: tools.text("read", path="/proc/self/status", limit=1))
+
+    assert text.startswith("Name:")
+
+
 def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
 

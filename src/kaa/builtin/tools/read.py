@@ -79,7 +79,7 @@ async def _wide_lines(workspace: Workspace, file: Located, first: int, limit: in
 
 
 def _text(file: Located, lines: LineSlice, first: int, limit: int) -> ToolResult:
-    if lines.size == 0:
+    if not lines.data and lines.total_lines == 0:  # the size says nothing: files of /proc claim to have none
         return text_result("[The file is empty.]")
     if lines.first_line_cut:
         command = f"sed -n {first}p {shlex.quote(file.path)} | cut -c 1-10000"
