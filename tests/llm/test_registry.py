@@ -268,6 +268,46 @@ def test_problems_of_models_json_are_kept_and_told(home: Path) -> None:
     assert "providers.broken.baseUrl" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "mode", "obstacle"),
+    [
+        ('{"openai": {"type": "api_key", "key": "k"}}', 0o644, "auth.json (mode 644): run  chmod 600"),
+        ('{"openai": ', 0o600, "auth.json is not a JSON object of providers"),
+        ('{"openai": "k"}', 0o600, "auth.json: openai: Expected `object`"),
+        ('{"openai": {"type": "api_key", "key": "$NOT_SET"}}', 0o600, "uses $NOT_SET, but that variable is not set"),
+    ],
+)
+def test_keys_that_are_there_but_of_no_use_are_told(home: Path, content: str, mode: int, obstacle: str) -> None:
+    (home / "auth.json").write_text(content)
+    (home / "auth.json").chmod(mode)
+
+    with pytest.raises(NoModelError) as caught:
+        _resolve(home, {})
+
+    (told,) = caught.value.problems
+    assert obstacle in told
+
+
+def test_an_empty_key_in_auth_json_is_a_mistake(home: Path) -> None:
+    _auth_json(home, openai="")
+
+    with pytest.raises(CredentialError, match=r"auth\.json: openai\.key is empty"):
+        _resolve(home, {})
+
+
+def test_servers_of_models_json_that_cannot_be_used_are_told(home: Path) -> None:
+    box = {"baseUrl": "http://box/v1", "apiKey": "$NOT_SET", "models": [{"id": "m"}]}
+    _models_json(home, box=box, gem={"baseUrl": "http://g", "api": "smoke", "models": [{"id": "g-1"}]})
+
+    with pytest.raises(NoModelError) as caught:
+        _resolve(home, {})
+
+    assert [problem.partition("models.json: ")[2] or problem for problem in caught.value.problems] == [
+        "providers.box.apiKey uses $NOT_SET, but that variable is not set: set it, or write the value",
+        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions and anthropic-messages",
+    ]
+
+
 def test_a_wire_format_kaa_does_not_speak_is_refused_only_when_asked_for(home: Path) -> None:
     _models_json(home, gem={"baseUrl": "http://g", "api": "google-generative-ai", "models": [{"id": "g-1"}]})
 

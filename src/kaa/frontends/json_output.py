@@ -50,7 +50,7 @@ class JsonOutput:
 
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going, on stderr; the last event says that nothing was done."""
-        self._line(self._encoder.encode(AgentEnd("error", (), error.reason)))
+        self._line(self._encoder.encode(AgentEnd("error", (), str(error))))
         self._err.write(getting_started.screen(error))
 
     def _line(self, encoded: bytes) -> None:

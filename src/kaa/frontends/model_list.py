@@ -11,10 +11,12 @@ from kaa.shell.home import Home
 def main(text: str) -> int:
     """Print the usable models whose name contains `text`, one per line. Returns the exit code."""
     models = ModelRegistry(Home.of(os.environ).path, os.environ)
-    sys.stderr.writelines(f"kaa: {problem}\n" for problem in models.problems)
+    sys.stderr.writelines(f"kaa: {problem}\n" for problem in (*models.problems, *models.obstacles()))
     names = [f"{model.provider}/{model.id}" for model in models.available()]
     if not names:
-        sys.stderr.write("kaa: no model can be used: there is no key and no local server. See kaa -p hello.\n")
+        sys.stderr.write(
+            "kaa: no model can be used: there is no key and no local server. kaa -p hello says how to get going.\n"
+        )
         return ExitCode.NO_MODEL
     sys.stdout.writelines(f"{name}\n" for name in names if text.lower() in name.lower())
     return ExitCode.DONE

@@ -123,6 +123,10 @@ class CredentialStore:
         match self._entry(provider):
             case None:
                 return None
+            case _ApiKeyEntry(key=""):
+                raise CredentialError(
+                    f"{self._place(provider, 'key')} is empty: write the key there, or remove the entry"
+                )
             case _ApiKeyEntry(key=key):
                 return Credential("api_key", self.values.evaluate(key, self._place(provider, "key")), self._path.name)
             case _OAuthEntry(access=access, expires=expires):

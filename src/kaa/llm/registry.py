@@ -11,7 +11,7 @@ import msgspec
 from kaa.core.provider import Model, Provider, ThinkingLevel
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for
-from kaa.llm.credentials import Credential, CredentialStore
+from kaa.llm.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.matching import best_matches, is_certain, split_thinking, suggestions
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.transport import Transport
@@ -29,7 +29,7 @@ class NoModelError(Exception):
         suggestions: models that may be meant, as `provider/id`.
         auth_file: where keys are kept.
         models_file: where providers are described.
-        problems: what is wrong with models.json, one line each.
+        problems: what is wrong with models.json and auth.json, one line each.
     """
 
     def __init__(
@@ -166,8 +166,25 @@ class ModelRegistry:
             suggestions=suggested,
             auth_file=self._auth_file,
             models_file=self._models_file,
-            problems=self.problems,
+            problems=(*self.problems, *self.obstacles()),
         )
+
+    def obstacles(self) -> tuple[str, ...]:
+        """Why providers the user has set up cannot be used, one line each. Evaluates no command."""
+        reasons: dict[str, None] = {}  # what is wrong with auth.json is wrong for every provider
+        for provider in self._providers.values():
+            if provider.api not in _SUPPORTED_APIS:
+                reasons[f"{self._models_file}: {self._unspoken(provider, provider.api)}"] = None
+            elif not self._keys.has(provider):
+                try:
+                    self._keys.get(provider, None)
+                except CredentialError as error:
+                    reasons[str(error)] = None
+        return tuple(reasons)
+
+    @staticmethod
+    def _unspoken(provider: ConfiguredProvider, api: str) -> str:
+        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {' and '.join(_SUPPORTED_APIS)}"
 
     def _usable(self) -> list[ConfiguredProvider]:
         return [p for p in self._providers.values() if not p.needs_key or self._keys.has(p)]
@@ -192,7 +209,7 @@ class ModelRegistry:
         if found := self._anywhere(query, self._providers.values()):
             return found
         raise self.no_model(
-            f"kaa knows no model {query!r}: if there is one, write its provider before it, as in openai/{query}",
+            f"there is no model {query!r} that kaa knows: if there is one, write its provider before it, as in openai/{query}",
             tuple(suggestions(query, self.models())),
         )
 
@@ -225,7 +242,7 @@ class ModelRegistry:
         for provider in self._usable():
             if (provider.default.model.api if provider.default else provider.api) in _SUPPORTED_APIS:
                 return provider, provider.default
-        raise self.no_model("kaa has no model to talk to: there is no API key, and no local server is set up")
+        raise self.no_model("there is no model to talk to: there is no API key, and no local server is set up")
 
     def _named(self, name: str) -> ConfiguredProvider:
         if name not in self._providers:
@@ -238,9 +255,7 @@ class ModelRegistry:
     ) -> Credential | None:
         api = known.model.api if known else provider.api
         if api not in _SUPPORTED_APIS:
-            raise self.no_model(
-                f"{provider.name} speaks the wire format {api!r}; this kaa speaks {' and '.join(_SUPPORTED_APIS)}"
-            )
+            raise self.no_model(self._unspoken(provider, api))
         credential = self._keys.get(provider, api_key)
         if credential is None and provider.needs_key:
             variables = " or ".join(variable for variable, _ in provider.key_variables)
