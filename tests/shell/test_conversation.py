@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from kaa.core.events import AgentEnd, Event
@@ -45,6 +46,31 @@ def test_the_next_conversation_goes_on_where_the_last_one_ended(stage: Stage) ->
 
     contents = [message["content"] for message in sent(stage)["messages"]]
     assert contents[1:] == ["hello", "hi", "pardon?"]
+
+
+def test_a_session_that_goes_on_days_later_sends_the_same_prompt(stage: Stage) -> None:
+    stage.server.begin([say("hi"), say("hi again")])
+
+    stage.play(ask)
+    (session,) = stage.home.glob("sessions/--project--/*.jsonl")
+    started = "2020-02-02T12:00:00.000Z"
+    header, entries = session.read_bytes().split(b"\n", 1)
+    session.write_bytes(msgspec.json.encode({**msgspec.json.decode(header), "timestamp": started}) + b"\n" + entries)
+    stage.play(ask, ConversationOptions(model="m", session=ContinueSession()))
+
+    assert "Session started: 2020-02-02" in sent(stage)["messages"][0]["content"]
+
+
+def test_what_cannot_be_opened_leaves_the_session_free(stage: Stage) -> None:
+    stage.server.begin([say("hi"), say("hi again")])
+    stage.play(ask)
+    stage.install("def extend(api): api.add_prompt_section('mine', lambda context: 1 // 0)")
+
+    with pytest.raises(ExtensionError, match="'mine' failed"):
+        stage.play(ask, ConversationOptions(session=ContinueSession()))
+
+    options = ConversationOptions(model="m", session=ContinueSession(), discover_extensions=False)
+    assert isinstance(stage.play(ask, options), AgentEnd)
 
 
 def test_a_session_that_is_not_kept_leaves_nothing(stage: Stage) -> None:

@@ -32,6 +32,13 @@ def test_a_huge_context_file_is_cut_and_named(tmp_path: Path) -> None:
     assert found.truncated == ("/work/project/AGENTS.md",)
 
 
+def test_a_huge_system_prompt_is_cut_and_named(tmp_path: Path) -> None:
+    found = read({"/work/project/.kaa/SYSTEM.md": "x" * 100_000}, tmp_path)
+
+    assert len(found.system_prompt or "") == 32 * 1024
+    assert found.truncated == ("/work/project/.kaa/SYSTEM.md",)
+
+
 def test_context_files_can_be_left_out(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("mine")
 

@@ -55,4 +55,4 @@ def _context_files(context: PromptContext) -> str | None:
 
 
 def _environment(context: PromptContext) -> str:
-    return f"Date: {context.date}\nWorking directory: {context.cwd}"
+    return f"Session started: {context.date}\nWorking directory: {context.cwd}"

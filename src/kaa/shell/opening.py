@@ -1,7 +1,8 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
+import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from kaa.builtin import commands, prompt, tools
@@ -12,8 +13,10 @@ from kaa.ext.loader import discover, load_extension
 from kaa.ext.registry import Registry
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.session.context import SessionContext, build_context
+from kaa.session.entries import SessionHeader
 from kaa.session.file_store import FileStore
 from kaa.session.library import SessionLibrary
+from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore
 from kaa.shell.conversation import Conversation
@@ -44,7 +47,7 @@ async def open_conversation(
         SessionError: the session cannot be found, read or written.
         NoModelError: there is no model to talk to.
         CredentialError: a key cannot be read.
-        ExtensionError: an extension cannot be loaded.
+        ExtensionError: an extension cannot be loaded, or its prompt section failed.
         RegistrationError: a tool is asked for that does not exist.
         CassetteError: a recording cannot be written or read.
     """
@@ -58,20 +61,22 @@ async def open_conversation(
         options.exclude_tools,
         built_in=options.builtin_tools,
     )
-    store = _open_session(options, settings, workspace.root, home)
-    try:
+    async with AsyncExitStack() as undo:
+        store = _open_session(options, settings, workspace.root, home)
+        undo.push_async_callback(store.close)
         context = build_context(store)
-        link = await _link(options, settings, context, home, environ, _placeholders(workspace, store), notify)
-    except BaseException:
-        await store.close()
-        raise
+        date = _date_of(store.header)
+        system_prompt = registry.system_prompt(_prompt_context(options, project, workspace, active, date))
+        placeholders = _placeholders(workspace, store, date)
+        link = await _link(options, settings, context, home, environ, placeholders, notify)
+        undo.pop_all()  # from here on the conversation closes what it is made of
     recorder = SessionRecorder(store, context)
     recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
     recorder.thinking_level_change(link.resolved.thinking)
     agent = Agent(
         provider=link.provider,
         model=link.resolved.model,
-        system_prompt=registry.system_prompt(_prompt_context(options, project, workspace, active)),
+        system_prompt=system_prompt,
         tools=[registered.tool for registered in active],
         hooks=registry.hooks,
         config=AgentConfig(
@@ -119,18 +124,19 @@ def _open_session(options: ConversationOptions, settings: Settings, cwd: str, ho
             return FileStore.open(library.resolve(query))
 
 
-def _today() -> str:
-    """The user's date, as ISO date."""
-    return datetime.now(UTC).astimezone().date().isoformat()
+def _date_of(session: SessionHeader) -> str:
+    """The day the session started where the user is, as ISO date: it must not change when the session goes on."""
+    seconds = unix_milliseconds(session.timestamp) / 1000 or time.time()
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
 
 
-def _placeholders(workspace: Workspace, store: SessionStore) -> dict[str, str]:
+def _placeholders(workspace: Workspace, store: SessionStore, date: str) -> dict[str, str]:
     """Values of this run that a cassette must not depend on."""
     return {
         "cwd": workspace.root,
         "home": str(Path.home()),
         "session": store.header.id,
-        "date": _today(),
+        "date": date,
     }
 
 
@@ -177,12 +183,16 @@ async def _link(
 
 
 def _prompt_context(
-    options: ConversationOptions, project: ProjectFiles, workspace: Workspace, active: tuple[RegisteredTool, ...]
+    options: ConversationOptions,
+    project: ProjectFiles,
+    workspace: Workspace,
+    active: tuple[RegisteredTool, ...],
+    date: str,
 ) -> PromptContext:
     appended = options.append_system_prompt or (project.append_system_prompt or "",)
     return PromptContext(
         cwd=workspace.root,
-        date=_today(),
+        date=date,
         tools=active,
         custom=options.system_prompt if options.system_prompt is not None else project.system_prompt,
         appended=tuple(text for text in appended if text),

@@ -14,14 +14,14 @@ from kaa.workspace.protocol import Workspace
 # The first of these that a folder has is used, as pi does.
 _CONTEXT_NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
 
-# The most that is read of one file; codex caps the same way (32 KiB).
+# The most that is read of one file, the user's own prompts excepted; codex caps the same way (32 KiB).
 _MAX_BYTES = 32 * 1024
 
 PROJECT_SETTINGS = f"{PROJECT_FOLDER}/settings.json"
 
 
 class ProjectFiles(msgspec.Struct, frozen=True):
-    """What was found. `truncated`: paths of context files that were cut."""
+    """What was found. `truncated`: paths of files of which only the beginning is used."""
 
     settings: bytes | None = None
     system_prompt: str | None = None
@@ -52,17 +52,18 @@ async def read_project_files(workspace: Workspace, home: Home, *, context: bool)
     for paths in [list(mine), *candidates]:
         hits = ((path, mine.get(path) or found.get(path)) for path in paths)
         texts |= dict([(path, data) for path, data in hits if data is not None][:1])
+    own_texts = {path: found[path] for path in own.values() if path in found}
     return ProjectFiles(
         settings=found.get(own["settings.json"]),
         system_prompt=_prompt(found, own["SYSTEM.md"], home.path / "SYSTEM.md"),
         append_system_prompt=_prompt(found, own["APPEND_SYSTEM.md"], home.path / "APPEND_SYSTEM.md"),
         context_files=tuple(ContextFile(path, _decode(data[:_MAX_BYTES])) for path, data in texts.items()),
-        truncated=tuple(path for path, data in texts.items() if len(data) > _MAX_BYTES),
+        truncated=tuple(path for path, data in (own_texts | texts).items() if len(data) > _MAX_BYTES),
     )
 
 
 def _prompt(found: dict[str, bytes], project_path: str, user_file: Path) -> str | None:
-    data = found.get(project_path) or _read(user_file)
+    data = found.get(project_path, b"")[:_MAX_BYTES] or _read(user_file)
     return None if data is None else _decode(data)
 
 
