@@ -68,3 +68,15 @@ def test_a_run_of_a_real_model_over_anthropic_messages_replays(tmp_path: Path, m
     assert done.returncode == 0, done.stderr
     assert "All tests passed." in done.stdout
     assert "return price + shipping" in (tmp_path / "basket.py").read_text()
+
+
+def test_a_reader_that_goes_away_ends_the_demo_quietly(tmp_path: Path) -> None:
+    environment = {**os.environ, "KAA_DIR": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([*_KAA, "demo"], env=environment, stdout=writing, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writing)
+
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -186,3 +186,20 @@ def test_chunk_boundaries_anywhere_change_nothing(kaa: Kaa, wire: Wire) -> None:
         done = kaa.run("-p", "go")
 
     assert (done.code, done.out) == (0, "Grüße, 世界 🌍\n\ne\u0301nd.\n")
+
+
+def test_bug_that_nobody_foresaw_ends_with_a_reason(kaa: Kaa) -> None:
+    (kaa.project / "mine.py").write_text(
+        "from kaa.core.provider import ToolSchema\n"
+        "class Careless:  # no tool at all\n    schema = ToolSchema('careless', '', {})\n"
+        "def extend(api): api.register_tool(Careless())\n"
+    )
+
+    with ModelServer([Answer(calls=(Call("careless"),))]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-e", "mine.py", "--mode", "json", "-p", "go")
+
+    assert done.code == 1
+    assert (done.events[-1]["type"], done.events[-1]["reason"]) == ("agent_end", "error")
+    assert "AttributeError: 'Careless' object has no attribute 'sequential'" in done.events[-1]["error"]
+    assert "Traceback" in done.err

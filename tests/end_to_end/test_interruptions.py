@@ -1,5 +1,6 @@
 """Killed, interrupted or terminated at any moment: what was shown is kept, and the session goes on with `-c`."""
 
+import itertools
 import signal
 import subprocess
 import time
@@ -208,3 +209,17 @@ def test_reader_that_goes_away_ends_the_run(kaa: Kaa) -> None:
 
     assert code == 141
     assert "Traceback" not in complaints
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_prefix_is_sent_again_after_a_tool_was_interrupted(kaa: Kaa, number: signal.Signals) -> None:
+    with ModelServer([call("bash", command=_LONG_COMMAND), say("I see."), say("Bye.")]) as server:
+        kaa.use(server, "openai-completions")
+        _interrupt_tool(kaa, number)
+        kaa.run("-c", "-p", "what happened?")
+        kaa.run("-c", "-p", "thanks")
+
+    bodies = [request.body for request in server.requests]
+    assert len(bodies) == 3
+    for earlier, later in itertools.pairwise(bodies):
+        assert later.startswith(earlier[: earlier.rindex(b"]}")])

@@ -24,6 +24,7 @@ def test_without_files_the_defaults_hold(user_file: Path) -> None:
 
     assert settings == Settings()
     assert settings.retry.policy() == RetryPolicy()
+    assert settings.http_idle_timeout_ms == 120_000
     assert notices == []
 
 

@@ -18,5 +18,9 @@ def main(text: str) -> int:
             "kaa: no model can be used: there is no key and no local server. kaa -p hello says how to get going.\n"
         )
         return ExitCode.NO_MODEL
-    sys.stdout.writelines(f"{name}\n" for name in names if text.lower() in name.lower())
+    fitting = [name for name in names if text.lower() in name.lower()]
+    if not fitting:
+        sys.stderr.write(f"kaa: none of the {len(names)} models that can be used has {text!r} in its name\n")
+        return ExitCode.FAILED
+    sys.stdout.writelines(f"{name}\n" for name in fitting)
     return ExitCode.DONE
