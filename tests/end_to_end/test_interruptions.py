@@ -167,7 +167,7 @@ def test_kill_in_a_torrent_loses_nothing_that_was_printed(kaa: Kaa, wire: Wire) 
 
 
 def test_waiting_for_a_retry_can_be_interrupted(kaa: Kaa) -> None:
-    kaa.settings(retry={"baseDelayMs": 60_000, "maxDelayMs": 60_000})
+    kaa.settings(retry={"baseDelayMs": 60_000, "maxAgentDelayMs": 60_000})
 
     with ModelServer([OVERLOADED]) as server:
         kaa.use(server, "openai-completions")

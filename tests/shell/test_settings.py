@@ -70,6 +70,8 @@ def test_retries_can_be_switched_off(user_file: Path) -> None:
         ("[1]", "settings.json"),
         ('{"steeringMode": "some"}', r"steeringMode"),
         ('{"retry": {"maxRetries": "many"}}', r"\$\.retry\.maxRetries"),
+        ('{"retry": {"baseDelayMs": -1}}', r">= 0.*\$\.retry\.baseDelayMs"),
+        ('{"httpIdleTimeoutMs": 0}', r">= 1.*\$\.httpIdleTimeoutMs"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(user_file: Path, content: str, expected: str) -> None:

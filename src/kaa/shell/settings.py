@@ -6,6 +6,7 @@ what cannot harm: nothing that is executed, and nothing that says where requests
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -29,6 +30,9 @@ _PROJECT_KEYS = frozenset(
 )
 
 
+Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class SettingsError(Exception):
     """A settings file cannot be used; the message names the file, the place and what is expected there."""
 
@@ -36,16 +40,16 @@ class SettingsError(Exception):
 class ProviderRetrySettings(msgspec.Struct, rename="camel", frozen=True):
     """What to make of a server that says when to come back."""
 
-    max_retry_delay_ms: int = 60_000
+    max_retry_delay_ms: Milliseconds = 60_000
 
 
 class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
     """What to do about transient errors."""
 
     enabled: bool = True
-    max_retries: int = 5
-    base_delay_ms: int = 500
-    max_delay_ms: int = 5_000
+    max_retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 5
+    base_delay_ms: Milliseconds = 500
+    max_agent_delay_ms: Milliseconds = 5_000
     provider: ProviderRetrySettings = ProviderRetrySettings()
 
     def policy(self) -> RetryPolicy:
@@ -53,7 +57,7 @@ class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
         return RetryPolicy(
             max_attempts=self.max_retries if self.enabled else 0,
             base_seconds=self.base_delay_ms / 1000,
-            max_seconds=self.max_delay_ms / 1000,
+            max_seconds=self.max_agent_delay_ms / 1000,
             max_retry_after=self.provider.max_retry_delay_ms / 1000,
         )
 
@@ -68,7 +72,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     steering_mode: DrainMode = "one-at-a-time"
     follow_up_mode: DrainMode = "one-at-a-time"
     retry: RetrySettings = RetrySettings()
-    http_idle_timeout_ms: int = 120_000
+    http_idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 120_000
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
 
