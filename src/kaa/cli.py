@@ -2,8 +2,10 @@
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 from kaa import __version__
@@ -32,11 +34,15 @@ kaa: this version has no interactive terminal yet. Give it a task with -p:
 """
 
 
+class _UsageError(Exception):
+    """The arguments make no sense."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what was wrong in one line, without the wall of usage."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(_USAGE_ERROR, f"kaa: {message}. See kaa --help.\n")
+        raise _UsageError(f"{message}. See kaa --help.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,9 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("-h", "--help", action="help", help="show this help")
 
     model = parser.add_argument_group("model")
-    model.add_argument("--model", metavar="NAME", help="provider/id, id or a part of it; :level sets thinking")
-    model.add_argument("--provider", metavar="NAME", help="the provider the model belongs to")
-    model.add_argument("--api-key", metavar="KEY", help="use this key; shows up in process lists, prefer auth.json")
+    model.add_argument(
+        "--model", metavar="NAME", type=_given, help="provider/id, id or a part of it; :level sets thinking"
+    )
+    model.add_argument("--provider", metavar="NAME", type=_given, help="the provider the model belongs to")
+    model.add_argument(
+        "--api-key", metavar="KEY", type=_given, help="use this key; shows up in process lists, prefer auth.json"
+    )
     model.add_argument(
         "--thinking", choices=["off", "minimal", "low", "medium", "high", "xhigh", "max"], help="how much to think"
     )
@@ -69,16 +79,20 @@ def _parser() -> argparse.ArgumentParser:
     session = parser.add_argument_group("session")
     which = session.add_mutually_exclusive_group()
     which.add_argument("-c", "--continue", dest="resume", action="store_true", help="go on with the last session")
-    which.add_argument("--session", metavar="PATH|ID", help="go on with this session (a path or an id's beginning)")
+    which.add_argument(
+        "--session", metavar="PATH|ID", type=_given, help="go on with this session (a path or an id's beginning)"
+    )
     which.add_argument("--no-session", action="store_true", help="keep nothing")
-    session.add_argument("--session-dir", metavar="DIR", help="where sessions are kept")
+    session.add_argument("--session-dir", metavar="DIR", type=_given, help="where sessions are kept")
 
     tools = parser.add_argument_group("tools and prompt")
     tools.add_argument("-t", "--tools", metavar="A,B", type=_names, help="make only these tools active")
     tools.add_argument("-xt", "--exclude-tools", metavar="A,B", type=_names, default=(), help="leave these tools out")
     tools.add_argument("-nt", "--no-tools", action="store_true", help="no tools at all")
     tools.add_argument("-nbt", "--no-builtin-tools", action="store_true", help="only tools of extensions")
-    tools.add_argument("-e", "--extension", metavar="PATH", action="append", default=[], help="load an extension")
+    tools.add_argument(
+        "-e", "--extension", metavar="PATH", type=_given, action="append", default=[], help="load an extension"
+    )
     tools.add_argument("-ne", "--no-extensions", action="store_true", help="do not look for extensions")
     tools.add_argument("-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md, CLAUDE.md")
     tools.add_argument("--system-prompt", metavar="TEXT|FILE", help="replace the system prompt")
@@ -86,8 +100,12 @@ def _parser() -> argparse.ArgumentParser:
     tools.add_argument("--max-turns", metavar="N", type=_positive, help="requests to the model at most")
 
     wire = parser.add_argument_group("record and replay").add_mutually_exclusive_group()
-    wire.add_argument("--record", metavar="FILE", help="write everything said to the model's server into FILE")
-    wire.add_argument("--replay", metavar="FILE", help="take the model's replies from FILE, without network")
+    wire.add_argument(
+        "--record", metavar="FILE", type=_given, help="write everything said to the model's server into FILE"
+    )
+    wire.add_argument(
+        "--replay", metavar="FILE", type=_given, help="take the model's replies from FILE, without network"
+    )
     return parser
 
 
@@ -95,21 +113,49 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
 
 
+def _given(text: str) -> str:
+    """A value that is not empty: an unset shell variable must not pass for a flag that was not given."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
+
+
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _open_closed_streams() -> None:
+    """Replace standard streams that are closed (`>&-`): files opened later would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open as long as we run
+
+
+def _refuse(message: str, arguments: Sequence[str]) -> int:
+    """Say on stderr, and in JSON mode in its last event too, why nothing is done."""
+    if "--mode=json" in arguments or ("--mode", "json") in pairwise(arguments):
+        from kaa.frontends.json_output import JsonOutput  # lazy: a mistake should be told at once otherwise
+
+        JsonOutput(sys.stdout.buffer, sys.stderr).failure(message)
+    else:
+        sys.stderr.write(f"kaa: {message}\n")
+    return _USAGE_ERROR
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
+    _open_closed_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["demo"]:
         from kaa import demo  # lazy: only this command needs it
 
         return demo.main(arguments[1:])
-    parsed = _parser().parse_args(arguments)
+    try:
+        parsed = _parser().parse_args(arguments)
+    except _UsageError as error:
+        return _refuse(str(error), arguments)
     if parsed.list_models is not None:
         from kaa.frontends import model_list  # lazy: as all imports here, for a quick start
 

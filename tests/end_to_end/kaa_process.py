@@ -78,6 +78,20 @@ class Kaa:
         )
         return Finished(done.returncode, done.stdout, done.stderr)
 
+    def run_in_shell(self, line: str) -> Finished:
+        """Run a command line of bash, in which `$KAA` is the command, to the end."""
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=self.project,
+            env=self._environ | {"KAA": _COMMAND},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=HANG_SECONDS,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
     @contextmanager
     def running(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         """Start, and make sure that it is gone at the end."""

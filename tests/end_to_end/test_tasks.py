@@ -203,6 +203,36 @@ def test_bad_usage_is_told_apart(kaa: Kaa, arguments: list[str]) -> None:
     assert done.err.startswith("kaa: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--no-such-flag"], "unrecognized arguments: --no-such-flag. See kaa --help."),
+        (
+            ["--max-turns", "0", "-p", "go"],
+            "argument --max-turns: '0' is not a whole number from 1 on. See kaa --help.",
+        ),
+        (["--session", "", "-p", "go"], "argument --session: the value is empty. See kaa --help."),
+        (["--replay=", "-p", "go"], "argument --replay: the value is empty. See kaa --help."),
+    ],
+)
+def test_bad_flags_are_told_in_the_last_event_too(kaa: Kaa, arguments: list[str], reason: str) -> None:
+    done = kaa.run("--mode", "json", *arguments)
+
+    assert done.code == 2
+    assert done.events == [{"type": "agent_end", "reason": "error", "messages": [], "error": reason}]
+    assert done.err == f"kaa: {reason}\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_obstacle(kaa: Kaa, closed: str) -> None:
+    with ModelServer([call("bash", command="touch done"), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run_in_shell(f'"$KAA" -p "touch it" {closed}')
+
+    assert (done.code, done.out) == (0, "" if ">&-" in closed.split() else "Done.\n")
+    assert (kaa.project / "done").exists()
+
+
 def test_turn_limit_ends_the_run_with_its_own_code(kaa: Kaa) -> None:
     with ModelServer([call("bash", command="true"), call("bash", command="true")]) as server:
         kaa.use(server, "openai-completions")
