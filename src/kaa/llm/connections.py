@@ -178,11 +178,18 @@ class ConnectionPool:
         await asyncio.sleep(0)  # transports say goodbye to their sockets in the next round of the loop
 
     async def _connect(self, route: Route) -> Connection:
-        context = await self._context() if route.scheme == "https" else None
         streams = await asyncio.open_connection(
-            route.host, route.port, ssl=context, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS, limit=_READ_BYTES
+            route.host, route.port, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS, limit=_READ_BYTES
         )
-        return Connection(*streams)
+        connection = Connection(*streams)
+        if route.scheme == "https":
+            # Not by open_connection itself: one that is cancelled in its handshake may linger for half a minute.
+            try:
+                await connection.start_tls(await self._context(), route.host)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
     async def _open_tunnel(self, connection: Connection, route: Route, proxy: SplitResult) -> None:
         target = f"[{route.host}]:{route.port}" if ":" in route.host else f"{route.host}:{route.port}"
