@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from kaa.core import events
 from kaa.core.agent import AgentBusyError, AgentConfig
 from kaa.core.errors import AuthError, NetworkError, OverloadedError, RateLimitError
 from kaa.core.events import (
@@ -15,7 +16,6 @@ from kaa.core.events import (
     MessageStart,
     MessageUpdate,
     QueueUpdate,
-    TextDelta,
     ToolExecutionEnd,
     ToolExecutionStart,
     TurnEnd,
@@ -23,10 +23,11 @@ from kaa.core.events import (
 )
 from kaa.core.loop import Limits
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
+from kaa.core.provider import TextDelta
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import ToolResult, ToolRun, text_result
-from kaa.llm.scripted import Pause, reply
+from kaa.llm.scripted import Pause, Reply, reply
 from tests.support.agents import Scene, run, say, tool
 
 QUICK = AgentConfig(retry=RetryPolicy(base_seconds=0.0))
@@ -54,7 +55,7 @@ def test_a_question_gets_its_answer() -> None:
         AgentEnd,
     ]
     deltas = [update.assistant_message_event for update in scene.of(MessageUpdate)]
-    assert [delta.delta for delta in deltas if isinstance(delta, TextDelta)] == ["Hel", "lo"]
+    assert [delta.delta for delta in deltas if isinstance(delta, events.TextDelta)] == ["Hel", "lo"]
     assert isinstance(end.messages[-1], AssistantMessage)
     assert end.messages[-1].text == "Hello"
 
@@ -151,6 +152,28 @@ def test_follow_ups_are_given_when_the_model_would_stop() -> None:
     assert scene.of(QueueUpdate)[-1].follow_up == ()
 
 
+@pytest.mark.parametrize(("mode", "turns"), [("one-at-a-time", 3), ("all", 2)])
+def test_follow_ups_are_given_one_by_one_or_all_at_once(mode: DrainMode, turns: int) -> None:
+    scene = Scene([reply(text="ok")] * turns, config=AgentConfig(follow_up_mode=mode))
+    scene.agent.follow_up(say("a"))
+    scene.agent.follow_up(say("b"))
+
+    end = run(scene.agent.run(say("go")))
+
+    assert [_text(message) for message in end.messages if isinstance(message, UserMessage)] == ["go", "a", "b"]
+    assert scene.provider.remaining == 0
+
+
+def test_messages_are_taken_back_the_last_one_first() -> None:
+    scene = Scene([])
+    for text in ("a", "b"):
+        scene.agent.steer(say(text))
+
+    taken = [scene.agent.dequeue() for _ in range(3)]
+
+    assert [message and _text(message) for message in taken] == ["b", "a", None]
+
+
 def test_queued_messages_can_be_taken_back() -> None:
     scene = Scene([])
     scene.agent.steer(say("steer"))
@@ -239,6 +262,7 @@ class TestRetry:
         "broken",
         [
             pytest.param(reply(usage=None), id="empty reply"),
+            pytest.param(Reply((TextDelta("text", "half a sen"),)), id="early end"),
             pytest.param(reply(text="partial", after=[NetworkError("reset")]), id="error inside the stream"),
         ],
     )
