@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -165,6 +166,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _USAGE_ERROR
     from kaa.workspace.launch import launch
 
+    # Until the run knows how to stop in order, Ctrl-C ends it without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The hands start on another core while this one loads the rest.
     hands = launch()
     from kaa.frontends import headless

@@ -93,13 +93,13 @@ class Kaa:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
-    def running(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    def running(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator["subprocess.Popen[str]"]:
         """Start, and make sure that it is gone at the end."""
         process = subprocess.Popen(
             [_COMMAND, *arguments],
             cwd=self.project,
             env=self._environ,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",

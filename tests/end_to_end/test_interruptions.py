@@ -1,6 +1,8 @@
 """Killed, interrupted or terminated at any moment: what was shown is kept, and the session goes on with `-c`."""
 
 import itertools
+import json
+import os
 import signal
 import subprocess
 import time
@@ -194,6 +196,45 @@ def test_killed_twice_tells_everything_once(kaa: Kaa) -> None:
     texts = [text for _, text in conversation(server.requests[2])]
     assert [text for text in texts if text in ("tell me", "again", "go on")] == ["tell me", "again", "go on"]
     assert sum("Half of" in text for text in texts) == 2
+
+
+def test_waiting_for_input_can_be_interrupted(kaa: Kaa) -> None:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        with kaa.running("--mode", "json", "-p", "go", stdin=subprocess.PIPE) as process:
+            assert process.stderr is not None
+            assert "waiting for standard input" in process.stderr.readline()
+            process.terminate()
+            code = process.wait(HANG_SECONDS)
+            out, err = process.communicate()
+
+    assert code == 143
+    assert json.loads(out) == {
+        "type": "agent_end",
+        "reason": "aborted",
+        "messages": [],
+        "error": "stopped by the user",
+    }
+    assert err == "kaa: stopped by the user\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("mode", ["text", "json"])
+def test_full_disk_behind_the_output_ends_the_run_with_the_reason(kaa: Kaa, mode: str) -> None:
+    with ModelServer([say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run_in_shell(f'"$KAA" --mode {mode} -p go >/dev/full')
+
+    assert (done.code, done.err) == (1, "kaa: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_full_disk_behind_the_progress_ends_the_run(kaa: Kaa) -> None:
+    with ModelServer([call("bash", command="true"), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run_in_shell('"$KAA" -p go 2>/dev/full')
+
+    assert (done.code, done.out) == (1, "")
 
 
 def test_reader_that_goes_away_ends_the_run(kaa: Kaa) -> None:

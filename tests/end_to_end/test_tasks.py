@@ -223,6 +223,26 @@ def test_bad_flags_are_told_in_the_last_event_too(kaa: Kaa, arguments: list[str]
     assert done.err == f"kaa: {reason}\n"
 
 
+def test_slash_command_ends_in_json_mode_as_everything_does(kaa: Kaa) -> None:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("--mode", "json", "-p", "/help")
+
+    assert done.code == 0
+    assert [event["type"] for event in done.events] == ["session", "command_reply", "agent_end"]
+    assert done.events[-1]["reason"] == "done"
+
+
+def test_end_of_json_mode_is_the_last_line_even_if_the_recording_goes_on(kaa: Kaa) -> None:
+    with ModelServer([call("bash", command="true"), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        kaa.run("--record", "tape.jsonl", "-p", "go")
+    done = kaa.run("--replay", "tape.jsonl", "--max-turns", "1", "--mode", "json", "-p", "go")
+
+    assert done.events[-1]["type"] == "agent_end"
+    assert "1 recorded replies were not asked for" in done.err
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_are_no_obstacle(kaa: Kaa, closed: str) -> None:
     with ModelServer([call("bash", command="touch done"), say("Done.")]) as server:

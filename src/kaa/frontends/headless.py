@@ -4,21 +4,23 @@ The frontend holds no logic of its own: it opens a conversation, submits message
 """
 
 import argparse
+import asyncio
 import os
-import select
 import sys
 import traceback
 from pathlib import Path
 from typing import Protocol
 
 from kaa.core.errors import ProviderError
-from kaa.core.events import Event
+from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
 from kaa.ext.api import RegistrationError
 from kaa.ext.registry import ExtensionError
+from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_output import JsonOutput
+from kaa.frontends.piped_input import piped_input
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
@@ -42,9 +44,6 @@ from kaa.shell.options import (
 from kaa.shell.settings import SettingsError
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
-
-# How long piped input may stay silent before the user is told that we wait for it.
-_SILENT_WAIT_SECONDS = 2.0
 
 # What the user can mend by asking differently.
 _USAGE_ERRORS = (
@@ -105,25 +104,17 @@ def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
     except FileNotFoundError:
         output.failure("the current directory does not exist any more; change to another one")
         return ExitCode.USAGE
-    try:
-        piped = _piped_input()
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    return run_to_exit_code(_run(arguments, piped, workspace, output))
+    return run_to_exit_code(_run(arguments, workspace, output))
 
 
-async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorkspace, output: Output) -> int:
+async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
     try:
-        first, rest = await compose(arguments.messages, piped, workspace)
-        options = _options(arguments)
-        conversation = await open_conversation(
-            options, workspace=workspace, home=Home.of(os.environ), environ=os.environ, notify=output.progress
-        )
+        messages, conversation = await _open(arguments, workspace, output)
         try:
             output.header(conversation.session_header)
             conversation.subscribe(output.event)
-            return await _submit_all([first, *rest], conversation, output)
+            return await _submit_all(messages, conversation, output)
         finally:
             await conversation.close()
     except NoModelError as error:
@@ -132,9 +123,9 @@ async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorksp
     except _USAGE_ERRORS as error:
         output.failure(str(error))
         return ExitCode.USAGE
+    except (BrokenPipeError, OutputError):
+        raise  # there is nobody to tell
     except (ProviderError, SessionError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         output.failure(str(error))
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 isolation boundary: even a bug of ours ends with a reason where it is looked for
@@ -147,6 +138,25 @@ async def _run(arguments: argparse.Namespace, piped: str, workspace: LocalWorksp
         await workspace.close()
 
 
+async def _open(
+    arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output
+) -> tuple[list[UserMessage], Conversation]:
+    """What is to be said, and the conversation in which to say it."""
+    try:
+        first, rest = await compose(arguments.messages, await piped_input(sys.stdin), workspace)
+        conversation = await open_conversation(
+            _options(arguments),
+            workspace=workspace,
+            home=Home.of(os.environ),
+            environ=os.environ,
+            notify=output.progress,
+        )
+    except asyncio.CancelledError:
+        output.event(AgentEnd("aborted", (), "stopped by the user"))  # later it is the agent that says so
+        raise
+    return [first, *rest], conversation
+
+
 async def _submit_all(messages: list[UserMessage], conversation: Conversation, output: Output) -> int:
     for message in messages:
         outcome = await conversation.submit(message)
@@ -155,15 +165,6 @@ async def _submit_all(messages: list[UserMessage], conversation: Conversation, o
         elif outcome.reason != "done":
             return of_reason(outcome.reason)
     return ExitCode.DONE
-
-
-def _piped_input() -> str:
-    """What is piped into us, to its end; empty when a person sits at the keyboard."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return ""
-    if not select.select([sys.stdin], [], [], _SILENT_WAIT_SECONDS)[0]:
-        sys.stderr.write("kaa: waiting for standard input to end (</dev/null if there is none to come)\n")
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
 
 
 def _options(arguments: argparse.Namespace) -> ConversationOptions:

@@ -1,11 +1,14 @@
-"""What stops a headless run from outside: signals, and readers that go away. The exit code says which it was."""
+"""What stops a headless run from outside: signals, readers that go away, full disks. The exit code says which."""
 
 import asyncio
 import os
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TextIO
+
+from kaa.frontends.delivery import OutputError, deliver
+from kaa.frontends.exit_codes import ExitCode
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -15,9 +18,20 @@ def run_to_exit_code(work: Coroutine[Any, Any, int]) -> int:
     try:
         return asyncio.run(_until_signalled(work))
     except BrokenPipeError:
-        # Nobody reads any more. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard(sys.stdout)
         return 128 + signal.SIGPIPE
+    except OutputError as error:
+        _discard(sys.stdout)
+        try:
+            deliver(sys.stderr, f"kaa: {error}\n")
+        except (OutputError, BrokenPipeError):  # the exit code must do
+            _discard(sys.stderr)
+        return ExitCode.FAILED
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still to be written vanish: Python would complain again when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:

@@ -10,6 +10,7 @@ import msgspec
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json
 from kaa.frontends import getting_started
+from kaa.frontends.delivery import deliver
 from kaa.llm.registry import NoModelError
 
 
@@ -25,23 +26,29 @@ class JsonOutput:
         self._out = out
         self._err = err
         self._encoder = msgspec.json.Encoder()
+        self._ended = False
 
     def event(self, event: Event) -> None:
         """Write one event."""
         self._line(self._encoder.encode(event))
+        self._ended = isinstance(event, AgentEnd)
         if isinstance(event, AgentEnd) and event.reason != "done":
-            self._err.write(f"kaa: {event.error or event.reason}\n")
+            deliver(self._err, f"kaa: {event.error or event.reason}\n")
 
     def header(self, session: dict[str, Json]) -> None:
         """Write the session's header."""
         self._line(self._encoder.encode(session))
 
     def reply(self, text: str) -> None:
-        """Write what a slash command answered."""
+        """Write what a slash command answered; it ends as everything else does."""
         self._line(self._encoder.encode({"type": "command_reply", "text": text}))
+        self.event(AgentEnd("done", ()))
 
     def progress(self, line: str) -> None:
-        """Write a notice."""
+        """Write a notice; on stderr once everything has ended, as the end is to be the last line."""
+        if self._ended:
+            deliver(self._err, f"{line}\n")
+            return
         self._line(self._encoder.encode({"type": "notice", "text": line}))
 
     def failure(self, message: str) -> None:
@@ -51,8 +58,7 @@ class JsonOutput:
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going, on stderr; the last event says that nothing was done."""
         self._line(self._encoder.encode(AgentEnd("error", (), str(error))))
-        self._err.write(getting_started.screen(error))
+        deliver(self._err, getting_started.screen(error))
 
     def _line(self, encoded: bytes) -> None:
-        self._out.write(encoded + b"\n")
-        self._out.flush()
+        deliver(self._out, encoded + b"\n")

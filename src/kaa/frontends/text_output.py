@@ -15,6 +15,7 @@ from kaa.core.events import (
 )
 from kaa.core.messages import AssistantMessage, Json
 from kaa.frontends import getting_started
+from kaa.frontends.delivery import deliver
 from kaa.frontends.sanitize import sanitize
 from kaa.llm.registry import NoModelError
 
@@ -51,8 +52,7 @@ class TextOutput:
             case ToolExecutionStart():
                 self.progress(f"> {event.tool_name} {_summary(event.args)}")
             case ToolExecutionUpdate() if self._verbose:
-                self._err.write(sanitize(event.delta))
-                self._err.flush()
+                deliver(self._err, sanitize(event.delta))
                 self._err_line_open = not event.delta.endswith("\n")
             case ToolExecutionEnd() if event.is_error:
                 self.progress(f"  {event.tool_name} failed: {_shorten(_last_line(event.result.text))}")
@@ -76,9 +76,8 @@ class TextOutput:
     def progress(self, line: str) -> None:
         """Show a line of progress."""
         self._end_line()
-        self._err.write("\n" * self._err_line_open + sanitize(line) + "\n")
+        deliver(self._err, "\n" * self._err_line_open + sanitize(line) + "\n")
         self._err_line_open = False
-        self._err.flush()
 
     def failure(self, message: str) -> None:
         """Say why nothing was done."""
@@ -87,11 +86,10 @@ class TextOutput:
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going."""
         self._end_line()
-        self._err.write(getting_started.screen(error))
+        deliver(self._err, getting_started.screen(error))
 
     def _say(self, text: str) -> None:
-        self._out.write(self._clean(text))
-        self._out.flush()
+        deliver(self._out, self._clean(text))
         if text:
             self._line_open = not text.endswith("\n")
 
