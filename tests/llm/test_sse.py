@@ -123,6 +123,12 @@ def test_lost_blank_lines_between_named_events_are_mended() -> None:
     assert events == [SseEvent("a", b'{"x":1}'), SseEvent("b", b'{"x":2}'), SseEvent("c", b"text")]
 
 
+def test_nesting_without_end_is_survived() -> None:
+    deep = b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+    assert [event.data for event in _decode(b"data: " + deep + b"\ndata: more\n\n")] == [deep + b"\nmore"]
+
+
 def test_an_endless_event_is_refused() -> None:
     decoder = SseDecoder(max_event_bytes=1000)
 

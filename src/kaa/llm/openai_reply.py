@@ -104,7 +104,7 @@ class _OpenCall:
             return False
         try:
             msgspec.json.decode(text, type=msgspec.Raw)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return False
         return True
 
