@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +16,11 @@ from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool, ToolResult, ToolRun, text_result
 from kaa.llm.scripted import ScriptItem, reply
 from kaa.session.context import SessionContext, build_context
+from kaa.session.library import SessionLibrary
 from kaa.session.recorder import SessionRecorder
-from kaa.session.store import MemoryStore
+from kaa.session.store import MemoryStore, SessionStore
 from tests.support.agents import Scene, run, say, tool
+from tests.support.sessions import opened
 
 _QUICK = AgentConfig(retry=RetryPolicy(base_seconds=0.0))
 
@@ -50,12 +53,13 @@ def _script() -> list[ScriptItem]:
 class _Play:
     """The run of the script, recorded as a session records it, with messages that were queued on the way."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: SessionStore | None = None) -> None:
         tools = (_working("short", 1), _working("long", 4), _working("alone", 2, sequential=True))
         self.scene = Scene(_script(), *tools, config=_QUICK)
         self.agent = self.scene.agent
-        self.store = MemoryStore("/project")
-        self.agent.subscribe(SessionRecorder(self.store, SessionContext()).record)
+        self.store = store or MemoryStore("/project")
+        self.recorder = SessionRecorder(self.store, SessionContext())
+        self.agent.subscribe(self.recorder.record)
         self.agent.follow_up(say("and the other thing?"))
         self.agent.steer(say("be quick"))
 
@@ -117,6 +121,20 @@ def test_aborting_at_any_event_leaves_a_conversation_that_goes_on() -> None:
 
         play.check(["go"])
         _assert_goes_on(play)
+
+
+def test_a_session_file_knows_what_the_agent_knows_wherever_it_was_aborted(tmp_path: Path) -> None:
+    for index in count():
+        store = SessionLibrary("/project", tmp_path).create()
+        play = _Play(store)
+
+        aborted = _run_aborted_at(play, index)
+        run(play.recorder.close())
+
+        with opened(store.path) as again:
+            assert list(build_context(again).messages) == list(play.agent.messages)
+        if not aborted:
+            return
 
 
 def _run_aborted_at(play: _Play, index: int) -> bool:
