@@ -2,6 +2,7 @@
 
 import base64
 import itertools
+import os
 from typing import Any
 
 import pytest
@@ -241,6 +242,25 @@ def test_end_of_json_mode_is_the_last_line_even_if_the_recording_goes_on(kaa: Ka
 
     assert done.events[-1]["type"] == "agent_end"
     assert "1 recorded replies were not asked for" in done.err
+
+
+def test_file_that_cannot_be_attached_is_told_in_plain_words(kaa: Kaa) -> None:
+    os.mkfifo(kaa.project / "fifo")
+
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "@fifo", "summarise")
+
+    assert (done.code, done.err) == (2, "kaa: @fifo: Not a regular file but a named pipe\n")
+
+
+def test_base_url_without_a_scheme_is_explained(kaa: Kaa) -> None:
+    kaa.setenv(OPENAI_BASE_URL="localhost:8080/v1")
+
+    done = kaa.run("--model", "openai/m", "-p", "go")
+
+    assert (done.code, done.out) == (1, "")
+    assert "it must begin with http:// or https://" in done.err
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

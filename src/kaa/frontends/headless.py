@@ -27,7 +27,7 @@ from kaa.llm.registry import NoModelError
 from kaa.session.errors import SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError, compose
 from kaa.shell.conversation import CommandReply, Conversation
-from kaa.shell.home import Home
+from kaa.shell.home import Home, expanded
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import (
     ContinueSession,
@@ -179,10 +179,10 @@ def _options(arguments: argparse.Namespace) -> ConversationOptions:
         system_prompt=_text_or_file(arguments.system_prompt) if arguments.system_prompt is not None else None,
         append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
         context_files=not arguments.no_context_files,
-        extensions=tuple(Path(path).expanduser() for path in arguments.extension),
+        extensions=tuple(expanded(path) for path in arguments.extension),
         discover_extensions=not arguments.no_extensions,
         session=_session(arguments),
-        session_dir=Path(arguments.session_dir).expanduser() if arguments.session_dir else None,
+        session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
         max_turns=arguments.max_turns,
         wire=_wire(arguments),
     )

@@ -6,11 +6,16 @@ import sys
 from kaa.frontends.exit_codes import ExitCode
 from kaa.llm.registry import ModelRegistry
 from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError
 
 
 def main(text: str) -> int:
     """Print the usable models whose name contains `text`, one per line. Returns the exit code."""
-    models = ModelRegistry(Home.of(os.environ).path, os.environ)
+    try:
+        models = ModelRegistry(Home.of(os.environ).path, os.environ)
+    except SettingsError as error:
+        sys.stderr.write(f"kaa: {error}\n")
+        return ExitCode.USAGE
     sys.stderr.writelines(f"kaa: {problem}\n" for problem in (*models.problems, *models.obstacles()))
     names = [f"{model.provider}/{model.id}" for model in models.available()]
     if not names:

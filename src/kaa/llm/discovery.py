@@ -31,7 +31,8 @@ async def find_model(registry: ModelRegistry, choice: ModelChoice, transport: Tr
         if resolved.known:
             return resolved.known[0]
         raise registry.no_model(
-            f"{resolved.endpoint.host} was asked which models it has, but: {error} Or name one with --model."
+            f"{resolved.endpoint.host or 'the server'} was asked which models it has, but: {error} "
+            "Or name one with --model."
         ) from error
     by_id = {model.id: model for model in listed}
     for known in resolved.known:

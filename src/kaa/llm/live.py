@@ -182,9 +182,14 @@ def _ascii_host(request: HttpRequest) -> str:
 
 
 def _unsendable(host: str) -> BadRequestError:
+    if not host:
+        return BadRequestError(
+            "the base URL names no host. Check the base URL: it must begin with http:// or https://, as in "
+            "http://localhost:8080/v1."
+        )
     return BadRequestError(
-        f"kaa cannot send a request to {host or 'an address without a host'}: the URL or a header is not valid. "
-        "Check the base URL (http:// or https://, a host) and that the key has no line break."
+        f"cannot send a request to {host}: the URL or a header is not valid. "
+        "Check the base URL (http:// or https://, a port below 65536) and that the key has no line break."
     )
 
 

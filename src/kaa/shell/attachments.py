@@ -55,8 +55,10 @@ async def _attach(path: str, workspace: Workspace) -> tuple[str, ImageContent | 
         if size > limit:
             raise AttachmentError(f"@{path} has {size:,} bytes, more than the {limit:,} that can be attached")
         data = (await workspace.read(located.path)).data
-    except (ToolError, OSError) as error:
+    except ToolError as error:
         raise AttachmentError(f"@{path}: {error}") from error
+    except OSError as error:
+        raise AttachmentError(f"@{path}: {error.strerror or error}") from error
     if mime_type is None:
         if is_binary(data):
             raise AttachmentError(f"@{path} is a binary file; only texts and images can be attached")

@@ -1,10 +1,18 @@
 """Where kaa keeps the user's files: `~/.kaa/agent`, laid out as pi's `~/.pi/agent`. `KAA_DIR` moves it."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from kaa.shell.settings import SettingsError
+
 # The folder of a project that holds kaa's settings for it.
 PROJECT_FOLDER = ".kaa"
+
+
+def expanded(path: str) -> Path:
+    """The path with the user's home for `~`; `~` of a user nobody knows stays, as in a shell."""
+    return Path(os.path.expanduser(path))  # Path.expanduser would raise
 
 
 class Home:
@@ -19,9 +27,17 @@ class Home:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Home":
-        """The folder that `environ` asks for."""
-        configured = environ.get("KAA_DIR")
-        return cls(Path(configured).expanduser() if configured else Path.home() / ".kaa" / "agent")
+        """The folder that `environ` asks for.
+
+        Raises:
+            SettingsError: it is not known where the user's home is.
+        """
+        if configured := environ.get("KAA_DIR"):
+            return cls(expanded(configured))
+        path = expanded("~/.kaa/agent")
+        if not path.is_absolute():  # it would be in the project, which must not say where keys go
+            raise SettingsError("your home directory is not known: set HOME or KAA_DIR")
+        return cls(path)
 
     @property
     def settings(self) -> Path:

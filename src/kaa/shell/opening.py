@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 from kaa.builtin import commands, prompt, tools
 from kaa.core.agent import Agent, AgentConfig
@@ -20,7 +19,7 @@ from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore
 from kaa.shell.conversation import Conversation
-from kaa.shell.home import Home
+from kaa.shell.home import Home, expanded
 from kaa.shell.model_link import ModelLink, link_model
 from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, OpenSession, UnkeptSession
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
@@ -99,18 +98,14 @@ def _load_extensions(
     registry = Registry(workspace, notify)
     for module in (prompt, tools, commands):
         registry.load(module.__name__, module.extend, built_in=True)
-    found = [*discover(home.extensions), *map(_expanded, settings.extensions)] if options.discover_extensions else []
+    found = [*discover(home.extensions), *map(expanded, settings.extensions)] if options.discover_extensions else []
     for path in (*found, *options.extensions):
         registry.load(str(path), load_extension(path))
     return registry
 
 
-def _expanded(path: str) -> Path:
-    return Path(path).expanduser()
-
-
 def _open_session(options: ConversationOptions, settings: Settings, cwd: str, home: Home) -> SessionStore:
-    configured = _expanded(settings.session_dir) if settings.session_dir else None
+    configured = expanded(settings.session_dir) if settings.session_dir else None
     library = SessionLibrary(cwd, home.sessions, options.session_dir or configured)
     match options.session:
         case UnkeptSession():
@@ -134,7 +129,7 @@ def _placeholders(workspace: Workspace, store: SessionStore, date: str) -> dict[
     """Values of this run that a cassette must not depend on."""
     return {
         "cwd": workspace.root,
-        "home": str(Path.home()),
+        "home": str(expanded("~")),
         "session": store.header.id,
         "date": date,
     }
