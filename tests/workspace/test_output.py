@@ -38,6 +38,26 @@ def test_the_log_has_everything_from_the_start(
     assert Path(collector.log_path).read_bytes() == b"".join(chunks)
 
 
+@pytest.mark.parametrize(
+    ("chunks", "kept"),
+    [([b"123456", b"78", b"9"], b"1234567"), ([b"1234567", b"8"], b"1234567"), ([b"123456789"], b"1234567")],
+)
+def test_a_log_keeps_the_beginning_of_what_is_too_long_for_it(
+    chunks: list[bytes], kept: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    collector = OutputCollector(3, spill=True, on_output=None, max_log_bytes=7)
+
+    for chunk in chunks:
+        collector.feed(chunk)
+    collector.close()
+
+    assert collector.log_path is not None
+    assert Path(collector.log_path).read_bytes() == kept
+    assert collector.log_cut
+    assert collector.tail == b"".join(chunks)[-3:]
+
+
 def test_without_a_place_for_the_log_the_tail_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     seen: list[bytes] = []

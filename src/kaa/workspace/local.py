@@ -177,6 +177,7 @@ class LocalWorkspace:
             output_bytes=output.size,
             output_lines=output.lines,
             log_path=output.log_path,
+            log_cut=output.log_cut,
             timed_out=ending.timed_out,
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,

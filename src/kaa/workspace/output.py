@@ -5,6 +5,9 @@ import os
 from kaa.workspace.logs import open_log
 from kaa.workspace.protocol import OnOutput
 
+# A command that prints without end writes half a gigabyte per second; the disk is the user's.
+_MAX_LOG_BYTES = 1024**3
+
 
 class OutputCollector:
     """Takes output as it comes and holds a bounded part of it in memory.
@@ -14,25 +17,35 @@ class OutputCollector:
         spill: write the whole output to a log when it is longer than that.
         spill_lines: write it to a log also when it has more lines than this.
         on_output: sees everything as it comes.
+        max_log_bytes: how large the log may become.
 
     Attributes:
         size: bytes so far.
         log_path: where the whole output is; None if it was short or a log could not be written.
+        log_cut: the log has only the beginning of the output, as there was too much of it.
     """
 
     def __init__(
-        self, tail_bytes: int, *, spill: bool, spill_lines: int | None = None, on_output: OnOutput | None
+        self,
+        tail_bytes: int,
+        *,
+        spill: bool,
+        spill_lines: int | None = None,
+        on_output: OnOutput | None,
+        max_log_bytes: int = _MAX_LOG_BYTES,
     ) -> None:
         self._tail_bytes = tail_bytes
         self._spill = spill
         self._spill_lines = spill_lines
         self._on_output = on_output
+        self._max_log_bytes = max_log_bytes
         self._tail = bytearray()
         self._line_feeds = 0
         self._unterminated = False
         self._log: int | None = None
         self.size = 0
         self.log_path: str | None = None
+        self.log_cut = False
 
     @property
     def tail(self) -> bytes:
@@ -78,7 +91,10 @@ class OutputCollector:
             if self._log is None:
                 self._log, self.log_path = open_log()
                 _write_all(self._log, bytes(self._tail))  # up to now it was all of the output
-            _write_all(self._log, chunk)
+            room = max(self._max_log_bytes - (self.size - len(chunk)), 0)
+            _write_all(self._log, chunk[:room])
+            if room < len(chunk):
+                self.log_cut, self._spill = True, False
         except OSError:
             # No room for the log is no reason to stop the command; what `tail` holds remains.
             self._spill = False

@@ -168,6 +168,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         output_bytes: size of the whole output.
         output_lines: line feeds in the whole output, plus one if the last line is not terminated.
         log_path: where the whole output is, if it was kept in a file.
+        log_cut: that file has only the beginning, as the output was too long even for it.
         timed_out: the timeout ended it.
         leftovers: background processes that were still running and were stopped.
         duration: seconds.
@@ -179,6 +180,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     output_bytes: int
     output_lines: int
     log_path: str | None = None
+    log_cut: bool = False
     timed_out: bool = False
     leftovers: int = 0
     duration: float = 0.0

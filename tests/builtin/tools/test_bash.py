@@ -146,6 +146,14 @@ def test_the_first_line_of_a_tail_is_shown_only_if_it_is_whole() -> None:
     assert text == "last but one\nlast\n\n[Lines 899-900 of 900. Full output: /tmp/log]"
 
 
+def test_a_log_that_has_only_the_beginning_says_so() -> None:
+    tail = b"alf a line\nlast\n"
+
+    text = text_of(result_of(ended(tail, output_bytes=2**31, output_lines=900, log_path="/tmp/log", log_cut=True)))
+
+    assert text == "last\n\n[Lines 900-900 of 900. Beginning of the output: /tmp/log]"
+
+
 def test_the_end_of_one_endless_line_is_shown() -> None:
     tail = "é".encode()[1:] + b"x" * 100
 

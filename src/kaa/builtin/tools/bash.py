@@ -119,7 +119,10 @@ def _truncation_note(result: CommandResult, kept: Kept) -> str:
         extent = f"The last {format_size(kept.size)} of line {total} of {total}"
     else:
         extent = f"Lines {total - len(kept.lines) + 1}-{total} of {total}"
-    rest = f"Full output: {result.log_path}" if result.log_path else "The rest was not kept"
+    if result.log_path is None:
+        rest = "The rest was not kept"
+    else:
+        rest = f"{'Beginning of the output' if result.log_cut else 'Full output'}: {result.log_path}"
     return f"[{extent}. {rest}]"
 
 
