@@ -219,11 +219,11 @@ def test_waiting_for_input_can_be_interrupted(kaa: Kaa) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-@pytest.mark.parametrize("mode", ["text", "json"])
-def test_full_disk_behind_the_output_ends_the_run_with_the_reason(kaa: Kaa, mode: str) -> None:
+@pytest.mark.parametrize("arguments", ["-p go", "--mode json -p go", "--list-models", "demo"])
+def test_full_disk_behind_the_output_ends_the_run_with_the_reason(kaa: Kaa, arguments: str) -> None:
     with ModelServer([say("Done.")]) as server:
         kaa.use(server, "openai-completions")
-        done = kaa.run_in_shell(f'"$KAA" --mode {mode} -p go >/dev/full')
+        done = kaa.run_in_shell(f'"$KAA" {arguments} >/dev/full')
 
     assert (done.code, done.err) == (1, "kaa: the output cannot be written: No space left on device\n")
 

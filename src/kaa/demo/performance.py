@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
+from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.text_output import TextOutput
@@ -114,10 +115,8 @@ def _original(name: str) -> bytes:
 
 
 def _quote(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"  | {line}\n" for line in lines)
-    sys.stdout.flush()
+    deliver(sys.stdout, "".join(f"  | {line}\n" for line in lines))
 
 
 def _narrate(text: str) -> None:
-    sys.stdout.write(f"\n{text}\n")
-    sys.stdout.flush()
+    deliver(sys.stdout, f"\n{text}\n")

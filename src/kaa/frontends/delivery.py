@@ -1,6 +1,12 @@
-"""Writes to the standard streams, so that a full disk behind them is told apart from everything else that fails."""
+"""Writes to the standard streams, and what becomes of a run whose reader goes away or whose disk is full."""
 
-from typing import IO, AnyStr
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import IO, AnyStr, TextIO
+
+from kaa.frontends.exit_codes import ExitCode
 
 
 class OutputError(Exception):
@@ -21,3 +27,24 @@ def deliver(stream: IO[AnyStr], text: AnyStr) -> None:
         raise
     except OSError as error:
         raise OutputError(f"the output cannot be written: {error.strerror}") from error
+
+
+def while_delivered(work: Callable[[], int]) -> int:
+    """Do `work`. Returns its exit code, or that of output which could not be written."""
+    try:
+        return work()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+        return 128 + signal.SIGPIPE
+    except OutputError as error:
+        _discard(sys.stdout)
+        try:
+            deliver(sys.stderr, f"kaa: {error}\n")
+        except (OutputError, BrokenPipeError):  # the exit code must do
+            _discard(sys.stderr)
+        return ExitCode.FAILED
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still to be written vanish: Python would complain again when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,37 +1,19 @@
-"""What stops a headless run from outside: signals, readers that go away, full disks. The exit code says which."""
+"""What a signal does to a headless run: it stops in order, and the exit code says by which signal."""
 
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Coroutine
-from typing import Any, TextIO
+from typing import Any
 
-from kaa.frontends.delivery import OutputError, deliver
-from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.delivery import while_delivered
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_exit_code(work: Coroutine[Any, Any, int]) -> int:
     """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it."""
-    try:
-        return asyncio.run(_until_signalled(work))
-    except BrokenPipeError:
-        _discard(sys.stdout)
-        return 128 + signal.SIGPIPE
-    except OutputError as error:
-        _discard(sys.stdout)
-        try:
-            deliver(sys.stderr, f"kaa: {error}\n")
-        except (OutputError, BrokenPipeError):  # the exit code must do
-            _discard(sys.stderr)
-        return ExitCode.FAILED
-
-
-def _discard(stream: TextIO) -> None:
-    """Let what is still to be written vanish: Python would complain again when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return while_delivered(lambda: asyncio.run(_until_signalled(work)))
 
 
 async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:

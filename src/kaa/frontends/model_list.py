@@ -3,6 +3,7 @@
 import os
 import sys
 
+from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.llm.registry import ModelRegistry
 from kaa.shell.home import Home
@@ -11,6 +12,10 @@ from kaa.shell.settings import SettingsError
 
 def main(text: str) -> int:
     """Print the usable models whose name contains `text`, one per line. Returns the exit code."""
+    return while_delivered(lambda: _list(text))
+
+
+def _list(text: str) -> int:
     try:
         models = ModelRegistry(Home.of(os.environ).path, os.environ)
     except SettingsError as error:
@@ -27,5 +32,5 @@ def main(text: str) -> int:
     if not fitting:
         sys.stderr.write(f"kaa: none of the {len(names)} models that can be used has {text!r} in its name\n")
         return ExitCode.FAILED
-    sys.stdout.writelines(f"{name}\n" for name in fitting)
+    deliver(sys.stdout, "".join(f"{name}\n" for name in fitting))
     return ExitCode.DONE
