@@ -232,7 +232,7 @@ def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path
         ({}, None, {"default_provider": "openai"}, "no API key for openai"),
         (_OPENAI, None, {"provider": "nobody"}, "there is no provider 'nobody': there are anthropic, openai, and"),
         (_ANTHROPIC | _OPENAI, "gpt-5", {}, "'gpt-5' fits several models, write one of them: openai/gpt-5.2"),
-        (_ANTHROPIC | _OPENAI, "gpt-9", {}, "no model 'gpt-9'"),
+        (_ANTHROPIC | _OPENAI, "gpt-9", {}, "no model is called 'gpt-9'"),
     ],
 )
 def test_without_a_model_the_reason_is_told(

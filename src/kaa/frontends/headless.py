@@ -24,7 +24,7 @@ from kaa.frontends.piped_input import piped_input
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
-from kaa.session.errors import SessionError, SessionNotFoundError
+from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError, compose
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home, expanded
@@ -50,6 +50,7 @@ _USAGE_ERRORS = (
     AttachmentError,
     CredentialError,
     ExtensionError,
+    NotASessionError,
     RegistrationError,
     SessionNotFoundError,
     SettingsError,

@@ -209,7 +209,7 @@ class ModelRegistry:
         if found := self._anywhere(query, self._providers.values()):
             return found
         raise self.no_model(
-            f"kaa knows no model {query!r}: if there is one, write its provider before it, as in openai/{query}",
+            f"no model is called {query!r}: if there is one, write its provider before it, as in openai/{query}",
             tuple(suggestions(query, self.models())),
         )
 

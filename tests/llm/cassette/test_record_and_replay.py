@@ -334,3 +334,24 @@ def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
         ReplayTransport(tmp_path / "none.jsonl", {}, refuse_divergence)
     with pytest.raises(CassetteError, match="cannot be written"):
         RecordingTransport(_Server(), tmp_path / "none" / "run.jsonl", {})
+
+
+def test_recording_never_replaces_a_file_that_is_no_cassette(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("remember the milk")
+
+    with pytest.raises(CassetteError, match="is no cassette; it was left as it is"):
+        RecordingTransport(_Server(), notes, {})
+
+    assert notes.read_text() == "remember the milk"
+
+
+def test_recording_replaces_an_older_recording_even_a_broken_one(tmp_path: Path) -> None:
+    cassette = tmp_path / "run.jsonl"
+    RecordingTransport(_Server(), cassette, {})
+    fresh = cassette.read_bytes()
+    cassette.write_bytes(fresh + b'{"request": {"meth')
+
+    RecordingTransport(_Server(), cassette, {})
+
+    assert cassette.read_bytes() == fresh

@@ -14,6 +14,7 @@ from kaa.llm.compat import Compat
 
 _FORMAT = "kaa-cassette"
 _VERSION = 1
+_LONGEST_HEADER_BYTES = 64 * 1024
 
 
 class CassetteError(ProviderError):
@@ -92,11 +93,13 @@ class Exchange(msgspec.Struct, omit_defaults=True, rename="camel", frozen=True):
 
 
 def create(path: Path, header: Header) -> None:
-    """Start a cassette at `path`, replacing what is there. A new file is for its owner only.
+    """Start a cassette at `path`, replacing an older one. A new file is for its owner only.
 
     Raises:
-        CassetteError: the file cannot be written.
+        CassetteError: the file cannot be written, or is something else than a cassette.
     """
+    if not _may_be_replaced(path):
+        raise CassetteError(f"{path} exists and is no cassette; it was left as it is. Record to another file.")
     _write(path, os.O_TRUNC, header)
 
 
@@ -132,6 +135,16 @@ def load(path: Path) -> tuple[Header, Sequence[Exchange]]:
                 "The recording was interrupted or edited: record it again"
             ) from error
     return header, exchanges
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Whether there is nothing to lose: no file, an empty one, or a cassette, however it ends."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(_LONGEST_HEADER_BYTES)
+        return not line or bool(_header(path, line))
+    except (OSError, CassetteError) as error:
+        return isinstance(error, FileNotFoundError)
 
 
 def _header(path: Path, line: bytes) -> Header:
