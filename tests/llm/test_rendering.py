@@ -24,7 +24,10 @@ def test_each_message_is_rendered_once_while_the_conversation_grows() -> None:
 
 
 def test_another_model_gets_a_rendering_of_its_own() -> None:
-    once, conversation = RenderedOnce(lambda _message, model: model.id), [say("a")]
+    def render(_message: Message, model: Model) -> str:
+        return model.id
+
+    once, conversation = RenderedOnce(render), [say("a")]
 
     for name in ("one", "two", "one"):
         assert once(conversation, msgspec.structs.replace(MODEL, id=name)) == [(conversation[0], name)]

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from kaa.core.provider import Request, StreamEvent
 from kaa.llm.anthropic_reply import MessageParser
-from kaa.llm.anthropic_request import message_renderer, messages_request
+from kaa.llm.anthropic_request import messages_request, renderer
 from kaa.llm.streaming import stream_reply
 from kaa.llm.transport import Transport
 from kaa.llm.wire import Endpoint, peer_of
@@ -16,11 +16,11 @@ class AnthropicMessages:
     def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
         self._endpoint = endpoint
         self._transport = transport
-        self._render = message_renderer(endpoint.compat)
+        self._renderer = renderer(endpoint.compat)
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `Provider.stream`."""
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
         # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
         parser = MessageParser(peer, call_id_prefix=f"call_{len(request.messages)}")
-        return stream_reply(self._transport, messages_request(request, self._endpoint, self._render), parser, peer)
+        return stream_reply(self._transport, messages_request(request, self._endpoint, self._renderer), parser, peer)

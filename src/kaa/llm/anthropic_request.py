@@ -15,7 +15,6 @@ from kaa.core.messages import (
     AssistantContent,
     AssistantMessage,
     ImageContent,
-    Json,
     Message,
     TextContent,
     ThinkingContent,
@@ -28,11 +27,9 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, takes_images, thinking_as_text
-from kaa.llm.rendering import RenderedOnce
+from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
-
-_JsonObject = dict[str, Json]
 
 _VERSION: Final = "2023-06-01"
 # Lets models that think by budget also think between tool calls.
@@ -59,16 +56,17 @@ _FIRST_ADAPTIVE: Final = (4, 6)
 _FIRST_WITH_XHIGH: Final = (4, 7)
 
 
-def message_renderer(compat: Compat) -> RenderedOnce[list[_JsonObject]]:
-    """Renders messages as content blocks; worth keeping from request to request."""
-    return RenderedOnce(lambda message, model: _rendered(message, model, compat))
+def renderer(compat: Compat) -> Renderer:
+    """Renders messages and tools; worth keeping from request to request."""
+    return Renderer(
+        messages=RenderedOnce(lambda message, model: _rendered(message, model, compat)),
+        tools=RenderedOnce(lambda tool, _model: _tool(tool)),
+    )
 
 
-def messages_request(
-    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
-) -> HttpRequest:
-    """The HTTP request that asks for one streamed reply; for `render` see `messages_body`."""
-    body = messages_body(request, endpoint, render)
+def messages_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply; for `kept` see `messages_body`."""
+    body = messages_body(request, endpoint, kept)
     own = [("anthropic-version", _VERSION)]
     if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
         own.append(("anthropic-beta", _INTERLEAVED_THINKING))
@@ -80,28 +78,27 @@ def messages_request(
     return HttpRequest("POST", endpoint.url(path), headers, msgspec.json.encode(body))
 
 
-def messages_body(
-    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
-) -> _JsonObject:
+def messages_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 
     Args:
         request: what to ask.
         endpoint: whom.
-        render: the renderer of the request before; it remembers what was sent already.
+        kept: the renderer of the request before; it remembers what was sent already.
     """
     model, compat = request.model, endpoint.compat
-    body: _JsonObject = {"model": model.id, "max_tokens": model.max_tokens, "stream": True}
+    body: JsonObject = {"model": model.id, "max_tokens": model.max_tokens, "stream": True}
     if model.reasoning:
         body |= _thinking(request, endpoint)
+    render = kept or renderer(compat)
     if request.system.strip():
         body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_MARK}]
     if request.tools:
-        tools = [_tool(tool) for tool in request.tools]
+        tools = [tool for _, tool in render.tools(request.tools, model)]
         if compat.supports_cache_control_on_tools:
-            tools[-1]["cache_control"] = _CACHE_MARK
+            tools[-1] = {**tools[-1], "cache_control": _CACHE_MARK}
         body["tools"] = tools
-    messages = list(_conversation((render or message_renderer(compat))(request.messages, model)))
+    messages = list(_conversation(render.messages(request.messages, model)))
     # The last but one is where the request before this one has put its mark: that prefix is in the cache.
     for position in [position for position, message in enumerate(messages) if message["role"] == "user"][-2:]:
         messages[position] = _marked(messages[position])
@@ -109,7 +106,7 @@ def messages_body(
     return body
 
 
-def _thinking(request: Request, endpoint: Endpoint) -> _JsonObject:
+def _thinking(request: Request, endpoint: Endpoint) -> JsonObject:
     """The parameters that switch reasoning."""
     level, model = request.thinking, request.model
     if level == "off":
@@ -141,18 +138,18 @@ def _effort(level: ThinkingLevel, generation: tuple[int, int]) -> str:
     return level
 
 
-def _tool(tool: ToolSchema) -> _JsonObject:
+def _tool(tool: ToolSchema) -> JsonObject:
     schema = {"type": "object", **clean_json(tool.parameters)}
     return {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
 
 
-def _marked(message: _JsonObject) -> _JsonObject:
+def _marked(message: JsonObject) -> JsonObject:
     """The message with a cache mark at its end; a copy, because the rendering is used again."""
     *blocks, last = message["content"]
     return {**message, "content": [*blocks, {**last, "cache_control": _CACHE_MARK}]}
 
 
-def _rendered(message: Message, model: Model, compat: Compat) -> list[_JsonObject]:
+def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject]:
     """The content blocks of one message by itself."""
     match message:
         case UserMessage():
@@ -163,9 +160,9 @@ def _rendered(message: Message, model: Model, compat: Compat) -> list[_JsonObjec
             return [_tool_result(message, model)]
 
 
-def _conversation(rendered: Iterable[tuple[Message, list[_JsonObject]]]) -> Iterator[_JsonObject]:
+def _conversation(rendered: Iterable[tuple[Message, list[JsonObject]]]) -> Iterator[JsonObject]:
     """The messages. The results of one reply's calls must be in one message; nothing else is joined."""
-    results: list[_JsonObject] = []
+    results: list[JsonObject] = []
     for message, content in rendered:
         if isinstance(message, ToolResultMessage):
             results += content
@@ -179,14 +176,14 @@ def _conversation(rendered: Iterable[tuple[Message, list[_JsonObject]]]) -> Iter
         yield {"role": "user", "content": results}
 
 
-def _user(message: UserMessage, model: Model) -> list[_JsonObject]:
+def _user(message: UserMessage, model: Model) -> list[JsonObject]:
     content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
     return _visible(content, model)
 
 
-def _visible(content: Iterable[UserContent | ToolResultContent], model: Model) -> list[_JsonObject]:
+def _visible(content: Iterable[UserContent | ToolResultContent], model: Model) -> list[JsonObject]:
     """Text and images as blocks; blank text, which the server refuses, is left out."""
-    blocks: list[_JsonObject] = []
+    blocks: list[JsonObject] = []
     for block in content:
         if isinstance(block, ImageContent):
             blocks.append(_image(block) if takes_images(model) else _text(IMAGE_OMITTED))
@@ -195,15 +192,15 @@ def _visible(content: Iterable[UserContent | ToolResultContent], model: Model) -
     return blocks
 
 
-def _text(text: str) -> _JsonObject:
+def _text(text: str) -> JsonObject:
     return {"type": "text", "text": clean(text)}
 
 
-def _image(block: ImageContent) -> _JsonObject:
+def _image(block: ImageContent) -> JsonObject:
     return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
 
 
-def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> Iterator[_JsonObject]:
+def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> Iterator[JsonObject]:
     own = made_by(message, model)
     for block in message.content:
         rendered = _assistant_block(block, compat, own=own)
@@ -211,7 +208,7 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> Itera
             yield rendered
 
 
-def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> _JsonObject | None:
+def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> JsonObject | None:
     match block:
         case TextContent():
             return _text(block.text) if block.text.strip() else None
@@ -228,9 +225,9 @@ def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> _
             return _text(text) if text.strip() else None
 
 
-def _tool_result(message: ToolResultMessage, model: Model) -> _JsonObject:
+def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
     content = _visible(message.content, model) or [_text("(no output)")]
-    rendered: _JsonObject = {
+    rendered: JsonObject = {
         "type": "tool_result",
         "tool_use_id": _call_id(message.tool_call_id),
         "content": content,

@@ -12,7 +12,6 @@ import msgspec
 from kaa.core.messages import (
     AssistantMessage,
     ImageContent,
-    Json,
     Message,
     TextContent,
     ThinkingContent,
@@ -23,11 +22,9 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
-from kaa.llm.rendering import RenderedOnce
+from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
-
-_JsonObject = dict[str, Json]
 
 # The fields in which servers deliver reasoning; also the only ones in which it is sent back.
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
@@ -47,34 +44,33 @@ _ATTACHED: Final = "Images from the tool results above:"
 _ACKNOWLEDGED: Final = "I have read the tool results."
 
 
-def message_renderer(compat: Compat) -> RenderedOnce[list[_JsonObject]]:
-    """Renders messages; worth keeping from request to request."""
-    return RenderedOnce(lambda message, model: _rendered(message, model, compat))
+def renderer(compat: Compat) -> Renderer:
+    """Renders messages and tools; worth keeping from request to request."""
+    return Renderer(
+        messages=RenderedOnce(lambda message, model: _rendered(message, model, compat)),
+        tools=RenderedOnce(lambda tool, _model: _tool(tool)),
+    )
 
 
-def completion_request(
-    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
-) -> HttpRequest:
-    """The HTTP request that asks for one streamed reply; for `render` see `completion_body`."""
+def completion_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply; for `kept` see `completion_body`."""
     own: list[tuple[str, str]] = []
     if endpoint.compat.send_session_affinity_headers and request.session_id:
         own.append(("x-session-affinity", request.session_id))
-    body = msgspec.json.encode(completion_body(request, endpoint, render))
+    body = msgspec.json.encode(completion_body(request, endpoint, kept))
     return HttpRequest("POST", endpoint.url("/chat/completions"), endpoint.request_headers("bearer", own), body)
 
 
-def completion_body(
-    request: Request, endpoint: Endpoint, render: RenderedOnce[list[_JsonObject]] | None = None
-) -> _JsonObject:
+def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 
     Args:
         request: what to ask.
         endpoint: whom.
-        render: the renderer of the request before; it remembers what was sent already.
+        kept: the renderer of the request before; it remembers what was sent already.
     """
     model, compat = request.model, endpoint.compat
-    body: _JsonObject = {"model": model.id, "stream": True}
+    body: JsonObject = {"model": model.id, "stream": True}
     if compat.supports_usage_in_streaming:
         body["stream_options"] = {"include_usage": True}
     if compat.supports_store:
@@ -84,8 +80,9 @@ def completion_body(
     body[compat.max_tokens_field] = model.max_tokens
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint)
-    tools = [_tool(tool) for tool in request.tools]
-    rendered = (render or message_renderer(compat))(request.messages, model)
+    render = kept or renderer(compat)
+    tools = [tool for _, tool in render.tools(request.tools, model)]
+    rendered = render.messages(request.messages, model)
     messages = [*_system(request, compat), *_conversation(rendered, model, compat)]
     if compat.cache_control_format == "anthropic":
         _mark_cache(messages, tools)
@@ -95,7 +92,7 @@ def completion_body(
     return body
 
 
-def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> _JsonObject:
+def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
     """The parameters that switch reasoning, in the server's own dialect."""
     enabled = level != "off"
     effort = endpoint.thinking_levels.get(level, _USUAL_EFFORTS.get(level))
@@ -115,19 +112,19 @@ def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> _JsonObject:
             return {"chat_template_kwargs": {"enable_thinking": enabled}}
 
 
-def _tool(tool: ToolSchema) -> _JsonObject:
+def _tool(tool: ToolSchema) -> JsonObject:
     function = {"name": tool.name, "description": clean(tool.description), "parameters": clean_json(tool.parameters)}
     return {"type": "function", "function": function}
 
 
-def _system(request: Request, compat: Compat) -> list[_JsonObject]:
+def _system(request: Request, compat: Compat) -> list[JsonObject]:
     if not request.system.strip():
         return []
     role = "developer" if compat.supports_developer_role and request.model.reasoning else "system"
     return [{"role": role, "content": clean(request.system)}]
 
 
-def _rendered(message: Message, model: Model, compat: Compat) -> list[_JsonObject]:
+def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject]:
     """One message by itself."""
     match message:
         case UserMessage():
@@ -139,8 +136,8 @@ def _rendered(message: Message, model: Model, compat: Compat) -> list[_JsonObjec
 
 
 def _conversation(
-    rendered: Iterable[tuple[Message, list[_JsonObject]]], model: Model, compat: Compat
-) -> Iterable[_JsonObject]:
+    rendered: Iterable[tuple[Message, list[JsonObject]]], model: Model, compat: Compat
+) -> Iterable[JsonObject]:
     """The messages, each without regard to those after it: that keeps the prefix stable."""
     images: list[ImageContent] = []  # of the tool results since the last reply
     after_result = False
@@ -160,13 +157,13 @@ def _conversation(
         yield _images(images)
 
 
-def _bridge(compat: Compat) -> list[_JsonObject]:
+def _bridge(compat: Compat) -> list[JsonObject]:
     if not compat.requires_assistant_after_tool_result:
         return []
     return [{"role": "assistant", "content": _ACKNOWLEDGED}]
 
 
-def _user(message: UserMessage, model: Model) -> list[_JsonObject]:
+def _user(message: UserMessage, model: Model) -> list[JsonObject]:
     content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
     if takes_images(model) and any(isinstance(block, ImageContent) for block in content):
         parts = [_image(b) if isinstance(b, ImageContent) else _text(b.text) for b in content if _is_visible(b)]
@@ -180,23 +177,23 @@ def _is_visible(block: TextContent | ImageContent) -> bool:
     return isinstance(block, ImageContent) or bool(block.text)
 
 
-def _text(text: str) -> _JsonObject:
+def _text(text: str) -> JsonObject:
     return {"type": "text", "text": clean(text)}
 
 
-def _image(block: ImageContent) -> _JsonObject:
+def _image(block: ImageContent) -> JsonObject:
     return {"type": "image_url", "image_url": {"url": f"data:{block.mime_type};base64,{block.data}"}}
 
 
-def _images(images: Iterable[ImageContent]) -> _JsonObject:
+def _images(images: Iterable[ImageContent]) -> JsonObject:
     """Tool messages hold only text here, so their images follow as if the user had shown them."""
     return {"role": "user", "content": [_text(_ATTACHED), *map(_image, images)]}
 
 
-def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[_JsonObject]:
+def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[JsonObject]:
     own = made_by(message, model) and not compat.requires_thinking_as_text
     texts: list[str] = []
-    calls: list[_JsonObject] = []
+    calls: list[JsonObject] = []
     reasoning: dict[str, list[str]] = {}
     for block in message.content:
         match block:
@@ -212,7 +209,7 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
     text = "\n".join(part for part in texts if part.strip())
     if not text and not calls:
         return []
-    rendered: _JsonObject = {"role": "assistant", "content": text or None}
+    rendered: JsonObject = {"role": "assistant", "content": text or None}
     rendered |= {field: "\n".join(parts) for field, parts in reasoning.items()}
     if compat.requires_reasoning_content_on_assistant_messages:
         rendered.setdefault("reasoning_content", "")
@@ -221,12 +218,12 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
     return [rendered]
 
 
-def _tool_call(call: ToolCall) -> _JsonObject:
+def _tool_call(call: ToolCall) -> JsonObject:
     arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
     return {"id": clean(call.id), "type": "function", "function": {"name": clean(call.name), "arguments": arguments}}
 
 
-def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> _JsonObject:
+def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> JsonObject:
     text = joined_text(message.content, model) or (_SEE_IMAGE if message.content else "(no output)")
     rendered = {"role": "tool", "tool_call_id": clean(message.tool_call_id), "content": text}
     if compat.requires_tool_result_name:
@@ -234,7 +231,7 @@ def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> _J
     return rendered
 
 
-def _mark_cache(messages: list[_JsonObject], tools: list[_JsonObject]) -> None:
+def _mark_cache(messages: list[JsonObject], tools: list[JsonObject]) -> None:
     """Anthropic's cache marks within chat completions, as OpenRouter takes them: system, last tool, last two turns."""
     if tools:
         tools[-1] = {**tools[-1], "cache_control": _CACHE_MARK}

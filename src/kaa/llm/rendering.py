@@ -1,31 +1,41 @@
-"""Renders each message of a conversation once, however often the conversation is sent."""
+"""Renders each message and each tool of a conversation once, however often they are sent."""
 
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from kaa.core.messages import Message
-from kaa.core.provider import Model
+from kaa.core.messages import Json, Message
+from kaa.core.provider import Model, ToolSchema
 
+Item = TypeVar("Item")
 Rendered = TypeVar("Rendered")
 
+JsonObject: TypeAlias = dict[str, Json]
 
-class RenderedOnce(Generic[Rendered]):
-    """Remembers what `render` made of the messages of the request before.
 
-    Messages are immutable and stay the same objects while a conversation grows, so identity tells them apart.
+class RenderedOnce(Generic[Item, Rendered]):
+    """Remembers what `render` made of the items of the request before.
+
+    Items are immutable and stay the same objects while a conversation grows, so identity tells them apart.
 
     Args:
-        render: depends on nothing but the message and the model. Nobody may change what it returns.
+        render: depends on nothing but the item and the model. Nobody may change what it returns.
     """
 
-    def __init__(self, render: Callable[[Message, Model], Rendered]) -> None:
+    def __init__(self, render: Callable[[Item, Model], Rendered]) -> None:
         self._render = render
         self._model: Model | None = None
-        self._known: dict[int, tuple[Message, Rendered]] = {}
+        self._known: dict[int, tuple[Item, Rendered]] = {}
 
-    def __call__(self, messages: Iterable[Message], model: Model) -> list[tuple[Message, Rendered]]:
-        """Every message with its rendering for `model`; the renderings of other messages are forgotten."""
+    def __call__(self, items: Iterable[Item], model: Model) -> list[tuple[Item, Rendered]]:
+        """Every item with its rendering for `model`; the renderings of other items are forgotten."""
         known = self._known if model == self._model else {}
-        pairs = [known.get(id(message)) or (message, self._render(message, model)) for message in messages]
+        pairs = [known.get(id(item)) or (item, self._render(item, model)) for item in items]
         self._known, self._model = {id(pair[0]): pair for pair in pairs}, model
         return pairs
+
+
+class Renderer(NamedTuple):
+    """What an adapter keeps from request to request: the renderings in its wire format."""
+
+    messages: RenderedOnce[Message, list[JsonObject]]
+    tools: RenderedOnce[ToolSchema, JsonObject]

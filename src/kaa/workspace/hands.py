@@ -16,7 +16,7 @@ from kaa.workspace.protocol import WorkspaceUnavailableError
 
 SlotKind = Literal["files", "command"]
 
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1}  # forked ahead of need; a fork costs about a millisecond
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 2}  # forked ahead of need: it takes a millisecond
 _TOP_UP_DELAY_SECONDS = 0.005
 _STOP_SECONDS = 3.0  # the hands give their slots two
 
