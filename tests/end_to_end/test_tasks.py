@@ -194,14 +194,26 @@ def test_without_any_model_one_screen_says_how_to_get_going(kaa: Kaa) -> None:
     assert len(done.err.splitlines()) < 24
 
 
-@pytest.mark.parametrize("arguments", [["--no-such-flag"], ["-p"], ["-p", "@missing.txt"], ["-c", "--no-session"]])
-def test_bad_usage_is_told_apart(kaa: Kaa, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--no-such-flag"], "--no-such-flag"),
+        (["-p"], "nothing to do"),
+        (["-p", "@missing.txt", "read this"], "@missing.txt does not exist"),
+        (["-p", "@.", "read this"], "@. is a directory"),
+        (["-c", "--no-session"], "not allowed with"),
+        (["--replay", "missing.jsonl", "-p", "hi"], "there is no recording missing.jsonl"),
+    ],
+)
+def test_bad_usage_is_told_apart(kaa: Kaa, arguments: list[str], reason: str) -> None:
     with ModelServer() as server:
         kaa.use(server, "openai-completions")
         done = kaa.run(*arguments)
 
     assert (done.code, done.out, server.requests) == (2, "", [])
     assert done.err.startswith("kaa: ")
+    assert reason in done.err
+    assert "with find" not in done.err  # advice for the model
 
 
 @pytest.mark.parametrize(

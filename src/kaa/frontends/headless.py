@@ -45,6 +45,11 @@ from kaa.shell.settings import SettingsError
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 
+
+class UsageError(Exception):
+    """The command line names something that is not there."""
+
+
 # What the user can mend by asking differently.
 _USAGE_ERRORS = (
     AttachmentError,
@@ -54,6 +59,7 @@ _USAGE_ERRORS = (
     RegistrationError,
     SessionNotFoundError,
     SettingsError,
+    UsageError,
 )
 
 
@@ -200,7 +206,11 @@ def _session(arguments: argparse.Namespace) -> SessionChoice:
 def _wire(arguments: argparse.Namespace) -> Wire:
     if arguments.record:
         return Record(Path(arguments.record))
-    return Replay(Path(arguments.replay)) if arguments.replay else Live()
+    if not arguments.replay:
+        return Live()
+    if not Path(arguments.replay).is_file():
+        raise UsageError(f"there is no recording {arguments.replay} to replay")
+    return Replay(Path(arguments.replay))
 
 
 def _text_or_file(text: str) -> str:

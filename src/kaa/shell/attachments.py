@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from kaa.builtin.encoding import display_text, is_binary
-from kaa.builtin.file_paths import locate_file
+from kaa.builtin.file_paths import locate
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.core.tool import ToolError
@@ -47,7 +47,11 @@ async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tup
 async def _attach(path: str, workspace: Workspace) -> tuple[str, ImageContent | None]:
     """The text that stands for a file, and the image if it is one."""
     try:
-        located = await locate_file(workspace, path)
+        located = await locate(workspace, path)
+        if located is None:
+            raise AttachmentError(f"@{path} does not exist; paths are relative to {workspace.root}")
+        if located.info.kind == "directory":
+            raise AttachmentError(f"@{path} is a directory; attach files, or ask kaa to look into it")
         name, size = located.info.real_path, located.info.size
         head = (await workspace.read(located.path, 0, 64)).data
         mime_type = image_type(head)
