@@ -33,3 +33,19 @@ def text_map(header: Header, name: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise WireError(f"{name!r} must map texts to texts")
     return value
+
+
+def flag(header: Header, name: str) -> bool:
+    """A field of a request that must be true or false."""
+    value = header.get(name)
+    if not isinstance(value, bool):
+        raise WireError(f"{name!r} must be true or false")
+    return value
+
+
+def mapping(header: Header, name: str) -> Header:
+    """A field of a request that must be an object."""
+    value = header.get(name)
+    if not isinstance(value, dict):
+        raise WireError(f"{name!r} must be an object")
+    return value

@@ -1,0 +1,95 @@
+"""What the kernel is to allow: told to the hands once, before anything else, and never changed.
+
+A different policy needs different hands. Nothing of it can come from the model, a tool, a project or an extension.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+from kaa.hands.fields import flag, mapping, text, texts
+from kaa.hands.wire import Header, WireError
+
+# Strongest first. `none` confines nothing: whoever uses it asks before each write and command.
+Tier: TypeAlias = Literal["full", "bwrap", "landlock", "seatbelt", "none"]
+Mode: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
+Network: TypeAlias = Literal["isolated", "host"]
+
+
+class Policy(NamedTuple):
+    """What slots may do. All paths are absolute; those in `hidden` and `shown` may be glob patterns.
+
+    Attributes:
+        tier: the mechanism to use; hands that cannot hold it refuse to serve.
+        mode: `read-only` leaves only `temporary` and `cache` writable; `full-access` confines nothing.
+        writable: directories that may be written, the project first.
+        temporary: directory of the host that slots see as /tmp (where there are mounts, else as itself).
+        cache: directory for the caches of installers, writable under its own path.
+        hidden: what may not be read.
+        shown: exceptions from `hidden`.
+        git_writable: whether `.git` may be written, but for its hooks and configuration.
+        network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
+    """
+
+    tier: Tier
+    mode: Mode
+    writable: tuple[str, ...] = ()
+    temporary: str = ""
+    cache: str = ""
+    hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    git_writable: bool = False
+    network: Network = "isolated"
+
+    @classmethod
+    def parse(cls, header: Header) -> "Policy":
+        """Take the policy from the first frame.
+
+        Raises:
+            WireError: it is incomplete or says what no policy can say.
+        """
+        fields = mapping(header, "policy")
+        tier, mode, network = text(fields, "tier"), text(fields, "mode"), text(fields, "network")
+        if tier not in get_args(Tier) or mode not in get_args(Mode) or network not in get_args(Network):
+            raise WireError(f"there is no policy {tier!r}, {mode!r}, {network!r}")
+        return cls(
+            tier=tier,
+            mode=mode,
+            writable=tuple(texts(fields, "writable")),
+            temporary=text(fields, "temporary"),
+            cache=text(fields, "cache"),
+            hidden=tuple(texts(fields, "hidden")),
+            shown=tuple(texts(fields, "shown")),
+            git_writable=flag(fields, "git_writable"),
+            network=network,
+        )
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The directories that may be written in this mode, besides `temporary`."""
+        roots = self.writable if self.mode == "workspace-write" else ()
+        return (*roots, self.cache) if self.cache else roots
+
+
+# Names that other programs execute or obey when somebody opens a project. They are protected at the top of every
+# writable directory, whether they exist or not. (`.git` has rules of its own.)
+PROTECTED_NAMES = (
+    ".kaa",
+    ".pi",
+    ".codex",
+    ".claude",
+    ".gemini",
+    ".cursor",
+    ".agents",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".mcp.json",
+    ".envrc",
+    ".gitmodules",
+    ".husky",
+)
+# What git executes or obeys inside a `.git`, protected also when its other content may be written.
+PROTECTED_GIT_NAMES = ("hooks", "config", "config.worktree", "commondir")
+# How deep below a writable directory repositories are looked for.
+REPOSITORY_DEPTH = 3
