@@ -1,0 +1,58 @@
+"""What the sandbox stopped, in the same words whatever stopped it: a mount, Landlock, seccomp, the proxy or the guard."""
+
+import errno
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+BlockedKind: TypeAlias = Literal["write", "read", "git", "protected", "network", "outside"]
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    """One thing that was stopped.
+
+    Attributes:
+        kind: `write` outside the project, `read` of a secret, writes below `.git`, writes to a `protected` name, the
+            `network`, or anything else that would have to happen `outside` the sandbox.
+        what: the path or the host; empty if it is not known.
+    """
+
+    kind: BlockedKind
+    what: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was blocked, and what would allow it: for the model and the user."""
+        match self.kind:
+            case "write":
+                where = f" to {self.what}" if self.what else ""
+                return f"Writing{where} is blocked: only the project and /tmp can be written. (--add-dir allows more.)"
+            case "read":
+                return f"Reading {self.what} is blocked: it may hold secrets."
+            case "git":
+                return "Writing to .git is blocked until the user allows git writes for this session."
+            case "protected":
+                return f"Writing {self.what} is blocked: other programs execute or obey it."
+            case "network":
+                host = f" to {self.what}" if self.what else ""
+                return f"Network access{host} is blocked. (--net allows hosts; loopback works.)"
+            case "outside":
+                return f"{self.what or 'This'} cannot be done inside the sandbox."
+
+
+def note(blocked: Iterable[Blocked]) -> str:
+    """Lines to add to a result."""
+    return "\n".join(f"[sandbox] {one.text}" for one in blocked)
+
+
+class BlockedError(PermissionError):
+    """The sandbox does not let a file be touched.
+
+    Attributes:
+        blocked: what was stopped.
+    """
+
+    def __init__(self, blocked: Blocked, path: str) -> None:
+        super().__init__(errno.EACCES, blocked.text, path)
+        self.blocked = blocked
