@@ -41,6 +41,7 @@ class _NoRun:
     """A run nobody watches."""
 
     call_id = "1"
+    permit = None
 
     def update(self, delta: str, skipped_bytes: int = 0) -> None:
         """Nobody watches."""

@@ -5,9 +5,9 @@ import pytest
 
 from kaa.core.agent import AgentConfig
 from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from kaa.core.hooks import Block, ReplaceArguments, ToolHooks
+from kaa.core.hooks import Block, Refuse, ReplaceArguments, RunAgain, ToolHooks
 from kaa.core.messages import ToolCall, ToolResultMessage
-from kaa.core.tool import ToolError, ToolResult, ToolRun, text_result
+from kaa.core.tool import Permit, ToolError, ToolResult, ToolRun, text_result
 from kaa.llm.scripted import reply
 from tests.support.agents import Scene, echo_tool, run, say, tool
 
@@ -120,6 +120,17 @@ def test_errors_of_tools_and_crashes_become_results() -> None:
         ("crashes failed: KeyError: 'oops'", True),
         ("forgets failed: TypeError: None is no ToolResult", True),
     ]
+
+
+def test_an_error_of_a_tool_can_carry_details() -> None:
+    async def refuses(_: ToolRun) -> ToolResult:
+        raise ToolError("x is hidden", {"blocked": [{"kind": "read", "what": "x"}]})
+
+    scene = Scene([reply(tool_calls=[("refuses", {})]), reply(text="ok")], tool("refuses", refuses))
+
+    end = run(scene.agent.run(say("go")))
+
+    assert results(end)[0].details == {"blocked": [{"kind": "read", "what": "x"}]}
 
 
 @pytest.mark.parametrize("calls", [1, 2])
@@ -242,6 +253,98 @@ class TestHooks:
         assert results(end)[0].is_error
         assert results(end)[0].text.startswith("echo was run, but its result cannot be shown")
         assert "secret" not in results(end)[0].text
+
+
+class Locked:
+    """A tool that needs a permit, and what it was given each time it ran."""
+
+    def __init__(self) -> None:
+        self.grants: list[object] = []
+
+    async def work(self, run: ToolRun) -> ToolResult:
+        self.grants.append(run.permit and run.permit.grant)
+        return text_result("done" if run.permit else "locked", details={"locked": run.permit is None})
+
+    def play(self, hooks: ToolHooks) -> AgentEnd:
+        scene = Scene([reply(tool_calls=[("work", {})]), reply(text="ok")], tool("work", self.work), hooks=hooks)
+        return run(scene.agent.run(say("go")))
+
+
+class TestPermits:
+    def test_a_permit_reaches_the_tool_and_no_other_call(self) -> None:
+        async def first_only(call: ToolCall) -> Permit | None:
+            return Permit("key") if call.id == "a" else None
+
+        locked = Locked()
+        scene = Scene(
+            [reply(tool_calls=[("work", {}, "a"), ("work", {}, "b")]), reply(text="ok")],
+            tool("work", locked.work, sequential=True),
+            hooks=ToolHooks(before=(first_only,)),
+        )
+        run(scene.agent.run(say("go")))
+
+        assert locked.grants == ["key", None]
+
+    def test_changed_arguments_void_a_permit(self) -> None:
+        async def permit(_: ToolCall) -> Permit:
+            return Permit("key")
+
+        async def change(_: ToolCall) -> ReplaceArguments:
+            return ReplaceArguments({})
+
+        locked = Locked()
+        locked.play(ToolHooks(before=(permit, change)))
+
+        assert locked.grants == [None]
+
+    def test_a_hook_can_have_the_tool_run_again_with_a_permit(self) -> None:
+        seen: list[str] = []
+
+        async def watch(_call: ToolCall, result: ToolResult) -> None:
+            seen.append(result.content[0].text)  # type: ignore[union-attr]  # a text result
+
+        async def unlock(_call: ToolCall, result: ToolResult) -> RunAgain | None:
+            return RunAgain(Permit("key")) if result.details == {"locked": True} else None
+
+        locked = Locked()
+        end = locked.play(ToolHooks(after=(watch, unlock, watch)))
+
+        assert locked.grants == [None, "key"]
+        assert seen == ["locked", "done", "done"], "hooks see every result, whoever wanted it"
+        assert (results(end)[0].text, end.reason) == ("done", "done")
+
+    def test_running_again_without_a_permit_keeps_the_one_there_is(self) -> None:
+        async def permit(_: ToolCall) -> Permit:
+            return Permit("key")
+
+        async def once_more(_call: ToolCall, _result: ToolResult) -> RunAgain | None:
+            return RunAgain() if len(locked.grants) < 2 else None
+
+        locked = Locked()
+        locked.play(ToolHooks(before=(permit,), after=(once_more,)))
+
+        assert locked.grants == ["key", "key"]
+
+    def test_a_hook_that_always_wants_another_run_does_not_get_it(self) -> None:
+        async def again(_call: ToolCall, _result: ToolResult) -> RunAgain:
+            return RunAgain()
+
+        locked = Locked()
+        end = locked.play(ToolHooks(after=(again,)))
+
+        assert len(locked.grants) == 5
+        assert (results(end)[0].is_error, end.reason) == (True, "denied")
+        assert "run 5 times" in results(end)[0].text
+
+    def test_a_refused_result_is_an_error_with_the_reason_and_the_run_no_success(self) -> None:
+        async def refuse(_call: ToolCall, _result: ToolResult) -> Refuse:
+            return Refuse("nobody unlocked it")
+
+        end = Locked().play(ToolHooks(after=(refuse,)))
+
+        assert results(end)[0].text == "locked\nnobody unlocked it"
+        assert (results(end)[0].is_error, results(end)[0].details) == (True, {"locked": True})
+        assert (end.reason, end.error) == ("denied", "not permitted: work: nobody unlocked it")
 
 
 def test_calls_that_share_an_id_get_ids_of_their_own() -> None:

@@ -63,6 +63,15 @@ def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: Regist
         names(registry, only=["nope"])
 
 
+def test_a_tool_that_declares_no_risk_may_do_anything(registry: Registry) -> None:
+    registry.register_tool(tool("read", nothing), risk="read")
+    registry.register_tool(tool("mine", nothing))
+
+    assert {item.name: item.risk for item in registry.tools} == {"read": "read", "mine": "outside"}
+    with pytest.raises(RegistrationError, match="'none' is no risk"):
+        registry.register_tool(echo_tool(), risk="none")  # type: ignore[arg-type]  # as authors of extensions do
+
+
 @pytest.mark.parametrize("bad", ["", "no spaces", "ü", "x" * 65])
 def test_names_that_no_vendor_accepts_are_refused(registry: Registry, bad: str) -> None:
     with pytest.raises(RegistrationError, match="no tool name"):

@@ -2,7 +2,7 @@
 
 from kaa.builtin.tools import extend
 from kaa.core.messages import Json, TextContent
-from kaa.core.tool import ToolError, ToolResult
+from kaa.core.tool import Permit, ToolError, ToolResult
 from kaa.ext.registry import Registry
 from kaa.workspace.protocol import Workspace
 
@@ -12,7 +12,8 @@ class RecordedRun:
 
     call_id = "call-1"
 
-    def __init__(self) -> None:
+    def __init__(self, permit: Permit | None = None) -> None:
+        self.permit = permit
         self.updates: list[tuple[str, int]] = []
 
     def update(self, delta: str, skipped_bytes: int = 0) -> None:

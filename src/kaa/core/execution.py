@@ -8,12 +8,15 @@ import msgspec
 
 from kaa.core.arguments import ArgumentError
 from kaa.core.events import Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from kaa.core.hooks import Block, ReplaceArguments, ToolHooks
+from kaa.core.hooks import Block, Refuse, ReplaceArguments, RunAgain, ToolHooks
 from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
-from kaa.core.tool import Tool, ToolError, ToolResult, text_result
+from kaa.core.tool import Permit, Tool, ToolError, ToolResult, text_result
 
 # How much live output is kept to be part of the result of a tool that is interrupted.
 _KEPT_OUTPUT_CHARACTERS = 16_384
+
+# How often hooks can have a tool run for one call. Each time somebody lifted another obstacle.
+_MAX_RUNS = 5
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have had effects."
 
@@ -25,6 +28,7 @@ class _Run:
         self._call = call
         self._emit = emit
         self._shown = ""
+        self.permit: Permit | None = None
         self.started = time.monotonic()
 
     @property
@@ -116,29 +120,60 @@ class ToolExecutor:
         if call.arguments_error is not None:
             return text_result(f"{call.name} was not run: {call.arguments_error}. Send the call again.", is_error=True)
         try:
-            for before in self._hooks.before:
-                verdict: object = await before(call)
-                match verdict:
-                    case None:
-                        pass
-                    case Block(reason=reason, denied=denied):
-                        if denied:
-                            self.denials.append(f"{call.name}: {reason}")
-                        return text_result(reason, is_error=True)
-                    case ReplaceArguments(arguments=arguments):
-                        call = msgspec.structs.replace(call, arguments=arguments)
-                    case _:
-                        raise TypeError(f"{verdict!r} is neither Block nor ReplaceArguments")
+            admitted = await self._before(call, run)
         except Exception as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
             return _hook_failed(f"{call.name} was not run", error)
-        result = await _run_tool(tool, call, run)
-        try:
-            for after in self._hooks.after:
-                changed = await after(call, result)
-                result = result if changed is None else _checked(changed)
-        except Exception as error:  # noqa: BLE001 isolation boundary, as above
-            return _hook_failed(f"{call.name} was run, but its result cannot be shown", error)
+        if isinstance(admitted, ToolResult):
+            return admitted
+        for _ in range(_MAX_RUNS):
+            result = await _run_tool(tool, admitted, run)
+            try:
+                final = await self._after(admitted, result)
+            except Exception as error:  # noqa: BLE001 isolation boundary, as above
+                return _hook_failed(f"{call.name} was run, but its result cannot be shown", error)
+            if isinstance(final, ToolResult):
+                return final
+            run.permit = final.permit or run.permit
+        return self._refused(call, text_result(f"{call.name} was run {_MAX_RUNS} times."), "It is not run once more.")
+
+    async def _before(self, call: ToolCall, run: _Run) -> ToolCall | ToolResult:
+        """The call as the hooks want it, or the result that one of them blocked it with."""
+        for before in self._hooks.before:
+            verdict: object = await before(call)
+            match verdict:
+                case None:
+                    pass
+                case Block(reason=reason, denied=denied):
+                    if denied:
+                        self.denials.append(f"{call.name}: {reason}")
+                    return text_result(reason, is_error=True)
+                case ReplaceArguments(arguments=arguments):
+                    call = msgspec.structs.replace(call, arguments=arguments)
+                    run.permit = None
+                case Permit():
+                    run.permit = verdict
+                case _:
+                    raise TypeError(f"{verdict!r} is neither Block, ReplaceArguments nor Permit")
+        return call
+
+    async def _after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain:
+        """The result as the hooks want it, or the wish of one of them to run the tool again."""
+        for after in self._hooks.after:
+            verdict: object = await after(call, result)
+            match verdict:
+                case None:
+                    pass
+                case RunAgain():
+                    return verdict
+                case Refuse(reason=reason):
+                    result = self._refused(call, result, reason)
+                case _:
+                    result = _checked(verdict)
         return result
+
+    def _refused(self, call: ToolCall, result: ToolResult, reason: str) -> ToolResult:
+        self.denials.append(f"{call.name}: {reason}")
+        return ToolResult((*result.content, TextContent(reason)), result.details, is_error=True)
 
     def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:
         message = ToolResultMessage(
@@ -179,6 +214,6 @@ async def _run_tool(tool: Tool, call: ToolCall, run: _Run) -> ToolResult:
     except ArgumentError as error:
         return text_result(f"Invalid arguments for {call.name}: {error}. Send the call again.", is_error=True)
     except ToolError as error:
-        return text_result(str(error), is_error=True)
+        return text_result(str(error), details=error.details, is_error=True)
     except Exception as error:  # noqa: BLE001 isolation boundary: a broken tool must not end the conversation
         return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.core.messages import Json, ToolCall
-from kaa.core.tool import ToolResult
+from kaa.core.tool import Permit, ToolResult
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -17,13 +17,25 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class ReplaceArguments(msgspec.Struct, frozen=True):
-    """Run the tool with these arguments instead."""
+    """Run the tool with these arguments instead. A permit that an earlier hook gave was for the others and is void."""
 
     arguments: dict[str, Json]
 
 
-BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | None]]
-AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | None]]
+class RunAgain(msgspec.Struct, frozen=True):
+    """Run the tool once more, because the situation has changed or with a permit. All hooks see the new result."""
+
+    permit: Permit | None = None
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """What the tool wanted is not permitted: its result is an error and the run no success. The reason is appended."""
+
+    reason: str
+
+
+BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
+AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
 
 
 class ToolHooks(msgspec.Struct, frozen=True):

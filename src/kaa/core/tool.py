@@ -19,12 +19,27 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class ToolError(Exception):
-    """A tool could not do what it was asked; the message is for the model and says what to do instead."""
+    """A tool could not do what it was asked.
+
+    Args:
+        message: for the model; says what to do instead.
+        details: for frontends and hooks, as in `ToolResult`.
+    """
+
+    def __init__(self, message: str, details: Json = None) -> None:
+        super().__init__(message)
+        self.details = details
 
 
 def text_result(text: str, *, details: Json = None, is_error: bool = False) -> ToolResult:
     """A result of one text."""
     return ToolResult((TextContent(text),), details, is_error)
+
+
+class Permit(msgspec.Struct, frozen=True):
+    """Lets one call do more than others. The grant is the means to do it; only giver and tool know what it is."""
+
+    grant: object
 
 
 class ToolRun(Protocol):
@@ -33,6 +48,11 @@ class ToolRun(Protocol):
     @property
     def call_id(self) -> str:
         """The id of the tool call."""
+        ...
+
+    @property
+    def permit(self) -> Permit | None:
+        """What a hook gave this call, if any did."""
         ...
 
     def update(self, delta: str, skipped_bytes: int = 0) -> None:

@@ -6,7 +6,7 @@ tool calls), react (tools, commands), hook (user messages) and observe (events).
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,12 @@ class RegistrationError(Exception):
     """An extension registered something that cannot be: a name twice, a name that is no name."""
 
 
+# What a call of a tool can do at most. `read`: look at the project, at the `path` it is given. `write`: change the
+# file `path`. `command`: run the bash `command` it is given. All three through the workspace and nothing else.
+# `outside`: anything, as code of an extension can that runs in kaa's own process, which nothing confines.
+Risk: TypeAlias = Literal["read", "write", "command", "outside"]
+
+
 class RegisteredTool(msgspec.Struct, frozen=True):
     """A tool and what the prompt says of it. `default`: active unless the user chose otherwise."""
 
@@ -28,6 +34,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     snippet: str
     default: bool
     built_in: bool = False
+    risk: Risk = "outside"
 
     @property
     def name(self) -> str:
@@ -130,11 +137,18 @@ class ExtensionAPI(Protocol):
         """The project: tools touch it through this and nothing else."""
         ...
 
-    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True) -> None:
-        """Add a tool for the model. `snippet`: one line for the system prompt.
+    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True, risk: Risk = "outside") -> None:
+        """Add a tool for the model.
+
+        Args:
+            tool: what it is called and does.
+            snippet: one line for the system prompt.
+            default: whether it is active unless the user chose otherwise.
+            risk: what a call can do at most; decides when the user is asked. Declare what is true: the sandbox
+                confines what goes through the workspace, not the tool's own code.
 
         Raises:
-            RegistrationError: the name is taken.
+            RegistrationError: the name is taken, or there is no such risk.
         """
         ...
 

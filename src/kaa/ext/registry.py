@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from typing import get_args
 
 from kaa.core.events import Event
 from kaa.core.hooks import AfterTool, BeforeTool, ToolHooks
@@ -19,6 +20,7 @@ from kaa.ext.api import (
     RegisteredTool,
     RegistrationError,
     Reply,
+    Risk,
     Submit,
     UserMessageHook,
 )
@@ -70,14 +72,16 @@ class Registry:
         except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
             raise ExtensionError(f"Extension {name} failed to load: {_described(error)}") from error
 
-    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True) -> None:
+    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True, risk: Risk = "outside") -> None:
         """Add a tool for the model."""
         name = tool.schema.name
         if not _TOOL_NAME.fullmatch(name):
             raise RegistrationError(f"{name!r} is no tool name: use 1 to 64 letters, digits, _ and -")
         if name in self._tools:
             raise RegistrationError(f"a tool named {name!r} is already registered")
-        self._tools[name] = RegisteredTool(tool, snippet, default, self._loading_built_in)
+        if risk not in get_args(Risk):
+            raise RegistrationError(f"{risk!r} is no risk: use {', '.join(get_args(Risk))}")
+        self._tools[name] = RegisteredTool(tool, snippet, default, self._loading_built_in, risk)
 
     def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
         """Add a slash command."""

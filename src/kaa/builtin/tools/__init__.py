@@ -14,10 +14,10 @@ from kaa.ext.api import ExtensionAPI
 def extend(api: ExtensionAPI) -> None:
     """Register read, bash, edit and write, and, off by default because bash can do the same, grep, find and ls."""
     locks = FileLocks()
-    api.register_tool(read_tool(api.workspace), snippet="look into files")
-    api.register_tool(bash_tool(api.workspace), snippet="run commands: search, test, build, git")
-    api.register_tool(edit_tool(api.workspace, locks), snippet="change parts of a file")
-    api.register_tool(write_tool(api.workspace, locks), snippet="new files, or whole rewrites")
-    api.register_tool(grep_tool(api.workspace), snippet="search contents", default=False)
-    api.register_tool(find_tool(api.workspace), snippet="find files by name", default=False)
-    api.register_tool(ls_tool(api.workspace), snippet="list a directory", default=False)
+    api.register_tool(read_tool(api.workspace), snippet="look into files", risk="read")
+    api.register_tool(bash_tool(api.workspace), snippet="run commands: search, test, build, git", risk="command")
+    api.register_tool(edit_tool(api.workspace, locks), snippet="change parts of a file", risk="write")
+    api.register_tool(write_tool(api.workspace, locks), snippet="new files, or whole rewrites", risk="write")
+    api.register_tool(grep_tool(api.workspace), snippet="search contents", default=False, risk="read")
+    api.register_tool(find_tool(api.workspace), snippet="find files by name", default=False, risk="read")
+    api.register_tool(ls_tool(api.workspace), snippet="list a directory", default=False, risk="read")
