@@ -89,19 +89,49 @@ def test_a_file_open_to_others_is_refused(auth: Path, mode: int) -> None:
         CredentialStore(auth, {}).get("a")
 
 
-def test_a_linked_file_is_read_but_not_replaced(auth: Path, tmp_path: Path) -> None:
-    target = tmp_path / "secret-manager.json"
+def test_a_linked_file_is_neither_read_nor_replaced(auth: Path, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere.json"
     _write(target, {"a": {"type": "api_key", "key": "key"}})
     auth.parent.mkdir()
     auth.symlink_to(target)
     store = CredentialStore(auth, {})
 
-    assert store.get("a") == Credential("api_key", "key", "auth.json")
+    with pytest.raises(CredentialError, match="symbolic link"):
+        store.get("a")
     with pytest.raises(CredentialError, match="symbolic link"):
         store.set("a", "other")
 
     assert auth.is_symlink()
     assert "other" not in target.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_is_refused(auth: Path, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    _write(auth, {"a": {"type": "api_key", "key": f"!touch {canary}"}})
+    os.chown(auth, 12345, 12345)
+
+    with pytest.raises(CredentialError, match="another user"):
+        CredentialStore(auth, {}).get("a")
+
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_folder_in_which_others_can_replace_the_file_is_refused(auth: Path, mode: int) -> None:
+    _write(auth, {"a": {"type": "api_key", "key": "key"}})
+    auth.parent.chmod(mode)
+
+    with pytest.raises(CredentialError, match="chmod 700"):
+        CredentialStore(auth, {}).get("a")
+
+
+def test_a_pipe_is_no_file_and_nobody_waits_for_its_writer(auth: Path) -> None:
+    auth.parent.mkdir()
+    os.mkfifo(auth, 0o600)
+
+    with pytest.raises(CredentialError, match="no regular file"):
+        CredentialStore(auth, {}).get("a")
 
 
 def test_writing_creates_private_file_and_directory(auth: Path) -> None:

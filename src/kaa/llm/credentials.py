@@ -4,11 +4,9 @@ The file has pi's format: `{"<provider>": {"type": "api_key", "key": …} | {"ty
 Only the user's own files come here, so a value may run a command. Secrets never reach a log or a repr.
 """
 
-import fcntl
 import os
 import re
 import signal
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,6 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from kaa.llm.private_file import PrivateFile, PrivateFileError
 
 # pi's limit for `!command` values.
 _COMMAND_TIMEOUT_SECONDS = 10.0
@@ -98,8 +98,8 @@ class ConfigValues:
 class CredentialStore:
     """The credentials the user keeps in auth.json.
 
-    The file is read when first asked for. It must not be readable by others. A symbolic link is read (secret
-    managers make them) but not written through, because replacing the file would break the link.
+    The file is read when first asked for. It must be the user's, not readable by others and no symbolic link: for
+    a secret manager's file, `"key": "!cat FILE"` does the same in the open.
 
     Args:
         path: the file; it need not exist.
@@ -108,6 +108,7 @@ class CredentialStore:
 
     def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
         self._path = path
+        self._file = PrivateFile(path)
         self._entries: dict[str, msgspec.Raw] | None = None
         self.values = ConfigValues(environ)
 
@@ -190,18 +191,11 @@ class CredentialStore:
 
     def _read(self) -> dict[str, msgspec.Raw]:
         try:
-            with self._path.open("rb") as file:
-                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                content = file.read()
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise CredentialError(f"{self._path} cannot be read ({error.strerror})") from error
-        if mode & 0o077:
-            raise CredentialError(
-                f"other users can read or change {self._path} (mode {mode:o}): run  chmod 600 {self._path}"
-                "  and, if others use this machine, replace the keys in it"
-            )
+            return self._parse(self._file.read())
+        except PrivateFileError as error:
+            raise CredentialError(str(error)) from error
+
+    def _parse(self, content: bytes | None) -> dict[str, msgspec.Raw]:
         try:
             return msgspec.json.decode(content or b"{}", type=dict[str, msgspec.Raw])
         except msgspec.DecodeError as error:
@@ -210,36 +204,14 @@ class CredentialStore:
     @contextmanager
     def _rewriting(self) -> Iterator[dict[str, msgspec.Raw]]:
         """The entries as they are on disk now; what the block leaves in them replaces the file."""
-        if self._path.is_symlink():
-            raise CredentialError(f"{self._path} is a symbolic link: change the file it points to yourself")
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                fcntl.flock(directory, fcntl.LOCK_EX)  # another kaa may be writing its own entry
-                entries = self._read()
+            with self._file.rewriting() as content:  # another kaa may be writing its own entry
+                entries = self._parse(content)
                 yield entries
-                self._write(entries)
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-        except OSError as error:
-            raise CredentialError(f"{self._path} cannot be written ({error.strerror})") from error
+                self._file.replace(msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
+        except PrivateFileError as error:
+            raise CredentialError(str(error)) from error
         self._entries = entries
-
-    def _write(self, entries: Mapping[str, msgspec.Raw]) -> None:
-        content = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
-        temporary = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(descriptor)
-            temporary.replace(self._path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
 
 
 class _ApiKeyEntry(msgspec.Struct, tag_field="type", tag="api_key", frozen=True):
