@@ -19,6 +19,8 @@ _NEVER_BEFORE_NEEDED = {
     "pydantic",
     "pygments",
     "sqlite3",
+    "tree_sitter",
+    "tree_sitter_bash",
     "unittest",
     "urllib.request",
     "xml",
