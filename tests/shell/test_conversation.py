@@ -262,7 +262,7 @@ class TestProjectFiles:
         stage.files["/project/.kaa/settings.json"] = b'{"retry": 7}'
 
         with pytest.raises(SettingsError, match="retry"):
-            stage.play(ask)
+            stage.play(ask, ConversationOptions(model="m", trust="yes"))
 
         assert stage.server.requests == []
 

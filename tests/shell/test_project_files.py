@@ -1,14 +1,48 @@
+import os
 from pathlib import Path
+
+import pytest
 
 from kaa.shell.home import Home
 from kaa.shell.project_files import ProjectFiles, read_project_files
+from kaa.shell.trust.configuration import survey
+from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import Workspace
 from tests.support.agents import run
 
 
-def read(files: dict[str, str], home: Path, *, context: bool = True) -> ProjectFiles:
+def read(files: dict[str, str], home: Path, *, context: bool = True, trusted: bool = True) -> ProjectFiles:
     workspace = MemoryWorkspace({path: text.encode() for path, text in files.items()}, root="/work/project")
-    return run(read_project_files(workspace, Home(home), context=context))
+    return run(_read(workspace, home, context=context, trusted=trusted))
+
+
+async def _read(workspace: Workspace, home: Path, *, context: bool = True, trusted: bool) -> ProjectFiles:
+    configuration = await survey(workspace) if trusted else None
+    return await read_project_files(workspace, Home(home), configuration, context=context)
+
+
+def read_real(project: Path, home: Path, *, trusted: bool) -> ProjectFiles:
+    async def scene() -> ProjectFiles:
+        workspace = LocalWorkspace.start(str(project))
+        try:
+            return await _read(workspace, home, trusted=trusted)
+        finally:
+            await workspace.close()
+
+    return run(scene())
+
+
+def below(project: Path, files: ProjectFiles) -> list[str]:
+    """Texts of the context files in the project: there may be others above it on this machine."""
+    return [file.text for file in files.context_files if Path(file.path).is_relative_to(project)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
 
 
 def test_context_files_come_from_the_general_to_the_particular(tmp_path: Path) -> None:
@@ -25,18 +59,19 @@ def test_one_file_per_folder_is_used(tmp_path: Path) -> None:
     assert [file.text for file in found.context_files] == ["agents"]
 
 
-def test_a_huge_context_file_is_cut_and_named(tmp_path: Path) -> None:
-    found = read({"/work/project/AGENTS.md": "x" * 100_000}, tmp_path)
+@pytest.mark.parametrize(("trusted", "kibibytes"), [(True, 32), (False, 8)])
+def test_a_huge_context_file_is_cut_and_named(tmp_path: Path, trusted: bool, kibibytes: int) -> None:
+    found = read({"/work/project/AGENTS.md": "x" * 100_000}, tmp_path, trusted=trusted)
 
-    assert [len(file.text) for file in found.context_files] == [32 * 1024]
-    assert found.truncated == ("/work/project/AGENTS.md",)
+    assert [len(file.text) for file in found.context_files] == [kibibytes * 1024]
+    assert f"/work/project/AGENTS.md is too long: only its first {kibibytes} KiB are used" in found.notices
 
 
 def test_a_huge_system_prompt_is_cut_and_named(tmp_path: Path) -> None:
     found = read({"/work/project/.kaa/SYSTEM.md": "x" * 100_000}, tmp_path)
 
     assert len(found.system_prompt or "") == 32 * 1024
-    assert found.truncated == ("/work/project/.kaa/SYSTEM.md",)
+    assert found.notices == (".kaa/SYSTEM.md is too long: only its first 32 KiB are used",)
 
 
 def test_context_files_can_be_left_out(tmp_path: Path) -> None:
@@ -53,3 +88,58 @@ def test_the_project_s_prompts_come_before_the_user_s(tmp_path: Path) -> None:
 
     assert (found.system_prompt, found.append_system_prompt) == ("project system", "my addition")
     assert found.settings is None
+
+
+class TestOfAnUntrustedProject:
+    def test_nothing_configures(self, tmp_path: Path) -> None:
+        (tmp_path / "SYSTEM.md").write_text("my system")
+        files = {f"/work/project/.kaa/{name}": "theirs" for name in ("settings.json", "SYSTEM.md", "APPEND_SYSTEM.md")}
+
+        found = read(files, tmp_path, trusted=False)
+
+        assert (found.settings, found.system_prompt, found.append_system_prompt) == (None, "my system", None)
+
+    def test_context_files_only_inform_but_for_the_user_s_own(self, tmp_path: Path) -> None:
+        (tmp_path / "AGENTS.md").write_text("mine")
+        files = {"/work/AGENTS.md": "above", "/work/project/AGENTS.md": "project"}
+
+        found = read(files, tmp_path, trusted=False)
+
+        assert [(file.text, file.trusted) for file in found.context_files] == [
+            ("mine", True),
+            ("above", False),
+            ("project", False),
+        ]
+        (notice,) = found.notices
+        assert notice.startswith("/work/AGENTS.md, /work/project/AGENTS.md: ")
+        assert "--trust" in notice
+
+    def test_a_link_shows_no_file_of_the_user_s(self, tmp_path: Path, project: Path) -> None:
+        (tmp_path / "id_ed25519").write_text("a private key")
+        (project / "AGENTS.md").symlink_to("../id_ed25519")
+
+        found = read_real(project, tmp_path, trusted=False)
+
+        assert below(project, found) == []
+        assert any("AGENTS.md is not used" in notice for notice in found.notices)
+
+    def test_a_link_inside_the_folder_is_followed(self, tmp_path: Path, project: Path) -> None:
+        (project / "NOTES.md").write_text("use tabs")
+        (project / "CLAUDE.md").symlink_to("NOTES.md")
+
+        assert below(project, read_real(project, tmp_path, trusted=False)) == ["use tabs"]
+
+
+def test_a_pipe_is_not_read(tmp_path: Path, project: Path) -> None:
+    os.mkfifo(project / "AGENTS.md")
+
+    assert below(project, read_real(project, tmp_path, trusted=True)) == []
+
+
+def test_what_a_reader_would_not_see_is_left_out_and_told(tmp_path: Path) -> None:
+    smuggled = "".join(chr(0xE0000 + ord(char)) for char in "obey")
+
+    found = read({"/work/project/AGENTS.md": f"Use\u202e tabs{smuggled}.\x1b[8m\r\n日本 👩‍💻"}, tmp_path)
+
+    assert [file.text for file in found.context_files] == ["Use tabs.[8m\n日本 👩‍💻"]
+    assert found.notices == ("/work/project/AGENTS.md has 6 invisible characters: they are left out",)

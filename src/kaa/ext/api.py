@@ -43,10 +43,15 @@ class RegisteredTool(msgspec.Struct, frozen=True):
 
 
 class ContextFile(msgspec.Struct, frozen=True):
-    """Standing instructions of the user or the project, such as AGENTS.md."""
+    """What the user or the project says to every agent, such as AGENTS.md.
+
+    Attributes:
+        trusted: these are instructions; otherwise the user does not answer for them, and they only inform.
+    """
 
     path: str
     text: str
+    trusted: bool = True
 
 
 class PromptContext(msgspec.Struct, frozen=True):
@@ -58,7 +63,7 @@ class PromptContext(msgspec.Struct, frozen=True):
         tools: the active tools.
         custom: a system prompt of the user's own that replaces kaa's.
         appended: texts the user adds to the system prompt.
-        context_files: standing instructions, the most general first.
+        context_files: standing instructions and information, the most general first.
     """
 
     cwd: str

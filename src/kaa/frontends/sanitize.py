@@ -1,21 +1,32 @@
-"""Makes foreign text (of models, tools, files) harmless for a terminal."""
+"""Makes foreign text (of models, tools, files, branches, titles) harmless for a terminal.
+
+Works on pieces of any size: a sequence that is split over two of them loses its first character like any other, and
+the rest is plain text.
+"""
 
 import re
 
-# C0 but tab and line feed, DEL, C1, and the bidirectional controls that can make text read other than it is.
-_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+from kaa.shell.trust.invisible import replace_invisible
+
+# C0 but tab and line feed, DEL, C1, and halves of surrogate pairs, which no encoding can write.
+_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def sanitize(text: str) -> str:
-    r"""The text with control characters made visible or, where harmless, dropped.
+    r"""The text with every character that a terminal acts on, or that hides or reorders others, made visible.
 
-    Carriage returns before line feeds vanish; ESC and the like appear as their escape, such as `\x1b`.
+    They appear as their escape, such as `\x1b`, `\u202e` or `\U000e0041`. Carriage returns before line feeds vanish.
     """
-    if not _HARMFUL.search(text):
-        return text
-    return _HARMFUL.sub(_visible, text.replace("\r\n", "\n"))
+    if _HARMFUL.search(text):
+        text = _HARMFUL.sub(lambda match: _escaped(match[0]), text.replace("\r\n", "\n"))
+    return replace_invisible(text, _escaped)
 
 
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def _escaped(characters: str) -> str:
+    return "".join(map(_escape, map(ord, characters)))
+
+
+def _escape(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

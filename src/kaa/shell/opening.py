@@ -24,6 +24,8 @@ from kaa.shell.model_link import ModelLink, link_model
 from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, OpenSession, UnkeptSession
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
 from kaa.shell.settings import Settings, load_settings
+from kaa.shell.trust.configuration import survey
+from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 Notify = Callable[[str], None]
@@ -43,6 +45,7 @@ async def open_conversation(
 
     Raises:
         SettingsError: a settings file has a mistake.
+        TrustError: the project is to be trusted and cannot be, or earlier decisions cannot be read.
         SessionError: the session cannot be found, read or written.
         NoModelError: there is no model to talk to.
         CredentialError: a key cannot be read.
@@ -50,9 +53,7 @@ async def open_conversation(
         RegistrationError: a tool is asked for that does not exist.
         CassetteError: a recording cannot be written or read.
     """
-    project = await read_project_files(workspace, home, context=options.context_files)
-    for path in project.truncated:
-        notify(f"{path} is too long: only its first 32 KiB are used")
+    project = await _read_project(options, workspace, home, notify)
     settings = load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
     registry = _load_extensions(options, settings, workspace, home, notify)
     active = registry.select_tools(
@@ -89,6 +90,17 @@ async def open_conversation(
         messages=context.messages,
     )
     return Conversation(agent, registry, store, recorder, link)
+
+
+async def _read_project(options: ConversationOptions, workspace: Workspace, home: Home, notify: Notify) -> ProjectFiles:
+    """What the project says, as far as the user trusts it."""
+    configuration = await survey(workspace)
+    verdict = judge(options.trust, configuration, home)
+    trusted = configuration if verdict.trusted else None
+    project = await read_project_files(workspace, home, trusted, context=options.context_files)
+    for notice in (*([verdict.notice] if verdict.notice else []), *project.notices):
+        notify(notice)
+    return project
 
 
 def _load_extensions(

@@ -1,7 +1,7 @@
 """How a conversation is to be opened: what the command line, an editor or a script may choose."""
 
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -53,6 +53,11 @@ class Replay(msgspec.Struct, frozen=True):
 Wire: TypeAlias = Live | Record | Replay
 
 
+# Whether the project's configuration is used: for this conversation, whatever was decided before; or if the user
+# decided so, for the configuration as it is now (`kaa.shell.trust`).
+TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
+
+
 class ConversationOptions(msgspec.Struct, frozen=True):
     """Everything that can be chosen.
 
@@ -63,6 +68,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         system_prompt: replaces kaa's own.
         append_system_prompt: added to it.
         extensions: Python files or folders to load besides the user's own.
+        trust: whether the project may configure anything. `no` where nobody is there to answer for it.
         max_turns: requests to the model per run.
     """
 
@@ -78,6 +84,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     context_files: bool = True
     extensions: tuple[Path, ...] = ()
     discover_extensions: bool = True
+    trust: TrustChoice = "no"
     session: SessionChoice = NewSession()
     session_dir: Path | None = None
     max_turns: int | None = None

@@ -1,76 +1,140 @@
 """What a project says to the agent: its settings, its instructions, its own system prompt.
 
-All of it is read through the workspace, in one round trip.
+Settings and system prompts come from a configuration that the user trusts, or not at all. AGENTS.md and its like are
+read in one round trip; those of a project that is not trusted inform the model and do not instruct it.
 """
 
+import re
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from kaa.ext.api import ContextFile
 from kaa.shell.home import PROJECT_FOLDER, Home
+from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.invisible import replace_invisible
 from kaa.workspace.protocol import Workspace
 
 # The first of these that a folder has is used, as pi does.
 _CONTEXT_NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
 
-# The most that is read of one file, the user's own prompts excepted; codex caps the same way (32 KiB).
+# The most that is used of one file, the user's own excepted; codex caps the same way (32 KiB). What nobody answers
+# for gets less room: enough for how to build and test.
 _MAX_BYTES = 32 * 1024
+_MAX_UNTRUSTED_BYTES = 8 * 1024
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 PROJECT_SETTINGS = f"{PROJECT_FOLDER}/settings.json"
 
 
 class ProjectFiles(msgspec.Struct, frozen=True):
-    """What was found. `truncated`: paths of files of which only the beginning is used."""
+    """What was found. `notices`: what the user should know about it, in sentences."""
 
     settings: bytes | None = None
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     context_files: tuple[ContextFile, ...] = ()
-    truncated: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
-async def read_project_files(workspace: Workspace, home: Home, *, context: bool) -> ProjectFiles:
+async def read_project_files(
+    workspace: Workspace, home: Home, configuration: ProjectConfiguration | None, *, context: bool
+) -> ProjectFiles:
     """Read the project's files, with the user's own where the project has none.
 
-    Context files come from the user's folder first, then from the file system's root down to the project.
+    Context files come from the user's folder first, then from the file system's root down to the project. Those of
+    folders above the project are the project's: it may be a part of what was fetched.
 
     Args:
         workspace: the project.
         home: the user's folder.
+        configuration: what the project may configure; None if it is not trusted.
         context: whether to look for context files.
     """
-    root = PurePosixPath(workspace.root)
-    folders = [*reversed(root.parents), root] if context else []
-    candidates = [[str(folder / name) for name in _CONTEXT_NAMES] for folder in folders]
-    own = {name: str(root / PROJECT_FOLDER / name) for name in ("settings.json", "SYSTEM.md", "APPEND_SYSTEM.md")}
-    wanted = [*own.values(), *(path for paths in candidates for path in paths)]
-    found = await workspace.read_existing(wanted, _MAX_BYTES + 1)
+    texts = _Texts(_MAX_UNTRUSTED_BYTES if configuration is None else _MAX_BYTES)
+    context_files = await _context_files(workspace, home, texts, trusted=configuration is not None) if context else ()
 
-    mine = {str(home.path / name): _read(home.path / name) for name in _CONTEXT_NAMES} if context else {}
-    texts: dict[str, bytes] = {}
-    for paths in [list(mine), *candidates]:
-        hits = ((path, mine.get(path) or found.get(path)) for path in paths)
-        texts |= dict([(path, data) for path, data in hits if data is not None][:1])
-    own_texts = {path: found[path] for path in own.values() if path in found}
+    def prompt(name: str) -> str | None:
+        path = f"{PROJECT_FOLDER}/{name}"
+        data = configuration.content(path) if configuration is not None else None
+        return texts.read(path, data) if data else _own(home.path / name)
+
     return ProjectFiles(
-        settings=found.get(own["settings.json"]),
-        system_prompt=_prompt(found, own["SYSTEM.md"], home.path / "SYSTEM.md"),
-        append_system_prompt=_prompt(found, own["APPEND_SYSTEM.md"], home.path / "APPEND_SYSTEM.md"),
-        context_files=tuple(ContextFile(path, _decode(data[:_MAX_BYTES])) for path, data in texts.items()),
-        truncated=tuple(path for path, data in (own_texts | texts).items() if len(data) > _MAX_BYTES),
+        settings=configuration.content(PROJECT_SETTINGS) if configuration is not None else None,
+        system_prompt=prompt("SYSTEM.md"),
+        append_system_prompt=prompt("APPEND_SYSTEM.md"),
+        context_files=context_files,
+        notices=tuple(texts.notices),
     )
 
 
-def _prompt(found: dict[str, bytes], project_path: str, user_file: Path) -> str | None:
-    data = found.get(project_path, b"")[:_MAX_BYTES] or _read(user_file)
-    return None if data is None else _decode(data)
+class _Texts:
+    """Makes texts of what a project's files hold, and notes what was done to them.
+
+    Args:
+        max_bytes: how much of each is used.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self.notices: list[str] = []
+
+    def read(self, path: str, data: bytes) -> str:
+        """The beginning of `data` as text, without what a reader would not see."""
+        if len(data) > self._max_bytes:
+            self.notices.append(f"{path} is too long: only its first {self._max_bytes // 1024} KiB are used")
+        text = _decode(data[: self._max_bytes]).replace("\r\n", "\n")
+        visible = replace_invisible(_CONTROLS.sub("", text), lambda _: "")
+        if hidden := len(text) - len(visible):
+            self.notices.append(f"{path} has {hidden} invisible characters: they are left out")
+        return visible
 
 
-def _read(file: Path) -> bytes | None:
+async def _context_files(workspace: Workspace, home: Home, texts: _Texts, *, trusted: bool) -> tuple[ContextFile, ...]:
+    root = PurePosixPath(workspace.root)
+    folders = [[str(folder / name) for name in _CONTEXT_NAMES] for folder in (*reversed(root.parents), root)]
+    found = await workspace.read_existing([path for paths in folders for path in paths], _MAX_BYTES + 1)
+    paths = [path for paths in folders for path in paths if path in found and _is_first(path, paths, found)]
+    if not trusted:
+        paths = await _without_links_out(workspace, paths, texts)
+    own = ((home.path / name, _own(home.path / name)) for name in _CONTEXT_NAMES)
+    mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
+    theirs = [ContextFile(path, texts.read(path, found[path]), trusted) for path in paths]
+    if theirs and not trusted:
+        texts.notices.append(
+            f"{', '.join(file.path for file in theirs)}: the model is told that this is information and no"
+            " instruction, because the project is not trusted. If you know what is in it, --trust makes it one"
+        )
+    return (*mine, *theirs)
+
+
+def _is_first(path: str, paths: Sequence[str], found: dict[str, bytes]) -> bool:
+    return next(other for other in paths if other in found) == path
+
+
+async def _without_links_out(workspace: Workspace, paths: list[str], texts: _Texts) -> list[str]:
+    """The files that are in the folder they seem to be in: a link could show the model any file of the user's."""
+    kept = []
+    for path in paths:
+        folder = str(PurePosixPath(path).parent)
+        if PurePosixPath(await _real_path(workspace, path)).is_relative_to(await _real_path(workspace, folder)):
+            kept.append(path)
+        else:
+            texts.notices.append(f"{path} is not used: it links to a file elsewhere, and the project is not trusted")
+    return kept
+
+
+async def _real_path(workspace: Workspace, path: str) -> str:
+    info = await workspace.stat(path)
+    return path if info is None else info.real_path
+
+
+def _own(file: Path) -> str | None:
     """A file of the user's own folder, which is kaa's to read, or None."""
     try:
-        return file.read_bytes()
+        return _decode(file.read_bytes())
     except OSError:
         return None
 

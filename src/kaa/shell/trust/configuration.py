@@ -1,0 +1,171 @@
+"""What a project brings along that would configure kaa or run in it: read, never followed, never run."""
+
+import errno
+import os
+import posixpath
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from kaa.shell.home import PROJECT_FOLDER
+from kaa.workspace.protocol import FileInfo, Workspace
+
+# All that kaa takes from a project, now or with a later version, besides AGENTS.md.
+_PLACES = (PROJECT_FOLDER, ".agents", ".mcp.json")
+
+# More than a person would read before saying yes.
+MAX_ENTRIES = 500
+MAX_BYTES = 2 * 1024 * 1024
+
+# What files are for, for people; the first fitting prefix counts.
+_USES = (
+    (f"{PROJECT_FOLDER}/settings.json", "settings of kaa: model, tools, retries"),
+    (f"{PROJECT_FOLDER}/SYSTEM.md", "replaces kaa's instructions to the model"),
+    (f"{PROJECT_FOLDER}/APPEND_SYSTEM.md", "adds to kaa's instructions to the model"),
+    (f"{PROJECT_FOLDER}/extensions/", "programs that run as a part of kaa, with your rights"),
+    (f"{PROJECT_FOLDER}/hooks/", "programs that run when kaa works"),
+    (f"{PROJECT_FOLDER}/prompts/", "texts for the model that you call by name"),
+    (f"{PROJECT_FOLDER}/skills/", "instructions and scripts for the model"),
+    (f"{PROJECT_FOLDER}/", "other files of kaa's folder"),
+    (".agents/", "instructions and scripts for the model"),
+    (".mcp.json", "programs and servers that the model may use"),
+)
+
+
+class ConfigurationFile(msgspec.Struct, frozen=True):
+    """One file.
+
+    Attributes:
+        path: relative to the project's root.
+        kind: `link` is a symbolic link, which is never followed; `other` is a pipe or the like, which is never opened.
+        data: the content; of a link, where it leads.
+        executable: whether anybody may execute it.
+    """
+
+    path: str
+    kind: Literal["file", "link", "other"]
+    data: bytes = b""
+    executable: bool = False
+
+
+class ProjectConfiguration(msgspec.Struct, frozen=True):
+    """Everything of a project that would configure kaa or run in it.
+
+    Attributes:
+        root: the project's canonical directory.
+        files: sorted by path.
+        problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
+    """
+
+    root: str
+    files: tuple[ConfigurationFile, ...] = ()
+    problem: str | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything to trust."""
+        return bool(self.files) or self.problem is not None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all of it: paths, kinds, contents, executable bits."""
+        import hashlib  # lazy: only projects with a configuration need it
+
+        return hashlib.sha256(msgspec.msgpack.encode(self.files)).hexdigest()
+
+    def content(self, path: str) -> bytes | None:
+        """The content of the regular file at `path`, None if there is none."""
+        return next((file.data for file in self.files if file.path == path and file.kind == "file"), None)
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """What would be used, for people: one line for each purpose, with the files that serve it."""
+        grouped: dict[str, list[str]] = {}
+        for file in self.files:
+            name = file.path if file.kind == "file" else f"{file.path} (left out: no regular file)"
+            grouped.setdefault(_use(file.path), []).append(name)
+        return tuple(f"{use}: {', '.join(paths)}" for use, paths in grouped.items())
+
+
+class _CannotBeTrustedError(Exception):
+    """The survey met something that nobody could answer for."""
+
+
+async def survey(workspace: Workspace) -> ProjectConfiguration:
+    """Read a project's configuration. Without any, that costs four small requests.
+
+    Raises:
+        OSError: the project's own directory cannot be examined.
+    """
+    base = await workspace.stat(".")
+    if base is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
+    try:
+        return ProjectConfiguration(base.real_path, await _files(workspace, base.real_path))
+    except _CannotBeTrustedError as error:
+        return ProjectConfiguration(base.real_path, problem=str(error))
+
+
+async def _files(workspace: Workspace, root: str) -> tuple[ConfigurationFile, ...]:
+    """All files, level by level, so that a limit that is exceeded ends it early."""
+    regular: list[FileInfo] = []
+    found: list[ConfigurationFile] = []
+    level: Sequence[str] = _PLACES
+    while level:
+        folders: list[str] = []
+        for path in level:
+            info = await _examine(workspace, path)
+            if info is None:
+                continue
+            if info.real_path != posixpath.join(root, path):
+                found.append(ConfigurationFile(path, "link", os.fsencode(info.real_path)))
+            elif info.kind == "directory":
+                folders.append(path)
+            elif info.kind == "file":
+                regular.append(msgspec.structs.replace(info, path=path))
+            else:
+                found.append(ConfigurationFile(path, "other"))
+        level = [path for folder in folders for path in await _names(workspace, folder)]
+        if len(level) + len(regular) + len(found) > MAX_ENTRIES:
+            raise _CannotBeTrustedError(f"it has more than {MAX_ENTRIES} files of configuration")
+    contents = await _contents(workspace, regular)
+    found += [ConfigurationFile(info.path, "file", contents[info.path], bool(info.mode & 0o111)) for info in regular]
+    return tuple(sorted(found, key=lambda file: file.path))
+
+
+async def _examine(workspace: Workspace, path: str) -> FileInfo | None:
+    try:
+        info = await workspace.stat(path)
+    except OSError as error:
+        raise _CannotBeTrustedError(f"{path} cannot be examined ({error.strerror})") from error
+    if info is None and path not in _PLACES:
+        raise _CannotBeTrustedError(f"{path} cannot be examined: its name is not UTF-8, or it has just been removed")
+    return info
+
+
+async def _names(workspace: Workspace, folder: str) -> list[str]:
+    try:
+        return [f"{folder}/{entry.name}" for entry in await workspace.list(folder)]
+    except OSError as error:
+        raise _CannotBeTrustedError(f"{folder} cannot be listed ({error.strerror})") from error
+
+
+async def _contents(workspace: Workspace, files: Sequence[FileInfo]) -> dict[str, bytes]:
+    """The contents by path, all in one round trip."""
+    paths = [info.path for info in files]
+    if not paths:
+        return {}
+    too_large = f"its configuration is larger than {MAX_BYTES // 1024 // 1024} MiB"
+    if sum(info.size for info in files) > MAX_BYTES:
+        raise _CannotBeTrustedError(too_large)
+    contents = await workspace.read_existing(paths, MAX_BYTES + 1)
+    if unread := [path for path in paths if path not in contents]:
+        raise _CannotBeTrustedError(f"{unread[0]} cannot be read")
+    if sum(map(len, contents.values())) > MAX_BYTES:  # they grew meanwhile
+        raise _CannotBeTrustedError(too_large)
+    return contents
+
+
+def _use(path: str) -> str:
+    return next((use for prefix, use in _USES if path.startswith(prefix)), "other files")

@@ -1,0 +1,155 @@
+"""The user's decisions about projects: `trust.json` in kaa's home, keyed by canonical directory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.llm.private_file import PrivateFile, PrivateFileError
+from kaa.shell.home import Home
+from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.difference import Difference, KnownFile, difference, known
+
+# Of one project; what is beyond is compared by digest only.
+_MAX_KEPT_CHARACTERS = 256 * 1024
+
+
+class TrustError(Exception):
+    """Trust cannot be given or looked up; the message says why and what to do."""
+
+
+class NothingToTrust(msgspec.Struct, frozen=True):
+    """The project has no configuration, and nothing was decided about it."""
+
+
+class Undecided(msgspec.Struct, frozen=True):
+    """The user was not asked yet."""
+
+
+class Trusted(msgspec.Struct, frozen=True):
+    """The user trusted the configuration exactly as it is now."""
+
+
+class Declined(msgspec.Struct, frozen=True):
+    """The user does not want the project's configuration, whatever it is: changes do not ask again."""
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """The user trusted the configuration as it was before."""
+
+    difference: Difference
+
+
+class Untrustable(msgspec.Struct, frozen=True):
+    """Nobody could answer for this configuration: it is too much, or cannot be read."""
+
+    reason: str
+
+
+TrustState: TypeAlias = NothingToTrust | Undecided | Trusted | Declined | Changed | Untrustable
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """A decision. `digest` and `files` say what was trusted."""
+
+    decision: Literal["trusted", "declined"]
+    digest: str = ""
+    files: dict[str, KnownFile] = {}
+
+
+class TrustStore:
+    """What the user decided.
+
+    Args:
+        home: the user's folder.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.path / "trust.json"
+        self._file = PrivateFile(self._path)
+
+    def state(self, configuration: ProjectConfiguration) -> TrustState:
+        """What was decided about a project, and whether it still holds.
+
+        Raises:
+            TrustError: the decisions cannot be read.
+        """
+        record = self._read().get(_key(configuration))
+        if record is not None and record.decision == "declined":
+            return Declined()
+        if configuration.problem is not None:
+            return Untrustable(configuration.problem)
+        if record is None:
+            return Undecided() if configuration.exists else NothingToTrust()
+        if record.digest == configuration.digest:
+            return Trusted()
+        return Changed(difference(record.files, configuration.files))
+
+    def trust(self, configuration: ProjectConfiguration) -> None:
+        """Keep that the user trusts the configuration as it is.
+
+        Raises:
+            TrustError: it cannot be trusted, or the decision cannot be kept.
+        """
+        if configuration.problem is not None:
+            raise TrustError(f"{configuration.root} cannot be trusted: {configuration.problem}")
+        record = _Record("trusted", configuration.digest, dict(_kept(configuration)))
+        with self._rewriting() as records:
+            records[_key(configuration)] = record
+
+    def decline(self, configuration: ProjectConfiguration) -> None:
+        """Keep that the user does not trust the project.
+
+        Raises:
+            TrustError: the decision cannot be kept.
+        """
+        with self._rewriting() as records:
+            records[_key(configuration)] = _Record("declined")
+
+    def forget(self, configuration: ProjectConfiguration) -> None:
+        """Forget what was decided about the project.
+
+        Raises:
+            TrustError: that cannot be kept.
+        """
+        with self._rewriting() as records:
+            records.pop(_key(configuration), None)
+
+    def _read(self) -> dict[str, _Record]:
+        try:
+            return self._parse(self._file.read())
+        except PrivateFileError as error:
+            raise TrustError(str(error)) from error
+
+    def _parse(self, content: bytes | None) -> dict[str, _Record]:
+        try:
+            return msgspec.json.decode(content or b"{}", type=dict[str, _Record])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise TrustError(f"{self._path}: {error}. Correct it, or remove it to be asked again") from error
+
+    @contextmanager
+    def _rewriting(self) -> Iterator[dict[str, _Record]]:
+        try:
+            with self._file.rewriting() as content:
+                records = self._parse(content)
+                yield records
+                self._file.replace(msgspec.json.format(msgspec.json.encode(records), indent=2) + b"\n")
+        except PrivateFileError as error:
+            raise TrustError(str(error)) from error
+
+
+def _key(configuration: ProjectConfiguration) -> str:
+    """The directory as JSON can say it: names may have bytes that are not UTF-8."""
+    return configuration.root.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _kept(configuration: ProjectConfiguration) -> Iterator[tuple[str, KnownFile]]:
+    """The files, with their texts as long as there is room."""
+    room = _MAX_KEPT_CHARACTERS
+    for file in configuration.files:
+        record = known(file)
+        if len(record.text or "") > room:
+            record = msgspec.structs.replace(record, text=None)
+        room -= len(record.text or "")
+        yield file.path, record

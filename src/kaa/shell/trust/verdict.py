@@ -1,0 +1,45 @@
+"""Whether a conversation uses what its project brings along."""
+
+import msgspec
+
+from kaa.shell.home import Home
+from kaa.shell.options import TrustChoice
+from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.store import Trusted, TrustError, TrustStore
+
+_MAX_NAMED = 3
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The answer. `notice`: what the user should know about it, in a sentence or two."""
+
+    trusted: bool
+    notice: str | None = None
+
+
+def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) -> Verdict:
+    """Decide as the user chose, for this conversation or before.
+
+    Raises:
+        TrustError: a configuration is to be trusted that cannot be, or earlier decisions cannot be read.
+    """
+    match choice:
+        case "yes" if configuration.problem is not None:
+            raise TrustError(
+                f"the project cannot be trusted: {configuration.problem}. Mend that, or go on without --trust"
+            )
+        case "yes":
+            return Verdict(trusted=True)
+        case "stored" if isinstance(TrustStore(home).state(configuration), Trusted):
+            return Verdict(trusted=True)
+    return Verdict(trusted=False, notice=_notice(configuration) if configuration.exists else None)
+
+
+def _notice(configuration: ProjectConfiguration) -> str:
+    unused = "the project's configuration is not used, because the project is not trusted"
+    if configuration.problem is not None:
+        return f"{unused}, and it cannot be: {configuration.problem}"
+    names = [file.path for file in configuration.files[:_MAX_NAMED]]
+    if len(configuration.files) > _MAX_NAMED:
+        names.append(f"{len(configuration.files) - _MAX_NAMED} more")
+    return f"{unused} ({', '.join(names)}). If you know what is in it, --trust uses it"
