@@ -118,7 +118,7 @@ async def _files(workspace: Workspace, root: str) -> tuple[ConfigurationFile, ..
             info = await _examine(workspace, path)
             if info is None:
                 continue
-            if info.real_path != posixpath.join(root, path):
+            if info.kind == "symlink" or info.real_path != posixpath.join(root, path):
                 found.append(ConfigurationFile(path, "link", os.fsencode(info.real_path)))
             elif info.kind == "directory":
                 folders.append(path)

@@ -1,0 +1,203 @@
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from kaa.shell.trust.configuration import MAX_BYTES, MAX_ENTRIES, ProjectConfiguration, survey
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import Workspace
+from tests.support.agents import run
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".kaa").mkdir(parents=True)
+    return folder
+
+
+def in_project(project: Path, scene: Callable[[Workspace], Awaitable[T]]) -> T:
+    async def whole() -> T:
+        workspace = LocalWorkspace.start(str(project))
+        try:
+            return await scene(workspace)
+        finally:
+            await workspace.close()
+
+    return run(whole())
+
+
+def surveyed(project: Path) -> ProjectConfiguration:
+    return in_project(project, survey)
+
+
+def write(project: Path, **contents: str) -> None:
+    for name, content in contents.items():
+        file = project / ".kaa" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+
+def test_a_project_without_any_has_nothing_to_trust(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "AGENTS.md").write_text("tabs")
+
+    configuration = surveyed(tmp_path)
+
+    assert not configuration.exists
+    assert configuration.root == str(tmp_path.resolve())
+
+
+def test_everything_that_configures_or_runs_is_found(project: Path) -> None:
+    for path in (".kaa/settings.json", ".kaa/extensions/deep/er/x.py", ".agents/skills/s/SKILL.md", ".mcp.json"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(path)
+    (project / "main.py").write_text("no configuration")
+
+    configuration = surveyed(project)
+
+    assert [(file.path, file.data) for file in configuration.files] == [
+        (path, path.encode())
+        for path in (".agents/skills/s/SKILL.md", ".kaa/extensions/deep/er/x.py", ".kaa/settings.json", ".mcp.json")
+    ]
+    assert configuration.content(".kaa/settings.json") == b".kaa/settings.json"
+    assert configuration.content("main.py") is None
+
+
+def test_what_it_would_do_is_said_in_plain_words(project: Path) -> None:
+    write(project, **{"settings.json": "{}", "extensions/a.py": "", "extensions/b.py": ""})
+    (project / ".kaa" / "SYSTEM.md").symlink_to("/etc/passwd")
+
+    uses = surveyed(project).uses
+
+    assert "programs that run as a part of kaa, with your rights: .kaa/extensions/a.py, .kaa/extensions/b.py" in uses
+    assert any(use.startswith("settings of kaa") for use in uses)
+    assert any(".kaa/SYSTEM.md (left out: no regular file)" in use for use in uses)
+
+
+class TestTheDigest:
+    def test_is_the_same_every_time(self, project: Path) -> None:
+        write(project, **{"b": "1", "a": "2", "sub/c": "3"})
+
+        assert surveyed(project).digest == surveyed(project).digest
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda folder: (folder / "a").write_text("3"),
+            lambda folder: (folder / "new").write_text(""),
+            lambda folder: (folder / "a").unlink(),
+            lambda folder: (folder / "a").rename(folder / "c"),
+            lambda folder: (folder / "a").chmod(0o755),
+            lambda folder: (folder / "link").symlink_to("a"),
+            lambda folder: os.mkfifo(folder / "pipe"),
+            lambda folder: (folder.parent / ".mcp.json").write_text("{}"),
+        ],
+        ids=["byte", "added", "removed", "renamed", "executable", "link", "pipe", "mcp"],
+    )
+    def test_sees_every_change(self, project: Path, change: Callable[[Path], object]) -> None:
+        write(project, a="1", b="2")
+        before = surveyed(project).digest
+
+        change(project / ".kaa")
+
+        assert surveyed(project).digest != before
+
+    def test_sees_where_a_link_leads_and_not_what_is_there(self, project: Path, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).write_text("the same")
+        link = project / ".kaa" / "link"
+        link.symlink_to(tmp_path / "one")
+        before = surveyed(project).digest
+
+        (tmp_path / "one").write_text("something else")
+        unchanged = surveyed(project).digest
+        link.unlink()
+        link.symlink_to(tmp_path / "two")
+
+        assert unchanged == before
+        assert surveyed(project).digest != before
+
+    def test_does_not_depend_on_where_a_file_ends(self) -> None:
+        async def digest(**files: str) -> str:
+            workspace = MemoryWorkspace({f".kaa/{name}": text.encode() for name, text in files.items()})
+            return (await survey(workspace)).digest
+
+        assert run(digest(a="xb", c="")) != run(digest(a="x", b="c"))
+
+
+class TestLinks:
+    def test_to_files_are_never_followed(self, project: Path, tmp_path: Path) -> None:
+        (tmp_path / "secret").write_text("a private key")
+        (project / ".kaa" / "settings.json").symlink_to(tmp_path / "secret")
+
+        (file,) = surveyed(project).files
+
+        assert (file.kind, file.data) == ("link", os.fsencode((tmp_path / "secret").resolve()))
+        assert surveyed(project).content(".kaa/settings.json") is None
+
+    def test_to_folders_are_never_followed(self, project: Path, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "x.py").write_text("")
+        (project / ".kaa" / "extensions").symlink_to(tmp_path / "elsewhere")
+        (project / ".agents").symlink_to(tmp_path / "elsewhere")
+
+        assert [(file.path, file.kind) for file in surveyed(project).files] == [
+            (".agents", "link"),
+            (".kaa/extensions", "link"),
+        ]
+
+    def test_in_circles_or_to_nowhere_are_no_trouble(self, project: Path) -> None:
+        (project / ".kaa" / "loop").symlink_to("loop")
+        (project / ".kaa" / "up").symlink_to("..")
+        (project / ".kaa" / "gone").symlink_to("nowhere")
+
+        assert [file.kind for file in surveyed(project).files] == ["link"] * 3
+
+    def test_on_the_way_to_the_project_do_not_matter(self, project: Path, tmp_path: Path) -> None:
+        write(project, a="1")
+        (tmp_path / "alias").symlink_to(project)
+
+        assert surveyed(tmp_path / "alias") == surveyed(project)
+
+
+def test_pipes_are_never_opened(project: Path) -> None:
+    os.mkfifo(project / ".kaa" / "settings.json")
+
+    (file,) = surveyed(project).files
+
+    assert (file.kind, file.data) == ("other", b"")
+
+
+class TestCannotBeTrusted:
+    def test_too_many_files(self, project: Path) -> None:
+        write(project, **{f"file{number}": "" for number in range(MAX_ENTRIES + 1)})
+
+        configuration = surveyed(project)
+
+        assert configuration.exists
+        assert configuration.files == ()
+        assert "more than 500 files" in (configuration.problem or "")
+
+    def test_too_much_content(self, project: Path) -> None:
+        with (project / ".kaa" / "huge").open("wb") as file:
+            file.truncate(MAX_BYTES + 1)
+
+        assert "larger than 2 MiB" in (surveyed(project).problem or "")
+
+    def test_names_that_cannot_be_said(self, project: Path) -> None:
+        (Path(os.fsdecode(os.fsencode(project / ".kaa") + b"/\xff"))).write_text("")
+
+        assert "UTF-8" in (surveyed(project).problem or "")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+    def test_what_cannot_be_read(self, project: Path) -> None:
+        write(project, a="1")
+        (project / ".kaa" / "a").chmod(0)
+
+        assert ".kaa/a cannot be read" in (surveyed(project).problem or "")

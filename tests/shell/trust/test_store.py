@@ -1,0 +1,184 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
+from kaa.shell.trust.store import (
+    Changed,
+    Declined,
+    NothingToTrust,
+    Trusted,
+    TrustError,
+    TrustStore,
+    Undecided,
+    Untrustable,
+)
+
+
+def configuration(root: str = "/work/project", **files: str | bytes) -> ProjectConfiguration:
+    found = (
+        ConfigurationFile(f".kaa/{name}", "file", data if isinstance(data, bytes) else data.encode())
+        for name, data in files.items()
+    )
+    return ProjectConfiguration(root, tuple(sorted(found, key=lambda file: file.path)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TrustStore:
+    return TrustStore(Home(tmp_path / "agent"))
+
+
+def test_nobody_was_asked_yet(store: TrustStore) -> None:
+    assert store.state(configuration(a="1")) == Undecided()
+    assert store.state(configuration()) == NothingToTrust()
+
+
+def test_trust_holds_for_what_was_there(store: TrustStore, tmp_path: Path) -> None:
+    store.trust(configuration(a="1"))
+
+    assert TrustStore(Home(tmp_path / "agent")).state(configuration(a="1")) == Trusted()
+
+
+def test_trust_holds_for_one_directory(store: TrustStore) -> None:
+    store.trust(configuration("/work", a="1"))
+
+    assert store.state(configuration("/work/project", a="1")) == Undecided()
+    assert store.state(configuration("/", a="1")) == Undecided()
+
+
+def test_a_project_without_configuration_can_be_trusted_for_its_instructions(store: TrustStore) -> None:
+    store.trust(configuration())
+
+    assert store.state(configuration()) == Trusted()
+    assert isinstance(store.state(configuration(evil="1")), Changed)
+
+
+def test_a_change_asks_again_and_shows_what_changed(store: TrustStore) -> None:
+    store.trust(configuration(a="one\ntwo\nthree\n", gone="g\n", same="s"))
+
+    state = store.state(configuration(a="one\n2\nthree\n", new="n\n", same="s"))
+
+    assert isinstance(state, Changed)
+    change = state.difference
+    assert (change.added, change.removed, change.changed) == ((".kaa/new",), (".kaa/gone",), (".kaa/a",))
+    lines = change.diff.splitlines()
+    assert {"-two", "+2", "+n", "-g"} <= set(lines)
+    assert "s" not in {line[1:] for line in lines}
+
+
+def test_a_change_that_only_touches_line_ends_shows(store: TrustStore) -> None:
+    store.trust(configuration(a="x\ny"))
+
+    state = store.state(configuration(a="x\r\ny"))
+
+    assert isinstance(state, Changed)
+    assert "-x\n+x\r" in state.difference.diff
+
+
+def test_kind_and_executable_bit_are_a_change(store: TrustStore) -> None:
+    store.trust(configuration(a="1", b="/etc/passwd"))
+
+    state = store.state(
+        ProjectConfiguration(
+            "/work/project",
+            (
+                ConfigurationFile(".kaa/a", "file", b"1", executable=True),
+                ConfigurationFile(".kaa/b", "link", b"/etc/passwd"),
+            ),
+        )
+    )
+
+    assert isinstance(state, Changed)
+    assert state.difference.diff.splitlines() == [".kaa/a: can be executed now", ".kaa/b: was a file, is a link"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * 300_000, b"y\n" * 50_000])
+def test_what_cannot_be_compared_is_still_named(store: TrustStore, content: bytes) -> None:
+    store.trust(configuration(a=content))
+
+    state = store.state(configuration(a=content + b"\n"))
+
+    assert isinstance(state, Changed)
+    assert state.difference.changed == (".kaa/a",)
+    assert state.difference.diff.startswith(".kaa/a: ")
+
+
+def test_a_long_difference_is_cut(store: TrustStore) -> None:
+    store.trust(configuration(a="old\n" * 900))
+
+    state = store.state(configuration(a="new\n" * 900))
+
+    assert isinstance(state, Changed)
+    assert len(state.difference.diff.splitlines()) == 401
+    assert "more lines differ" in state.difference.diff
+
+
+def test_a_decline_is_for_whatever_comes(store: TrustStore) -> None:
+    store.decline(configuration(a="1"))
+
+    assert store.state(configuration(a="2")) == Declined()
+    assert store.state(ProjectConfiguration("/work/project", problem="too much")) == Declined()
+
+
+def test_decisions_can_be_changed_and_forgotten(store: TrustStore) -> None:
+    store.decline(configuration(a="1"))
+    store.trust(configuration(a="1"))
+    assert store.state(configuration(a="1")) == Trusted()
+
+    store.forget(configuration(a="1"))
+    assert store.state(configuration(a="1")) == Undecided()
+
+
+def test_what_nobody_can_answer_for_is_not_trusted(store: TrustStore) -> None:
+    too_much = ProjectConfiguration("/work/project", problem="it has more than 500 files")
+
+    assert store.state(too_much) == Untrustable("it has more than 500 files")
+    with pytest.raises(TrustError, match="more than 500 files"):
+        store.trust(too_much)
+
+
+def test_directories_may_have_any_name(store: TrustStore) -> None:
+    store.trust(configuration(os.fsdecode(b"/work/\xff"), a="1"))
+
+    assert store.state(configuration(os.fsdecode(b"/work/\xff"), a="1")) == Trusted()
+    assert store.state(configuration(os.fsdecode(b"/work/\xfe"), a="1")) == Undecided()
+
+
+class TestTheFile:
+    def test_is_the_user_s_alone(self, store: TrustStore, tmp_path: Path) -> None:
+        store.trust(configuration(a="1"))
+
+        assert stat.S_IMODE((tmp_path / "agent" / "trust.json").stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "agent").stat().st_mode) == 0o700
+
+    def test_that_others_can_write_is_not_believed(self, store: TrustStore, tmp_path: Path) -> None:
+        store.trust(configuration(a="1"))
+        (tmp_path / "agent" / "trust.json").chmod(0o666)
+
+        with pytest.raises(TrustError, match="chmod 600"):
+            store.state(configuration(a="1"))
+
+    @pytest.mark.parametrize("content", ["[]", "{", '{"/work": {"decision": "perhaps"}}', "\udcff"])
+    def test_with_a_mistake_is_named_and_kept(self, store: TrustStore, tmp_path: Path, content: str) -> None:
+        store.trust(configuration(a="1"))
+        file = tmp_path / "agent" / "trust.json"
+        file.write_bytes(os.fsencode(content))
+
+        with pytest.raises(TrustError, match=r"trust\.json"):
+            store.state(configuration(a="1"))
+        with pytest.raises(TrustError, match=r"trust\.json"):
+            store.trust(configuration(a="1"))
+
+        assert file.read_bytes() == os.fsencode(content)
+
+    def test_keeps_what_another_process_decided_meanwhile(self, store: TrustStore, tmp_path: Path) -> None:
+        other = TrustStore(Home(tmp_path / "agent"))
+
+        store.trust(configuration("/one", a="1"))
+        other.decline(configuration("/two", a="1"))
+
+        assert store.state(configuration("/one", a="1")) == Trusted()
+        assert store.state(configuration("/two", a="1")) == Declined()
