@@ -1,0 +1,19 @@
+"""The variables that lead commands to the proxy."""
+
+_HERE = "localhost,127.0.0.1,::1"
+
+
+def proxy_environment(port: int) -> dict[str, str]:
+    """The variables for commands, given the port of the proxy inside the sandbox.
+
+    They replace what the user's own environment says, for the proxies named there cannot be reached from the sandbox.
+    `ALL_PROXY` names HTTP too: with SOCKS there, pip and httpx refuse to work unless further packages are installed.
+    The JVM gets nothing: it only reads options from variables (`JAVA_TOOL_OPTIONS`) that make it print a line at each
+    start, which breaks scripts; it needs `-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=…` where it is called.
+    """
+    url = f"http://127.0.0.1:{port}"
+    proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), url)
+    lower = {**proxies, "no_proxy": _HERE}
+    upper = {name.upper(): value for name, value in lower.items()}
+    # Node's own fetch and http obey the others only when told so (Node 22.21 and 24.5).
+    return {**lower, **upper, "NODE_USE_ENV_PROXY": "1"}

@@ -1,0 +1,229 @@
+"""The gate between sandboxed commands and the network: a proxy in the brain, behind sockets inside the sandbox.
+
+Commands live where there is only loopback. The hands pass the brain a listening socket that was made in there; what
+comes to it is served here, under rules that can change while commands run. No other part of kaa opens connections for
+commands.
+
+Order of a connection: the name is judged, and only an allowed one is resolved, because a lookup can carry data out.
+Each address is judged (a name may lead anywhere), and the connection goes to a judged address, never to the name.
+What TLS says inside a tunnel is not looked at: who may reach one host of a large provider may reach what else answers
+there.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping, Sequence
+
+from kaa.workspace.network import socks
+from kaa.workspace.network.acceptor import Acceptor
+from kaa.workspace.network.allow_list import NetworkState, Verdict
+from kaa.workspace.network.destinations import Destination
+from kaa.workspace.network.heads import parse_response
+from kaa.workspace.network.http_proxy import serve_http
+from kaa.workspace.network.internet import Internet, SystemInternet, UnreachableError, connect_first, resolve
+from kaa.workspace.network.journal import Journal, Refusal
+from kaa.workspace.network.limits import Limits
+from kaa.workspace.network.reach import Reach, RefusedError, Server
+from kaa.workspace.network.streams import MalformedError, Stream
+from kaa.workspace.network.upstream import UnsupportedProxyError, UpstreamProxies, UpstreamProxy
+
+_TUNNEL_SECONDS = 30.0  # for an upstream proxy to open a tunnel, which includes its own lookup and connection
+
+
+class NetworkGate:
+    """Lets commands reach what the state of the network allows.
+
+    Args:
+        state: what is allowed at first.
+        environment: where the proxies of the user's network are named. None means kaa's own.
+        internet: the outer network. None means that of this machine.
+        limits: what the gate bears.
+    """
+
+    def __init__(
+        self,
+        state: NetworkState = NetworkState(),  # noqa: B008 - frozen
+        *,
+        environment: Mapping[str, str] | None = None,
+        internet: Internet | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
+        self._state = state
+        self._internet = internet or SystemInternet()
+        self._limits = limits
+        self._upstreams = UpstreamProxies(os.environ if environment is None else environment)
+        self._journal = Journal()
+        self._visits: set[_Visit] = set()
+        self._acceptor = Acceptor(self._serve, limits.connections)
+
+    @property
+    def state(self) -> NetworkState:
+        """What is allowed now."""
+        return self._state
+
+    @property
+    def problem(self) -> str | None:
+        """What in the environment keeps commands from the network, for the user; None if nothing does."""
+        return self._upstreams.problem
+
+    def attach(self, listener: socket.socket) -> int:
+        """Serve what comes to a listening socket, which the gate owns from now on. Needs a running loop.
+
+        Returns:
+            The port, for `proxy_environment`.
+        """
+        port = int(listener.getsockname()[1])
+        self._acceptor.attach(listener)
+        return port
+
+    def set_state(self, state: NetworkState) -> None:
+        """Change what is allowed, for running commands too: connections that are no longer allowed are cut."""
+        self._state = state
+        for visit in self._visits:
+            if visit.destination is None or visit.server is None:
+                continue  # judged when it is connected
+            verdict = state.judge(visit.destination, visit.address)
+            if verdict is not Verdict.ALLOWED:
+                self._note(RefusedError(visit.destination, verdict, state.mode))
+                visit.cut()
+
+    def mark(self) -> int:
+        """The present, for `blocked_since` and `allowed_since`."""
+        return self._journal.mark()
+
+    def blocked_since(self, mark: int) -> tuple[Refusal, ...]:
+        """The destinations that commands were kept from since, each once; of very many the last ones."""
+        return self._journal.blocked_since(mark)
+
+    def allowed_since(self, mark: int) -> tuple[Destination, ...]:
+        """The destinations that commands were connected to since, each once; of very many the last ones."""
+        return self._journal.allowed_since(mark)
+
+    async def close(self) -> None:
+        """Close the listeners and cut all connections."""
+        await self._acceptor.close()
+
+    async def _serve(self, connection: socket.socket) -> None:
+        visit = _Visit(Stream(connection))
+        self._visits.add(visit)
+        try:
+            async with asyncio.timeout(self._limits.head_seconds):
+                first = await visit.client.peek()
+            if first:
+                serve = socks.serve_socks if first[0] == socks.VERSION else serve_http
+                await serve(visit.client, self._reach_for(visit), self._limits)
+        except OSError:  # the other side is told in its own way: by a connection that breaks
+            visit.cut()
+        finally:
+            self._visits.discard(visit)
+            visit.close()
+
+    def _reach_for(self, visit: "_Visit") -> Reach:
+        async def reach(destination: Destination, *, tunnel: bool) -> Server:
+            try:
+                return await self._connect(visit, destination, tunnel=tunnel)
+            except RefusedError as refusal:
+                self._note(refusal)
+                raise
+
+        return reach
+
+    async def _connect(self, visit: "_Visit", destination: Destination, *, tunnel: bool) -> Server:
+        self._check(destination)
+        try:
+            upstream = self._upstreams.towards(destination, tunnel=tunnel)
+        except UnsupportedProxyError as error:
+            raise UnreachableError(str(error)) from None
+        if upstream is None:
+            addresses = await self._permitted_addresses(destination)
+            address, sock = await connect_first(self._internet, addresses, destination.port)
+        else:
+            address, sock = None, await self._connect_to_proxy(upstream)
+        stream = Stream(sock)
+        try:
+            if upstream is not None and tunnel:
+                await _open_tunnel(stream, upstream, destination, self._limits)
+            self._check(destination, address)  # the state may have changed
+        except BaseException:
+            stream.close()
+            raise
+        visit.destination, visit.address, visit.server = destination, address, stream
+        self._journal.allow(destination)
+        if upstream is None or tunnel:
+            return Server(stream)
+        return Server(stream, through_proxy=True, authorization=upstream.authorization)
+
+    async def _permitted_addresses(self, destination: Destination) -> Sequence[str]:
+        if destination.is_address:
+            return (destination.host,)
+        addresses = await resolve(self._internet, destination.host)
+        verdicts = {address: self._state.judge(destination, address) for address in addresses}
+        permitted = [address for address in addresses if verdicts[address] is Verdict.ALLOWED]
+        if addresses and not permitted:
+            lenient = Verdict.PRIVATE in verdicts.values()
+            verdict = Verdict.PRIVATE if lenient else verdicts[addresses[0]]
+            raise RefusedError(destination, verdict, self._state.mode)
+        return permitted
+
+    async def _connect_to_proxy(self, upstream: UpstreamProxy) -> socket.socket:
+        """Connect to the user's proxy. It is the user's: its address is not judged."""
+        try:
+            _, sock = await connect_first(self._internet, await resolve(self._internet, upstream.host), upstream.port)
+        except UnreachableError as error:
+            raise UnreachableError(f"the proxy of the user's network does not answer: {error}") from None
+        return sock
+
+    def _check(self, destination: Destination, address: str | None = None) -> None:
+        verdict = self._state.judge(destination, address)
+        if verdict is not Verdict.ALLOWED:
+            raise RefusedError(destination, verdict, self._state.mode)
+
+    def _note(self, refusal: RefusedError) -> None:
+        self._journal.block(refusal.destination, refusal.rule)
+
+
+class _Visit:
+    """One connection of a command, and where it leads once it is connected.
+
+    Attributes:
+        address: None while not connected, and where an upstream proxy chooses it.
+    """
+
+    def __init__(self, client: Stream) -> None:
+        self.client = client
+        self.destination: Destination | None = None
+        self.address: str | None = None
+        self.server: Stream | None = None
+
+    def cut(self) -> None:
+        """Let no byte more pass. Whoever serves the visit notices and ends."""
+        self.client.abort()
+        if self.server is not None:
+            self.server.abort()
+
+    def close(self) -> None:
+        """Close the connection to the server; the other is closed by who accepted it."""
+        if self.server is not None:
+            self.server.close()
+
+
+async def _open_tunnel(stream: Stream, upstream: UpstreamProxy, destination: Destination, limits: Limits) -> None:
+    """Ask an upstream proxy for a tunnel.
+
+    Raises:
+        UnreachableError: it gives none.
+    """
+    lines = [f"CONNECT {destination} HTTP/1.1", f"Host: {destination}"]
+    if upstream.authorization is not None:
+        lines.append(f"Proxy-Authorization: {upstream.authorization}")
+    try:
+        async with asyncio.timeout(_TUNNEL_SECONDS):
+            await stream.send("\r\n".join((*lines, "", "")).encode("ascii"))
+            status = parse_response(await stream.head(limits.head_bytes)).status
+    except TimeoutError:
+        raise UnreachableError(f"the proxy of the user's network did not answer in {_TUNNEL_SECONDS:g} s") from None
+    except (OSError, MalformedError) as error:
+        raise UnreachableError(f"the proxy of the user's network opens no tunnel ({error})") from None
+    if not 200 <= status < 300:
+        raise UnreachableError(f"the proxy of the user's network opens no tunnel to {destination} (status {status})")

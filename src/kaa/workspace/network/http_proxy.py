@@ -1,0 +1,185 @@
+"""The HTTP proxy: CONNECT, and plain requests with absolute URLs.
+
+Each connection carries one request and is closed behind its answer; both sides are told so. That costs plain HTTP a
+connection per request, and leaves nothing between two requests that could be misunderstood.
+"""
+
+import asyncio
+import contextlib
+
+from kaa.workspace.network.bodies import copy_body
+from kaa.workspace.network.destinations import in_brackets
+from kaa.workspace.network.heads import Framing, Request, Response, parse_request, parse_response
+from kaa.workspace.network.internet import UnreachableError
+from kaa.workspace.network.limits import Limits
+from kaa.workspace.network.reach import Reach, RefusedError, Server
+from kaa.workspace.network.streams import EndOfStreamError, MalformedError, Stream, TooLongError, pump, splice
+
+_REASONS = {
+    400: "Bad Request",
+    403: "Blocked by the kaa sandbox",  # many programs show this line and not the text
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    502: "Bad Gateway",
+}
+_SWITCHING_PROTOCOLS = 101
+_PROXY_AUTHENTICATION_REQUIRED = 407
+_LINGER_SECONDS = 2.0  # for a client to read the answer before unread bytes of its request reset the connection
+
+
+class _FailureError(Exception):
+    """What the client is to be told instead of an answer."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+async def serve_http(client: Stream, reach: Reach, limits: Limits) -> None:
+    """Serve a client that speaks HTTP.
+
+    Raises:
+        OSError: one of the connections broke.
+    """
+    try:
+        request = await _receive_request(client, limits)
+        try:
+            if request.method == "CONNECT":
+                await _tunnel(client, request, reach)
+            else:
+                await _exchange(client, request, reach, limits)
+        except MalformedError as error:
+            raise _FailureError(400, f"{error}") from None
+        except RefusedError as error:
+            raise _FailureError(403, f"{error}") from None
+        except UnreachableError as error:
+            raise _FailureError(502, f"{error}") from None
+    except _FailureError as failure:
+        await client.send(_failure_answer(failure))
+        client.end_sending()
+        await _discard(client, _LINGER_SECONDS)
+
+
+async def _receive_request(client: Stream, limits: Limits) -> Request:
+    try:
+        async with asyncio.timeout(limits.head_seconds):
+            return parse_request(await client.head(limits.head_bytes))
+    except TimeoutError:
+        raise _FailureError(408, f"the head of the request did not come within {limits.head_seconds:g} s") from None
+    except TooLongError as error:
+        raise _FailureError(431, str(error)) from None
+    except (MalformedError, EndOfStreamError) as error:
+        raise _FailureError(400, str(error)) from None
+
+
+async def _tunnel(client: Stream, request: Request, reach: Reach) -> None:
+    server = await reach(request.tunnel(), tunnel=True)
+    await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    await splice(client, server.stream)
+
+
+async def _exchange(client: Stream, request: Request, reach: Reach, limits: Limits) -> None:
+    """Pass on one request and its answer.
+
+    Raises:
+        MalformedError: the body of the request is not valid, and nothing was answered yet.
+        UnreachableError: the server did not answer.
+        OSError: one of the connections broke in the middle of the answer.
+    """
+    destination, path = request.resource()
+    server = await reach(destination, tunnel=False)
+    target = path
+    if server.through_proxy:
+        authority = in_brackets(destination.host) if destination.port == 80 else str(destination)
+        target = f"http://{authority}{'' if path == '*' else path}"
+    head = request.encode(destination, target, server.authorization)
+    answer = _Answer(client, server, limits)
+    try:
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(_send_request(client, head, request.framing, server.stream))
+            await answer.relay()
+            await asyncio.wait([sending], timeout=_LINGER_SECONDS)
+            sending.cancel()
+    except ExceptionGroup as failures:
+        failure = failures.exceptions[0]
+        if answer.begun:
+            raise ConnectionAbortedError("broken in the middle of an answer") from failure
+        raise failure from None
+
+
+async def _send_request(client: Stream, head: bytes, framing: Framing, server: Stream) -> None:
+    """Send a request, and read on what the client sends, so that its end is noticed."""
+    listening = True
+
+    async def send(data: bytes) -> None:
+        nonlocal listening
+        try:
+            if listening:
+                await server.send(data)
+        except OSError:  # it may have answered before it had read everything
+            listening = False
+
+    await send(head)
+    await copy_body(client, framing, send)
+    await _discard(client)  # a second request: the answer to the first says that it is not taken
+    server.end_sending()
+
+
+class _Answer:
+    """The way of an answer to the client.
+
+    Attributes:
+        begun: the client has got some of it.
+    """
+
+    def __init__(self, client: Stream, server: Server, limits: Limits) -> None:
+        self._client = client
+        self._server = server
+        self._limits = limits
+        self.begun = False
+
+    async def relay(self) -> None:
+        """Pass it on, after interim ones, until the server closes the connection."""
+        while True:
+            head = await self._receive()
+            self.begun = True
+            await self._client.send(head.encoded)
+            if head.status >= 200:
+                break
+        await pump(self._server.stream, self._client)
+
+    async def _receive(self) -> Response:
+        try:
+            head = parse_response(await self._server.stream.head(self._limits.head_bytes))
+        except EndOfStreamError:
+            raise UnreachableError("the server closed the connection without an answer") from None
+        except (OSError, MalformedError) as error:
+            raise UnreachableError(f"the server did not answer as it should ({error})") from None
+        if head.status == _SWITCHING_PROTOCOLS:
+            raise UnreachableError("the server wants to speak something else than HTTP")
+        if self._server.through_proxy and head.status == _PROXY_AUTHENTICATION_REQUIRED:
+            raise UnreachableError(
+                "the proxy of the user's network wants a user and a password: they belong in its URL"
+            )
+        return head
+
+
+async def _discard(client: Stream, seconds: float | None = None) -> None:
+    """Read to the end without keeping anything, at most for so long."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while await client.receive():
+                pass
+
+
+def _failure_answer(failure: _FailureError) -> bytes:
+    text = f"kaa sandbox: {failure}\n".encode()
+    lines = [
+        f"HTTP/1.1 {failure.status} {_REASONS[failure.status]}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(text)}",
+        "Connection: close",
+    ]
+    if failure.status == 403:
+        lines.append("X-Kaa-Sandbox: blocked")
+    return "\r\n".join((*lines, "", "")).encode("ascii") + text

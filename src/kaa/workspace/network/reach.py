@@ -1,0 +1,65 @@
+"""What the protocols of the proxy ask of the gate: a connection to a destination, or the reason why there is none."""
+
+from typing import NamedTuple, Protocol
+
+from kaa.workspace.network.allow_list import NetworkMode, NetworkRule, Verdict
+from kaa.workspace.network.destinations import Destination
+from kaa.workspace.network.streams import Stream
+
+
+class RefusedError(Exception):
+    """The sandbox does not allow a destination. The message is for the command, its model and its user.
+
+    Attributes:
+        destination: what a command asked for.
+        rule: the rule that would allow it, as the user writes it; None if none can.
+    """
+
+    def __init__(self, destination: Destination, verdict: Verdict, mode: NetworkMode) -> None:
+        self.destination = destination
+        self.rule = None if verdict is Verdict.FORBIDDEN else str(NetworkRule.exactly(destination))
+        refusal = f"network access to {destination} is not allowed"
+        remedy = f"Ask the user to allow {self.rule}; the option for it is --net {self.rule}."
+        match verdict:
+            case Verdict.FORBIDDEN:
+                reason = (
+                    "it leads to the user's machine itself, the local link or a metadata service, which nothing in "
+                    "the sandbox may reach. Servers that run inside the sandbox are reached without the proxy."
+                )
+            case Verdict.PRIVATE:
+                reason = f"it is in a private network, whose hosts must be allowed by their exact names. {remedy}"
+            case _ if mode == "off":
+                reason = f"the sandbox has no network. {remedy}"
+            case _:
+                reason = f"it is not in the list of allowed hosts. {remedy}"
+        super().__init__(f"{refusal}: {reason}")
+
+
+class Server(NamedTuple):
+    """A connection to a destination.
+
+    Attributes:
+        stream: it belongs to the gate, which closes it.
+        through_proxy: it leads to an upstream proxy, which takes requests with absolute URLs.
+        authorization: for that proxy, if it wants any.
+    """
+
+    stream: Stream
+    through_proxy: bool = False
+    authorization: str | None = None
+
+
+class Reach(Protocol):
+    """Connects to a destination on behalf of one client. Called once per client."""
+
+    async def __call__(self, destination: Destination, *, tunnel: bool) -> Server:
+        """Connect, if the rules allow it.
+
+        Args:
+            destination: what the client asks for.
+            tunnel: whether the client wants to pass bytes; otherwise it wants to send one HTTP request.
+
+        Raises:
+            RefusedError: the rules do not allow it.
+            UnreachableError: it cannot be reached.
+        """
