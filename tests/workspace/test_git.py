@@ -1,0 +1,204 @@
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kaa.workspace.git import ChangedFiles, Git, Head
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+from tests.support.hostile_git import git, hostile_repository
+from tests.workspace.conftest import RunLocal
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    git(project, "init", "-q", "-b", "main")
+    return project
+
+
+def head(local: RunLocal, **environment: str) -> Head | None:
+    return local(lambda workspace: Git(workspace).head(), **environment)
+
+
+def changed(local: RunLocal, limit: int = 100, *, untracked: bool = False) -> ChangedFiles | None:
+    return local(lambda workspace: Git(workspace).changed_files(limit, untracked=untracked))
+
+
+def commit(repository: Path, **files: str) -> str:
+    for name, text in files.items():
+        (repository / name).write_text(text)
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "change")
+    return git(repository, "rev-parse", "HEAD").strip()
+
+
+class TestHead:
+    def test_is_a_branch(self, repository: Path, local: RunLocal) -> None:
+        commit(repository, a="1")
+        git(repository, "switch", "-qc", "feature/käfer")
+
+        assert head(local) == Head("feature/käfer")
+
+    def test_need_not_have_commits(self, repository: Path, local: RunLocal) -> None:
+        assert head(local) == Head("main")
+
+    def test_may_be_detached(self, repository: Path, local: RunLocal) -> None:
+        name = commit(repository, a="1")
+        git(repository, "checkout", "-q", "--detach")
+
+        assert head(local) == Head(name, detached=True)
+
+    def test_of_a_worktree_is_its_own(self, project: Path, local: RunLocal) -> None:
+        main = project.parent / "main"
+        main.mkdir()
+        git(main, "init", "-q", "-b", "main")
+        commit(main, a="1")
+        project.rmdir()
+        git(main, "worktree", "add", "-q", "-b", "side", str(project))
+
+        assert head(local) == Head("side")
+
+    def test_is_found_from_a_folder_in_it(self, project: Path, local: RunLocal) -> None:
+        git(project.parent, "init", "-q", "-b", "above")
+
+        assert head(local) == Head("above")
+
+    def test_in_the_reftable_format(self, project: Path, local: RunLocal) -> None:
+        try:
+            git(project, "init", "-q", "-b", "main", "--ref-format=reftable")
+        except subprocess.CalledProcessError:
+            pytest.skip("this git does not know reftable (2.45 does)")
+
+        assert head(local) == Head("main")
+
+    def test_is_unknown_where_there_is_no_repository(self, project: Path, local: RunLocal) -> None:
+        assert head(local, GIT_CEILING_DIRECTORIES=str(project.parent)) is None
+
+    def test_is_unknown_without_git(self) -> None:
+        assert run(Git(MemoryWorkspace()).head()) is None
+
+    def test_is_that_of_the_project_whatever_started_kaa(self, repository: Path, local: RunLocal) -> None:
+        other = repository.parent / "other"
+        other.mkdir()
+        git(other, "init", "-q", "-b", "other")
+
+        assert head(local, GIT_DIR=str(other / ".git"), GIT_WORK_TREE=str(other)) == Head("main")
+
+
+class TestChangedFiles:
+    def test_are_those_that_differ_from_the_last_commit(self, repository: Path, local: RunLocal) -> None:
+        commit(repository, same="1", edited="1", staged="1", removed="1")
+        (repository / "edited").write_text("2")
+        (repository / "staged").write_text("2")
+        git(repository, "add", "staged")
+        (repository / "removed").unlink()
+        (repository / "new").write_text("1")
+
+        assert changed(local) == ChangedFiles(("edited", "removed", "staged"))
+        assert changed(local, untracked=True) == ChangedFiles(("edited", "new", "removed", "staged"))
+
+    def test_are_none_after_a_commit(self, repository: Path, local: RunLocal) -> None:
+        commit(repository, a="1")
+        os.utime(repository / "a", (1, 1))
+
+        assert changed(local) == ChangedFiles()
+
+    def test_may_have_any_name(self, repository: Path, local: RunLocal) -> None:
+        names = {"a b", "line\nfeed", 'quo"te', "käfer", os.fsdecode(b"\xff"), ":(glob)*"}
+        for name in names:
+            (repository / name).write_text("1")
+
+        found = changed(local, untracked=True)
+
+        assert found is not None
+        assert set(found.paths) == names
+
+    def test_have_a_limit(self, repository: Path, local: RunLocal) -> None:
+        for number in range(5):
+            (repository / f"file{number}").write_text("1")
+
+        assert changed(local, 3, untracked=True) == ChangedFiles(("file0", "file1", "file2"), more=True)
+
+    def test_too_many_to_list_are_still_some(self, repository: Path, local: RunLocal) -> None:
+        for number in range(6_000):
+            (repository / f"{'x' * 200}{number:04}").touch()
+
+        found = changed(local, 10, untracked=True)
+
+        assert found is not None
+        assert found.more
+        assert len(found.paths) == 10
+        assert all(len(path) == 204 for path in found.paths)
+
+    def test_are_unknown_where_there_is_no_repository(self, project: Path, local: RunLocal) -> None:
+        assert (
+            local(lambda workspace: Git(workspace).changed_files(), GIT_CEILING_DIRECTORIES=str(project.parent)) is None
+        )
+
+
+class TestOfAHostileRepository:
+    @pytest.fixture
+    def canaries(self, tmp_path: Path) -> Path:
+        return tmp_path / "canaries"
+
+    @pytest.fixture
+    def hostile(self, project: Path, canaries: Path) -> Path:
+        project.rmdir()
+        hostile_repository(project, canaries)
+        return project
+
+    def test_plain_git_is_caught(self, hostile: Path, canaries: Path) -> None:
+        """Otherwise the tests below would show nothing."""
+        subprocess.run(["git", "status", "--porcelain"], cwd=hostile, check=False, capture_output=True)
+
+        assert {"core.fsmonitor", "filter.evil.process"} <= {canary.name for canary in canaries.iterdir()}
+
+    def test_nothing_is_executed(self, hostile: Path, canaries: Path, local: RunLocal) -> None:
+        async def everything(workspace: LocalWorkspace) -> tuple[object, ...]:
+            asked = Git(workspace)
+            return await asked.head(), await asked.changed_files(), await asked.changed_files(untracked=True)
+
+        answers = local(everything)
+
+        assert list(canaries.iterdir()) == []
+        assert answers == (
+            Head("main"),
+            ChangedFiles(("changed.txt", "staged.txt")),
+            ChangedFiles(("changed.txt", "staged.txt", "untracked.txt")),
+        )
+
+    def test_nothing_is_fetched_for_a_missing_object(self, hostile: Path, canaries: Path, local: RunLocal) -> None:
+        for objects in (hostile / ".git" / "objects").glob("??"):
+            shutil.rmtree(objects)
+
+        local(lambda workspace: Git(workspace).changed_files())
+
+        assert list(canaries.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["a=b", "with space", 'quo"te', "dots.in.it", "käfer", ""])
+    def test_filters_of_any_name_stay_off(self, repository: Path, canaries: Path, local: RunLocal, name: str) -> None:
+        canaries.mkdir()
+        commit(repository, a="1")
+        (repository / ".git" / "info" / "attributes").write_text(f"* filter={name}\n")
+        git(repository, "config", f"filter.{name}.clean", f"touch {canaries}/clean; cat")
+        os.utime(repository / "a", (1, 1))
+
+        changed(local)
+
+        assert list(canaries.iterdir()) == []
+
+    def test_a_pipe_as_configuration_does_not_hold_kaa_up(
+        self, repository: Path, local: RunLocal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("kaa.workspace.git._TIMEOUT_SECONDS", 0.2)
+        os.mkfifo(repository / "pipe")
+        with (repository / ".git" / "config").open("a") as config:
+            config.write(f"[include]\n\tpath = {repository / 'pipe'}\n")
+
+        assert head(local) is None
+        assert changed(local) is None
