@@ -21,8 +21,8 @@ def repository(project: Path) -> Path:
     return project
 
 
-def head(local: RunLocal, **environment: str) -> Head | None:
-    return local(lambda workspace: Git(workspace).head(), **environment)
+async def head(workspace: LocalWorkspace) -> Head | None:
+    return await Git(workspace).head()
 
 
 def changed(local: RunLocal, limit: int = 100, *, untracked: bool = False) -> ChangedFiles | None:
@@ -42,16 +42,16 @@ class TestHead:
         commit(repository, a="1")
         git(repository, "switch", "-qc", "feature/käfer")
 
-        assert head(local) == Head("feature/käfer")
+        assert local(head) == Head("feature/käfer")
 
     def test_need_not_have_commits(self, repository: Path, local: RunLocal) -> None:
-        assert head(local) == Head("main")
+        assert local(head) == Head("main")
 
     def test_may_be_detached(self, repository: Path, local: RunLocal) -> None:
         name = commit(repository, a="1")
         git(repository, "checkout", "-q", "--detach")
 
-        assert head(local) == Head(name, detached=True)
+        assert local(head) == Head(name, detached=True)
 
     def test_of_a_worktree_is_its_own(self, project: Path, local: RunLocal) -> None:
         main = project.parent / "main"
@@ -61,12 +61,12 @@ class TestHead:
         project.rmdir()
         git(main, "worktree", "add", "-q", "-b", "side", str(project))
 
-        assert head(local) == Head("side")
+        assert local(head) == Head("side")
 
     def test_is_found_from_a_folder_in_it(self, project: Path, local: RunLocal) -> None:
         git(project.parent, "init", "-q", "-b", "above")
 
-        assert head(local) == Head("above")
+        assert local(head) == Head("above")
 
     def test_in_the_reftable_format(self, project: Path, local: RunLocal) -> None:
         try:
@@ -74,10 +74,10 @@ class TestHead:
         except subprocess.CalledProcessError:
             pytest.skip("this git does not know reftable (2.45 does)")
 
-        assert head(local) == Head("main")
+        assert local(head) == Head("main")
 
     def test_is_unknown_where_there_is_no_repository(self, project: Path, local: RunLocal) -> None:
-        assert head(local, GIT_CEILING_DIRECTORIES=str(project.parent)) is None
+        assert local(head, GIT_CEILING_DIRECTORIES=str(project.parent)) is None
 
     def test_is_unknown_without_git(self) -> None:
         assert run(Git(MemoryWorkspace()).head()) is None
@@ -87,7 +87,7 @@ class TestHead:
         other.mkdir()
         git(other, "init", "-q", "-b", "other")
 
-        assert head(local, GIT_DIR=str(other / ".git"), GIT_WORK_TREE=str(other)) == Head("main")
+        assert local(head, GIT_DIR=str(other / ".git"), GIT_WORK_TREE=str(other)) == Head("main")
 
 
 class TestChangedFiles:
@@ -200,5 +200,5 @@ class TestOfAHostileRepository:
         with (repository / ".git" / "config").open("a") as config:
             config.write(f"[include]\n\tpath = {repository / 'pipe'}\n")
 
-        assert head(local) is None
+        assert local(head) is None
         assert changed(local) is None
