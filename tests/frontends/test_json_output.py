@@ -49,3 +49,34 @@ def test_what_never_began_ends_in_the_same_shape(tmp_path: Path) -> None:
         ("agent_end", "no key"),
     ]
     assert "How to get going" in err.getvalue()
+
+
+class Terminal(io.BytesIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_no_control_characters_and_the_same_values() -> None:
+    pipe, terminal = io.BytesIO(), Terminal()
+    event = MessageUpdate(TextDelta(0, "\x1b]0;owned\x07 \x9b31m \x7f ä ok"))
+
+    for out in (pipe, terminal):
+        JsonOutput(out, io.StringIO()).event(event)
+
+    assert lines(terminal) == lines(pipe)
+    assert not set(terminal.getvalue().decode().strip()) & {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0))}
+
+
+def test_what_is_told_on_stderr_has_no_control_characters(tmp_path: Path) -> None:
+    err = io.StringIO()
+    output = JsonOutput(io.BytesIO(), err)
+
+    output.failure("there is no \x1b[2J.txt")
+    output.progress("bye \x9b2J")
+    output.no_model(NoModelError("no \x1bc", auth_file=tmp_path, models_file=tmp_path, suggestions=("m\u202e",)))
+
+    for shown in ("\\x1b[2J", "\\x9b2J", "\\x1bc", "\\u202e"):
+        assert shown in err.getvalue()
+    assert "\x1b" not in err.getvalue()

@@ -3,6 +3,7 @@
 Streamed text appears as deltas only, so the output is linear in the size of the run.
 """
 
+import re
 from typing import BinaryIO, TextIO
 
 import msgspec
@@ -11,7 +12,11 @@ from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
+from kaa.frontends.sanitize import sanitize
 from kaa.llm.registry import NoModelError
+
+# What JSON may hold as it is, but a terminal obeys: DEL and C1, in UTF-8.
+_OBEYED = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
 
 
 class JsonOutput:
@@ -26,6 +31,7 @@ class JsonOutput:
         self._out = out
         self._err = err
         self._encoder = msgspec.json.Encoder()
+        self._for_people = out.isatty()
         self._ended = False
 
     def event(self, event: Event) -> None:
@@ -33,7 +39,7 @@ class JsonOutput:
         self._line(self._encoder.encode(event))
         self._ended = isinstance(event, AgentEnd)
         if isinstance(event, AgentEnd) and event.reason != "done":
-            deliver(self._err, f"kaa: {event.error or event.reason}\n")
+            self._tell(f"kaa: {event.error or event.reason}\n")
 
     def header(self, session: dict[str, Json]) -> None:
         """Write the session's header."""
@@ -47,7 +53,7 @@ class JsonOutput:
     def progress(self, line: str) -> None:
         """Write a notice; on stderr once everything has ended, as the end is to be the last line."""
         if self._ended:
-            deliver(self._err, f"{line}\n")
+            self._tell(f"{line}\n")
             return
         self._line(self._encoder.encode({"type": "notice", "text": line}))
 
@@ -58,7 +64,12 @@ class JsonOutput:
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going, on stderr; the last event says that nothing was done."""
         self._line(self._encoder.encode(AgentEnd("error", (), str(error))))
-        deliver(self._err, getting_started.screen(error))
+        self._tell(getting_started.screen(error))
 
     def _line(self, encoded: bytes) -> None:
+        if self._for_people:
+            encoded = _OBEYED.sub(lambda match: b"\\u00%02x" % match[0][-1], encoded)
         deliver(self._out, encoded + b"\n")
+
+    def _tell(self, text: str) -> None:
+        deliver(self._err, sanitize(text))

@@ -5,6 +5,7 @@ import sys
 
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.sanitize import sanitize
 from kaa.llm.registry import ModelRegistry
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
@@ -19,9 +20,9 @@ def _list(text: str) -> int:
     try:
         models = ModelRegistry(Home.of(os.environ).path, os.environ)
     except SettingsError as error:
-        sys.stderr.write(f"kaa: {error}\n")
+        sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE
-    sys.stderr.writelines(f"kaa: {problem}\n" for problem in (*models.problems, *models.obstacles()))
+    sys.stderr.writelines(f"kaa: {sanitize(problem)}\n" for problem in (*models.problems, *models.obstacles()))
     names = [f"{model.provider}/{model.id}" for model in models.available()]
     if not names:
         sys.stderr.write(
@@ -32,5 +33,6 @@ def _list(text: str) -> int:
     if not fitting:
         sys.stderr.write(f"kaa: none of the {len(names)} models that can be used has {text!r} in its name\n")
         return ExitCode.FAILED
-    deliver(sys.stdout, "".join(f"{name}\n" for name in fitting))
+    shown = map(sanitize, fitting) if sys.stdout.isatty() else fitting
+    deliver(sys.stdout, "".join(f"{name}\n" for name in shown))
     return ExitCode.DONE

@@ -86,7 +86,7 @@ class TextOutput:
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going."""
         self._end_line()
-        deliver(self._err, getting_started.screen(error))
+        deliver(self._err, sanitize(getting_started.screen(error)))
 
     def _say(self, text: str) -> None:
         deliver(self._out, self._clean(text))
