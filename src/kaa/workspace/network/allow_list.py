@@ -167,10 +167,10 @@ class NetworkState(msgspec.Struct, frozen=True):
         matching = [rule for rule in self.rules if rule.matches(destination)]
         if not matching and not self.public:
             return Verdict.UNLISTED
-        if address is None:
-            if not destination.is_address:
-                return Verdict.ALLOWED
+        if destination.is_address:
             address = destination.host
+        elif address is None:
+            return Verdict.ALLOWED
         match kind_of(address):
             case AddressKind.PUBLIC:
                 return Verdict.ALLOWED
