@@ -1,0 +1,32 @@
+"""The guard: a slot that watches for names which mounts cannot protect, and moves away what should not be there.
+
+Mounts protect what exists. A `.vscode` that does not exist yet cannot be protected without putting one on the
+user's disk, and where there are no mounts (Landlock, macOS) nothing inside the project can be protected at all. So
+the guard notes at its start what is there, is told by the kernel (inotify) where something changes, and *moves it
+away in place*, to `<name>.kaa-blocked`, if it is
+
+- a new protected name (`PROTECTED_NAMES`) at the top of a writable directory, or a change in an existing one;
+- a new `.git` at the top while git writes are not allowed, or one anywhere that is a symlink or points elsewhere;
+- in any repository down to `REPOSITORY_DEPTH`, bare ones included: an entry of its configuration that makes git
+  execute something, a hook, a `commondir`, or one of these in its submodules and worktrees.
+
+What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
+files is not undone, since nothing executes by that. What mounts hold was changed by nobody but the user, so it is
+left alone. Names deeper than `REPOSITORY_DEPTH` and below `node_modules`, virtual environments and the like are
+not watched.
+
+Requests of the brain, each answered, after everything that happened before it has been dealt with, by
+`{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out}`:
+
+    {"op": "check"}                what was found since the last answer
+    {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
+    {"op": "accept", "path": ...}  no longer; it stays as it is now
+
+Nobody can tell who wrote a file, so the brain says when it cannot have been a command: while nothing of kaa's runs
+it expects the whole project (the user's editor may then create its `.idea`), and accepts before it starts
+something. The first answer comes when the state at the start has been noted; nothing may run before that.
+"""
+
+from kaa.hands.guard.service import serve
+
+__all__ = ["serve"]

@@ -1,0 +1,198 @@
+"""Which entries of a git configuration make git run a program.
+
+The parser follows git's own (git_parse_source in config.c), because an entry that git sees and we do not would be
+a hole. What it does not understand counts as an entry that executes.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_SPACES = " \t\n\r"  # git's isspace
+_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"'}
+
+# By the last part of their name, whatever section they are in (git-config(1), git-lfs-config(5), git-svn(1)).
+_EXECUTING = frozenset(
+    """
+    askpass browser clean difffilter driver editor external fsmonitor gitproxy helper hookspath httpd pager process
+    receivepack smtpserver smudge templatedir textconv tunnel uploadpack vcs virtualfilesystem
+    """.split()  # noqa: SIM905 - as a list it would fill the screen
+)
+_EXECUTING_ENDINGS = ("cmd", "command", "hook", "prog", "program")
+# Sections in which `path` names a program or more configuration.
+_SECTIONS_WITH_PATH = frozenset(("browser", "difftool", "guitool", "include", "includeif", "lfs", "man", "mergetool"))
+# As a program `true` and `false` do nothing; as what these entries also may be, a switch, neither.
+_HARMLESS_VALUES = frozenset(("", "true", "false", "yes", "no", "on", "off", "0", "1"))
+
+
+class ConfigSyntaxError(ValueError):
+    """Git could not read this either."""
+
+
+class Entry(NamedTuple):
+    """One variable; section and name in lower case, as git compares them. No value is as good as `true`."""
+
+    section: str
+    subsection: str
+    name: str
+    value: str
+
+    @property
+    def key(self) -> str:
+        """As `git config` shows it."""
+        return ".".join(part for part in (self.section, self.subsection, self.name) if part)
+
+    @property
+    def executes(self) -> bool:
+        """Whether it can make git run a program that it would not run without."""
+        value = self.value.strip()
+        if value.lower() in _HARMLESS_VALUES:
+            return False
+        match self.section, self.name:
+            case ("alias", _) | ("submodule", "update") if value.startswith("!"):
+                return True
+            case ("pager", _) | ("protocol", "allow"):
+                return True
+            case ("remote", "url" | "pushurl"):
+                return value.startswith("ext::")
+            case ("url", _):
+                return self.subsection.startswith("ext::")
+            case (section, "path"):
+                return section in _SECTIONS_WITH_PATH
+        return self.name in _EXECUTING or self.name.endswith(_EXECUTING_ENDINGS)
+
+
+def executing_entries(data: bytes) -> frozenset[str]:
+    """`key=value` of every entry that executes.
+
+    Args:
+        data: the content of a configuration file.
+    """
+    try:
+        entries = list(parse(data))
+    except ConfigSyntaxError as error:
+        return frozenset({f"what cannot be understood ({error})"})
+    return frozenset(f"{entry.key}={entry.value}" for entry in entries if entry.executes)
+
+
+def parse(data: bytes) -> Iterator[Entry]:
+    """The entries of a configuration file, in order.
+
+    Raises:
+        ConfigSyntaxError: it is none.
+    """
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    if "\0" in text:
+        raise ConfigSyntaxError("it has a null character")
+    yield from _Parser(text).entries()
+
+
+class _Parser:
+    """Reads character by character; the end of the text is the end of a line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+
+    def entries(self) -> Iterator[Entry]:
+        section = subsection = ""
+        while self._position < len(self._text):
+            character = self._next()
+            if character in _SPACES:
+                continue
+            if character in "#;":
+                self._skip_line()
+            elif character == "[":
+                section, subsection = self._section()
+            elif _is_letter(character):
+                yield Entry(section, subsection, *self._variable(character))
+            else:
+                raise self._error("neither a section nor a variable")
+
+    def _section(self) -> tuple[str, str]:
+        name = ""
+        while (character := self._next_of_line()) != "]":
+            if character in _SPACES:
+                return name, self._subsection(character)
+            if not _is_key_character(character) and character != ".":
+                raise self._error("the name of a section is none")
+            name += character.lower()
+        name, _, subsection = name.partition(".")  # the old way of writing [name "subsection"]
+        return name, subsection
+
+    def _subsection(self, character: str) -> str:
+        while character in _SPACES:
+            character = self._next_of_line()
+        if character != '"':
+            raise self._error("a subsection has no quotes")
+        subsection = []
+        while (character := self._next_of_line()) != '"':
+            subsection.append(self._next_of_line() if character == "\\" else character)
+        if self._next() != "]":
+            raise self._error("a section does not end")
+        return "".join(subsection)
+
+    def _variable(self, first: str) -> tuple[str, str]:
+        name = first.lower()
+        while _is_key_character(character := self._next()):
+            name += character.lower()
+        while character in (" ", "\t"):
+            character = self._next()
+        if character == "\n":
+            return name, "true"
+        if character != "=":
+            raise self._error("a variable has no value")
+        return name, self._value()
+
+    def _value(self) -> str:
+        value: list[str] = []
+        kept = 0  # how much of it remains when spaces at the end are dropped
+        quoted = False
+        while (character := self._next()) != "\n" or quoted:
+            if character == "\n":
+                raise self._error("a quotation does not end")
+            if character in _SPACES and not quoted:
+                if value:
+                    value.append(character)
+                continue
+            if character in "#;" and not quoted:
+                self._skip_line()
+                break
+            if character == '"':
+                quoted = not quoted
+            elif character == "\\":
+                escaped = self._next()
+                if escaped in _ESCAPES:
+                    value.append(_ESCAPES[escaped])
+                elif escaped != "\n":
+                    raise self._error("an escape is none")
+            else:
+                value.append(character)
+            kept = len(value)
+        return "".join(value[:kept])
+
+    def _next(self) -> str:
+        position = self._position
+        self._position += 1
+        return self._text[position] if position < len(self._text) else "\n"
+
+    def _next_of_line(self) -> str:
+        character = self._next()
+        if character == "\n":
+            raise self._error("a section does not end")
+        return character
+
+    def _skip_line(self) -> None:
+        end = self._text.find("\n", self._position)
+        self._position = len(self._text) if end < 0 else end + 1
+
+    def _error(self, what: str) -> ConfigSyntaxError:
+        line = self._text.count("\n", 0, max(self._position - 1, 0)) + 1
+        return ConfigSyntaxError(f"line {line}: {what}")
+
+
+def _is_letter(character: str) -> bool:
+    return character.isascii() and character.isalpha()
+
+
+def _is_key_character(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character == "-")

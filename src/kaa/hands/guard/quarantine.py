@@ -1,0 +1,133 @@
+"""Moving something out of the way, in place, and putting back what was there before.
+
+Nothing is deleted: the user finds it beside its old name, and a wrong suspicion costs one `mv`.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kaa.hands.guard.items import Item, kept_names
+
+# A mount or a Seatbelt profile holds the name: no command can have changed it, so whoever did may.
+_HELD_BY_THE_KERNEL = (errno.EROFS, errno.EBUSY, errno.EPERM)
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Root(NamedTuple):
+    """A writable directory and an open descriptor of it."""
+
+    path: str
+    descriptor: int
+
+
+class Finding(NamedTuple):
+    """What was done about something.
+
+    Attributes:
+        path: absolute path of what should not have been there.
+        kept_as: its path now; empty if it could not be moved.
+        why: what was wrong with it, as a sentence without its dot.
+        kind: as `kaa.workspace.blocked` has it: `git` or `protected`.
+    """
+
+    path: str
+    kept_as: str
+    why: str
+    kind: str
+
+
+@contextlib.contextmanager
+def open_below(root: Root, path: str) -> Iterator[int | None]:
+    """A directory below a root, by a path that no symlink is part of; None if there is none."""
+    descriptor = os.dup(root.descriptor)
+    try:
+        for part in path.split("/") if path else ():
+            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        if not path:  # the root's own descriptor may be without right to list it
+            below = os.open(".", _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+    except OSError:
+        os.close(descriptor)
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def move_away(directory: int, name: str) -> str | None:
+    """Rename something in an open directory; its new name.
+
+    Returns:
+        None if it is gone or held by the kernel, so that nothing needs to be done.
+
+    Raises:
+        OSError: it is still there.
+    """
+    for kept in kept_names(name):
+        if _exists(directory, kept):
+            continue
+        try:
+            _rename(directory, name, kept)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):  # taken meanwhile
+                continue
+            if error.errno in _HELD_BY_THE_KERNEL:
+                return None
+            raise
+        return kept
+    raise AssertionError("there is always another name")
+
+
+def put_back(directory: int, name: str, item: Item) -> bool:
+    """Write a file as it was before; whether that worked."""
+    if item.content is None:
+        return False
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        remaining = memoryview(item.content)
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
+        os.fchmod(descriptor, item.mode)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _rename(directory: int, name: str, kept: str) -> None:
+    try:
+        os.rename(name, kept, src_dir_fd=directory, dst_dir_fd=directory)
+    except PermissionError as error:
+        if error.errno != errno.EACCES:
+            raise
+        # Its maker may have made the directory read-only, but it belongs to the same user as we do.
+        mode = stat.S_IMODE(os.fstat(directory).st_mode)
+        os.fchmod(directory, mode | stat.S_IRWXU)
+        try:
+            os.rename(name, kept, src_dir_fd=directory, dst_dir_fd=directory)
+        finally:
+            os.fchmod(directory, mode)
+
+
+def _exists(directory: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,357 @@
+"""The guard itself: where guarded names may appear, what was there before, and what to do about a change.
+
+Events of the kernel are hints where to look and nothing more: what counts is what is on the disk when we look.
+"""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from kaa.hands.guard.inotify import Happening, Inotify, WatchLimitError
+from kaa.hands.guard.items import (
+    MAX_DEPTH,
+    MAX_FILES,
+    Items,
+    bare_repository_items,
+    is_kept,
+    looks_bare,
+    protected_items,
+    repository_items,
+)
+from kaa.hands.guard.quarantine import Finding, Root, move_away, open_below, put_back
+from kaa.hands.policy import PROTECTED_NAMES, REPOSITORY_DEPTH
+
+_MAX_DIRECTORIES = 4096
+_MAX_DIRECTORIES_UNWATCHED = 1024  # each is read again at every check
+_MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
+_MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
+_MAX_FINDINGS = 32  # between two checks; more of them come from a loop
+_MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
+# Huge, and nobody opens a repository in them: of these only the first level is watched.
+_SKIPPED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
+_PROTECTED = frozenset(name.casefold() for name in PROTECTED_NAMES)
+_GIT = ".git"
+_BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
+
+
+class Directory(NamedTuple):
+    """A directory in which guarded names may appear. `path`: below the root, "" for the root itself."""
+
+    root: Root
+    path: str
+
+    @property
+    def depth(self) -> int:
+        """0 for a root."""
+        return self.path.count("/") + 1 if self.path else 0
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is near enough to the root and not in a tree that is skipped."""
+        return self.depth <= REPOSITORY_DEPTH and _SKIPPED.isdisjoint(self.path.split("/")[:-1])
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether directories in it are watched too."""
+        return self.below("any").is_watched
+
+    def below(self, name: str) -> "Directory":
+        """A directory in this one."""
+        return Directory(self.root, f"{self.path}/{name}" if self.path else name)
+
+
+class Subject(NamedTuple):
+    """A guarded name in a directory; without a name: the directory itself, should it be a bare repository."""
+
+    directory: Directory
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Absolute path."""
+        return os.path.join(self.directory.root.path, self.directory.path, self.name).rstrip("/")
+
+    @property
+    def is_git(self) -> bool:
+        """Whether it is a repository or what makes one, and not a protected name."""
+        return not self.name or self.name.casefold() == _GIT
+
+
+class Inside(NamedTuple):
+    """A watched file or directory of a subject. `names`: that matter in the directory; None: all."""
+
+    subject: Subject
+    names: frozenset[str] | None
+
+
+Spot: TypeAlias = Directory | Inside
+
+
+class Guard:
+    """Watches over the guarded names in some directories.
+
+    Args:
+        roots: absolute paths of the writable directories; those that do not exist are left out.
+        git_writable: whether a repository may come into being at the top of a root.
+        inotify: tells where to look; without it everything is looked at every time.
+
+    Attributes:
+        flooded: there were so many findings that it is no use to act before the next `take_findings`.
+    """
+
+    def __init__(self, roots: Iterable[str], git_writable: bool, inotify: Inotify | None) -> None:
+        self._roots = [root for path in roots if (root := _open_root(path)) is not None]
+        self._git_writable = git_writable
+        self._inotify = inotify
+        self._blind = inotify is None
+        self._spots: dict[int, dict[Spot, None]] = {}
+        self._base: dict[Subject, Items] = {}
+        self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
+        self._findings: list[Finding] = []
+        self._more = 0
+        self.flooded = False
+        self._expected: list[str] = [root.path for root in self._roots]
+        self._look_everywhere()
+        self._expected.clear()
+
+    def expect(self, path: str) -> None:
+        """Take what happens at this absolute path, below and above it, as intended until it is accepted."""
+        self._expected.append(path)
+
+    def accept(self, path: str) -> None:
+        """End the expectation of a path; everything that happened so far has been taken in."""
+        if path in self._expected:
+            self._expected.remove(path)
+
+    def catch_up(self) -> None:
+        """Deal with everything that has happened by now."""
+        everywhere = self._blind or self.flooded
+        for _ in range(_MAX_ROUNDS):
+            if not self.act():
+                break
+        else:
+            everywhere = True
+        if everywhere:
+            self._look_everywhere()
+        for subject in self._changed:
+            self._inspect(subject, adopt=True)
+        self._changed.clear()
+
+    def take_findings(self) -> tuple[list[Finding], int]:
+        """The findings since the last time, and how many more there were."""
+        findings, more = self._findings, self._more
+        self._findings, self._more, self.flooded = [], 0, False
+        return findings, more
+
+    def act(self) -> bool:
+        """Deal with some of what has happened; False if nothing has."""
+        happenings = self._inotify.take() if self._inotify is not None else []
+        directories: dict[Directory, None] = {}
+        subjects: dict[Subject, None] = {}
+        for happening in happenings:
+            if happening.watch < 0:
+                directories.update(dict.fromkeys(Directory(root, "") for root in self._roots))
+            elif happening.over:
+                self._spots.pop(happening.watch, None)
+            else:
+                for spot in self._spots.get(happening.watch, ()):
+                    _note(spot, happening, directories, subjects)
+        for directory in directories:
+            self._look_into(directory)
+        for subject in subjects:
+            self._inspect(subject)
+        return bool(happenings)
+
+    def close(self) -> None:
+        """Let go of the directories and of inotify."""
+        for root in self._roots:
+            os.close(root.descriptor)
+        if self._inotify is not None:
+            self._inotify.close()
+
+    def _look_everywhere(self) -> None:
+        for root in self._roots:
+            self._look_into(Directory(root, ""))
+
+    def _look_into(self, start: Directory) -> None:
+        """Watch a directory and those below it, the nearest first, and inspect what is in them."""
+        remaining = deque([start])
+        budget = _MAX_DIRECTORIES_UNWATCHED if self._blind else _MAX_DIRECTORIES
+        while remaining and budget:
+            budget -= 1
+            directory = remaining.popleft()
+            names, below = self._entries(directory)
+            for name in names:
+                if _is_guarded(directory, name):
+                    self._inspect(Subject(directory, name))
+            if looks_bare(set(names)):
+                self._inspect(Subject(directory, ""))
+            if directory.is_entered:
+                remaining += [directory.below(name) for name in below if name.casefold() != _GIT]
+
+    def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
+        """All names in a directory, and those of directories; from now on, new ones are reported."""
+        with open_below(directory.root, directory.path) as descriptor:
+            if descriptor is None:
+                return [], []
+            self._watch(descriptor, directory)
+            try:
+                with os.scandir(descriptor) as entries:
+                    kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            except OSError:
+                return [], []
+        return list(kinds), [name for name, is_directory in kinds.items() if is_directory]
+
+    def _watch(self, descriptor: int, spot: Spot) -> None:
+        if self._inotify is None or len(self._spots) >= _MAX_WATCHES:
+            return
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        try:
+            watch = self._inotify.watch_content(descriptor) if is_file else self._inotify.watch_names(descriptor)
+        except WatchLimitError:
+            self._blind = True
+        except OSError:
+            return  # it is gone, or not for us
+        else:
+            spots = self._spots.setdefault(watch, {})
+            spots.pop(spot, None)
+            spots[spot] = None
+            if len(spots) > _MAX_SPOTS_PER_WATCH:
+                del spots[next(iter(spots))]
+
+    def _inspect(self, subject: Subject, *, adopt: bool = False) -> None:
+        """Compare what is at a guarded name with what was there before, and act on what is worse.
+
+        Args:
+            subject: what to look at.
+            adopt: take a harmless change of what was there before as the new state.
+        """
+        directory = subject.directory
+        with open_below(directory.root, directory.path) as descriptor:
+            if descriptor is None:
+                return
+            items = self._items(subject, descriptor)
+            if self._is_expected(subject):
+                self._take_as_base(subject, items)
+                return
+            before = self._base.get(subject, {})
+            harmful = _harmful(before, items)
+            harmless = {path: item for path, item in items.items() if path in before and path not in harmful}
+            if adopt:
+                before.update(harmless)
+            elif any(item != before[path] for path, item in harmless.items()):
+                self._changed.add(subject)
+            for path in harmful:
+                self._remove(subject, descriptor, path, before, items)
+                if not path:  # the rest has gone with it
+                    break
+
+    def _take_as_base(self, subject: Subject, items: Items) -> None:
+        if items:
+            self._base[subject] = items
+        else:
+            self._base.pop(subject, None)
+
+    def _items(self, subject: Subject, directory: int) -> Items:
+        def watch(descriptor: int, names: frozenset[str] | None) -> None:
+            self._watch(descriptor, Inside(subject, names))
+
+        if not subject.name:
+            return bare_repository_items(directory, watch)
+        if not subject.is_git:
+            return protected_items(directory, subject.name, watch)
+        return repository_items(
+            directory,
+            subject.name,
+            watch,
+            allowed=self._git_writable or subject.directory.depth > 0,
+            is_known=lambda target: self._is_known(subject, target),
+        )
+
+    def _is_known(self, subject: Subject, target: str) -> bool:
+        """Whether a `.git` file points to a worktree or submodule of a `.git` where those are watched over."""
+        target = os.path.realpath(os.path.join(os.path.dirname(subject.path), target))
+        repository, _, inner = target.partition(f"/{_GIT}/")
+        for root in self._roots:
+            top = os.path.realpath(root.path)
+            if _contains(top, repository):
+                directory = Directory(root, repository[len(top) + 1 :])
+                kind, *names = inner.split("/")
+                return directory.is_watched and kind in ("modules", "worktrees") and len(names) <= MAX_DEPTH
+        return False
+
+    def _is_expected(self, subject: Subject) -> bool:
+        return any(_contains(path, subject.path) or _contains(subject.path, path) for path in self._expected)
+
+    def _remove(self, subject: Subject, directory: int, path: str, before: Items, items: Items) -> None:
+        """Move one item of a subject away and put back what was there before."""
+        absolute = os.path.join(subject.path, path).rstrip("/")
+        parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
+        why, kind = items[path].reason, "git" if subject.is_git else "protected"
+        kept = ""
+        with open_below(Root(subject.directory.root.path, directory), parent) as descriptor:
+            if descriptor is None:
+                return
+            try:
+                moved = move_away(descriptor, name)
+            except OSError as error:
+                why += f"; it could not be moved away ({error.strerror}), remove it before you open the project"
+            else:
+                if moved is None:
+                    self._base.setdefault(subject, {})[path] = items[path]
+                    return
+                kept = os.path.join(os.path.dirname(absolute), moved)
+                if path in before:
+                    restored = put_back(descriptor, name, before[path])
+                    why += "; what was there before " + ("is back" if restored else "could not be put back")
+        self._report(Finding(absolute, kept, why, kind))
+
+    def _report(self, finding: Finding) -> None:
+        if len(self._findings) < _MAX_FINDINGS:
+            self._findings.append(finding)
+        else:
+            self._more += 1
+            self.flooded = True
+
+
+def _harmful(before: Items, items: Items) -> Sequence[str]:
+    """Paths of the items that are more dangerous than what was there before."""
+    known = len(before) < MAX_FILES  # else not everything of it was noted
+    return sorted(
+        path
+        for path, item in items.items()
+        if (item.dangers - before[path].dangers if path in before else known and item.dangers)
+    )
+
+
+def _is_guarded(directory: Directory, name: str) -> bool:
+    folded = name.casefold()  # on some filesystems .GIT is .git
+    return folded == _GIT or (not directory.path and folded in _PROTECTED)
+
+
+def _note(spot: Spot, happening: Happening, directories: dict[Directory, None], subjects: dict[Subject, None]) -> None:
+    """Note where to look because something happened at a watched place."""
+    name = happening.name
+    if isinstance(spot, Inside):
+        if (spot.names is None or name in spot.names) and not is_kept(name):
+            subjects[spot.subject] = None
+        return
+    if _is_guarded(spot, name):
+        subjects[Subject(spot, name)] = None
+    elif name.casefold() in _BARE_MARKS:
+        subjects[Subject(spot, "")] = None
+    if happening.directory and name.casefold() != _GIT and spot.is_entered:
+        directories[spot.below(name)] = None
+
+
+def _contains(path: str, below: str) -> bool:
+    return below == path or below.startswith(path.rstrip("/") + "/")
+
+
+def _open_root(path: str) -> Root | None:
+    try:
+        return Root(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError:
+        return None

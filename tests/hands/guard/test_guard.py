@@ -1,0 +1,526 @@
+"""The guard as the brain sees it: served over a socket, with real files, real git and writers that do not wait."""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kaa.hands import guard
+from kaa.hands.guard import service
+from kaa.hands.policy import PROTECTED_NAMES, Policy
+from kaa.hands.settings import Settings
+from kaa.hands.wire import Connection
+
+_EVIL = "[core]\n\tfsmonitor = ./evil\n"
+_needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+
+class Brain:
+    """Asks a guard."""
+
+    def __init__(self, root: Path, policy: Policy) -> None:
+        ours, theirs = socket.socketpair()
+        self._connection, self._theirs = Connection(ours), Connection(theirs)
+        self._thread = threading.Thread(
+            target=guard.serve, args=(self._theirs, Settings(str(root), "/"), policy), daemon=True
+        )
+        self._thread.start()
+        self._root = root
+        assert self.check() == {}  # whatever is there at the start is in order
+
+    def ask(self, op: str, **fields: str) -> dict[str, Any]:
+        self._connection.send({"op": op, **fields})
+        frame = self._connection.receive()
+        assert frame is not None
+        return frame.header
+
+    def check(self) -> dict[str, str]:
+        """What was moved: old paths and new ones, relative to the project."""
+        findings = self.ask("check")["findings"]
+        return {self._relative(finding["path"]): self._relative(finding["kept_as"]) for finding in findings}
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(path, self._root)
+
+    def hang_up(self) -> None:
+        self._connection.close()
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+        self._theirs.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty project; things are made beside it and moved in, because the guard is quicker than their maker."""
+    (tmp_path / "stage").mkdir()
+    path = tmp_path / "project"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(params=["told by inotify", "on its own"])
+def start(
+    request: pytest.FixtureRequest, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Brain]]:
+    """Starts a guard once the test has prepared it."""
+    if request.param == "on its own":
+        monkeypatch.setattr(service, "_inotify", lambda: None)
+    brains = []
+
+    def start(**policy: Any) -> Brain:
+        chosen = {"tier": "landlock", "mode": "workspace-write", "writable": (str(project),), **policy}
+        brains.append(Brain(project, Policy(**chosen)))
+        return brains[-1]
+
+    yield start
+    for brain in brains:
+        brain.hang_up()
+
+
+def _git(*arguments: str, cwd: Path) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b.example",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b.example",
+    }
+    subprocess.run(["git", *arguments], cwd=cwd, env=environment, check=True, capture_output=True)
+
+
+def _repository(path: Path, config: str = "") -> Path:
+    """Move a directory to `path` that git takes for a repository."""
+    stage = _stage_for(path)
+    for name in ("objects", "refs", "hooks"):
+        (stage / name).mkdir(parents=True)
+    (stage / "HEAD").write_text("ref: refs/heads/main\n")
+    (stage / "config").write_text(config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return stage.rename(path)
+
+
+def _write(path: Path, content: str) -> None:
+    """Move a file to `path`."""
+    stage = _stage_for(path)
+    stage.write_text(content)
+    stage.rename(path)
+
+
+def _stage_for(path: Path) -> Path:
+    """A free name on the same filesystem."""
+    stage = next(parent / "stage" for parent in path.parents if (parent / "stage").is_dir())
+    return stage / os.urandom(4).hex()
+
+
+@pytest.mark.parametrize("name", PROTECTED_NAMES)
+def test_a_new_protected_name_is_moved_away_and_kept(project: Path, start: Callable[..., Brain], name: str) -> None:
+    brain = start()
+
+    stage = _stage_for(project / name)
+    stage.mkdir()
+    (stage / "tasks.json").write_text("evil")
+    stage.rename(project / name)
+
+    assert brain.check() == {name: f"{name}.kaa-blocked"}
+    assert not (project / name).exists()
+    assert (project / f"{name}.kaa-blocked" / "tasks.json").read_text() == "evil"
+    assert brain.check() == {}
+
+
+def test_what_is_kept_is_never_overwritten(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    for number in range(12):
+        _write(project / ".envrc", str(number))
+        assert ".envrc" in brain.check()
+
+    kept = sorted(path.read_text() for path in project.iterdir())
+    assert kept == sorted(str(number) for number in range(12))
+
+
+def test_a_finding_says_what_it_is_about(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    (project / ".envrc").touch()
+    _repository(project / "sub" / ".git", _EVIL)
+
+    by_name = {os.path.basename(finding["path"]): finding for finding in brain.ask("check")["findings"]}
+    assert by_name[".envrc"]["kind"] == "protected"
+    assert by_name["config"]["kind"] == "git"
+    assert "execute" in by_name["config"]["why"]
+
+
+def test_protected_names_further_down_and_ordinary_files_stay(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    (project / "sub" / ".vscode").mkdir(parents=True)
+    (project / "config").write_text(_EVIL)
+    (project / ".gitignore").touch()
+
+    assert brain.check() == {}
+
+
+def test_a_change_below_a_protected_name_is_undone(project: Path, start: Callable[..., Brain]) -> None:
+    settings = project / ".vscode" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("mine")
+    settings.chmod(0o640)
+    (project / ".envrc").write_text("mine")
+    brain = start()
+
+    settings.write_text("evil")
+    (project / ".envrc").write_text("evil")
+    (settings.parent / "tasks.json").write_text("evil")
+
+    assert brain.check() == {
+        ".envrc": ".envrc.kaa-blocked",
+        ".vscode/settings.json": ".vscode/settings.json.kaa-blocked",
+        ".vscode/tasks.json": ".vscode/tasks.json.kaa-blocked",
+    }
+    assert settings.read_text() == (project / ".envrc").read_text() == "mine"
+    assert settings.stat().st_mode & 0o777 == 0o640
+    assert brain.check() == {}
+
+
+@pytest.mark.parametrize("swap", ["link", "directory"])
+def test_a_protected_name_that_becomes_something_else_is_moved_away(
+    project: Path, start: Callable[..., Brain], swap: str
+) -> None:
+    (project / ".vscode").mkdir()
+    (project / "evil").mkdir()
+    (project / "evil" / "tasks.json").write_text("evil")
+    brain = start()
+
+    (project / ".vscode").rename(project / "old")
+    if swap == "link":
+        (project / ".vscode").symlink_to("evil")
+    else:
+        (project / "evil").rename(project / ".vscode")
+
+    assert list(brain.check()) == ([".vscode"] if swap == "link" else [".vscode/tasks.json"])
+    assert not (project / ".vscode" / "tasks.json").exists()
+
+
+def test_removing_and_putting_back_the_same_is_no_change(project: Path, start: Callable[..., Brain]) -> None:
+    (project / ".envrc").write_text("mine")
+    brain = start()
+
+    (project / ".envrc").unlink()
+    assert brain.check() == {}
+    _write(project / ".envrc", "mine")
+    assert brain.check() == {}
+    _write(project / ".envrc", "evil")
+
+    assert list(brain.check()) == [".envrc"]
+    assert (project / ".envrc").read_text() == "mine"
+
+
+@_needs_git
+def test_repositories_made_below_the_project_stay(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    _git("init", "a", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project / "a")
+    _git("clone", "a", "deep/b", cwd=project)
+    _git("clone", "--bare", "a", "c.git", cwd=project)
+    _git("worktree", "add", "../w", cwd=project / "a")
+    assert brain.check() == {}
+
+    _git("worktree", "add", "../v", cwd=project / "a")  # its repository is known by now
+    _git("config", "user.name", "b", cwd=project / "a")
+    _git("remote", "add", "x", "../a", cwd=project / "a")
+    assert brain.check() == {}
+    _git("status", cwd=project / "v")
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("config", _EVIL),
+        ("hooks/pre-commit", "#!/bin/sh\nevil"),
+        ("commondir", "../../evil"),
+        ("config.worktree", "[core]\npager = evil"),
+        ("modules/x/config", _EVIL),
+        ("modules/a/b/hooks/post-checkout", "evil"),
+        ("worktrees/x/commondir", "../../../evil"),
+        ("worktrees/x/config.worktree", _EVIL),
+    ],
+)
+@pytest.mark.parametrize("repository", ["sub/.git", "a/b/c/.git", "bare", ".git"])
+def test_what_git_would_execute_of_a_repository_is_moved_away(
+    project: Path, start: Callable[..., Brain], repository: str, path: str, content: str
+) -> None:
+    at_the_top = repository == ".git"
+    if at_the_top:  # the project's own, of which all but this may be written
+        _repository(project / ".git")
+    brain = start(git_writable=at_the_top)
+
+    if not at_the_top:
+        _repository(project / repository)
+    target = project / repository / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.startswith("modules"):
+        root = target.parent.parent if "hooks" in path else target.parent
+        (root / "HEAD").touch()
+    _write(target, content)
+
+    assert brain.check() == {f"{repository}/{path}": f"{repository}/{path}.kaa-blocked"}
+    assert not target.exists() or target.read_text() == ""
+    assert brain.check() == {}
+
+
+def test_a_configuration_that_gets_worse_is_put_back(project: Path, start: Callable[..., Brain]) -> None:
+    config = _repository(project / ".git", "[core]\npager = less\n") / "config"
+    brain = start(git_writable=True)
+
+    config.write_text("[core]\npager = less\n[user]\nname = x\n")
+    assert brain.check() == {}
+    config.write_text("[core]\npager = less\n[user]\nname = x\n" + _EVIL)
+
+    assert list(brain.check()) == [".git/config"]
+    assert config.read_text() == "[core]\npager = less\n[user]\nname = x\n"
+
+
+def test_a_repository_at_the_top_needs_git_writes(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    _repository(project / ".git")
+
+    assert brain.check() == {".git": ".git.kaa-blocked"}
+
+
+@_needs_git
+def test_with_git_writes_a_repository_at_the_top_may_be_made(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start(git_writable=True)
+
+    _git("init", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project)
+    _git("worktree", "add", "w", cwd=project)
+
+    assert brain.check() == {}
+
+
+@pytest.mark.parametrize("target", ["evil", "../evil", "/evil", "sub/../evil", "known/.git/evil", "known/.git"])
+def test_a_git_file_that_points_elsewhere_is_moved_away(
+    project: Path, start: Callable[..., Brain], target: str
+) -> None:
+    _repository(project / "known" / ".git")
+    (project / "sub").mkdir()
+    brain = start()
+
+    _write(project / "sub" / ".git", f"gitdir: {target}\n")
+
+    assert brain.check() == {"sub/.git": "sub/.git.kaa-blocked"}
+
+
+def test_a_git_link_is_moved_away(project: Path, start: Callable[..., Brain]) -> None:
+    (project / "sub").mkdir()
+    brain = start(git_writable=True)
+
+    (project / "sub" / ".git").symlink_to("../evil")
+    (project / ".git").symlink_to("evil")
+
+    assert brain.check() == {"sub/.git": "sub/.git.kaa-blocked", ".git": ".git.kaa-blocked"}
+
+
+def test_the_project_itself_becomes_no_bare_repository(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    away = _repository(project.parent / "away", _EVIL)
+    for path in away.iterdir():
+        path.rename(project / path.name)
+
+    assert "config" in brain.check()
+    assert not (project / "config").exists()
+
+
+def test_directories_that_are_moved_into_place_are_looked_into(project: Path, start: Callable[..., Brain]) -> None:
+    deep = project / "1" / "2" / "3" / "4" / "5"
+    _repository(deep / "x" / ".git", _EVIL)
+    brain = start()
+
+    deep.rename(project / "here")
+    assert brain.check() == {"here/x/.git/config": "here/x/.git/config.kaa-blocked"}
+
+    (project / "here").rename(project / "there")
+    (project / "there" / "x" / ".git" / "hooks" / "update").touch()
+    assert brain.check() == {"there/x/.git/hooks/update": "there/x/.git/hooks/update.kaa-blocked"}
+
+
+def test_links_to_directories_are_not_followed(project: Path, start: Callable[..., Brain]) -> None:
+    outside = project.parent / "outside"
+    _repository(outside / ".git", _EVIL)
+    brain = start()
+
+    (project / "sub").symlink_to(outside)
+
+    assert brain.check() == {}
+    assert (outside / ".git" / "config").exists()
+
+
+def test_a_harmless_file_with_another_name_is_not_trusted(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    _repository(project / "sub" / ".git")
+    (project / "other").write_text("")
+    (project / "sub" / ".git" / "config").unlink()
+    os.link(project / "other", project / "sub" / ".git" / "config")
+
+    assert "sub/.git/config" in brain.check()
+
+
+def test_a_file_that_is_written_by_another_name_is_noticed(project: Path, start: Callable[..., Brain]) -> None:
+    config = _repository(project / "sub" / ".git") / "config"
+    other = project / "1" / "2" / "3" / "4" / "5"
+    other.parent.mkdir(parents=True)
+    brain = start()
+    os.link(config, other)
+
+    other.write_text(_EVIL)
+
+    assert "sub/.git/config" in brain.check()
+    assert config.read_text() == ""
+
+
+def test_what_is_expected_stays_until_it_is_accepted(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    brain.ask("expect", path=".vscode/settings.json")
+    (project / ".vscode").mkdir()
+    (project / ".vscode" / "settings.json").write_text("approved")
+    (project / ".envrc").touch()
+    assert list(brain.check()) == [".envrc"]
+    brain.ask("accept", path=".vscode/settings.json")
+    assert brain.check() == {}
+
+    (project / ".vscode" / "settings.json").write_text("evil")
+    assert list(brain.check()) == [".vscode/settings.json"]
+    assert (project / ".vscode" / "settings.json").read_text() == "approved"
+
+
+def test_between_commands_the_user_may_do_anything(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    brain.ask("expect", path=str(project))
+    (project / ".idea").mkdir()
+    config = _repository(project / ".git", _EVIL) / "config"
+    brain.ask("accept", path=str(project))
+    (project / ".vscode").mkdir()
+    config.write_text(_EVIL + "[core]\neditor = worse")
+
+    assert sorted(brain.check()) == [".git/config", ".vscode"]
+    assert (project / ".idea").is_dir()
+    assert config.read_text() == _EVIL
+
+
+def test_a_flood_is_counted_and_leaves_nothing_behind(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    for number in range(60):
+        _repository(project / f"x{number}" / ".git", _EVIL)
+
+    answer = brain.ask("check")
+    assert len(answer["findings"]) + answer["more"] == 60
+    assert len(answer["findings"]) < 60
+    assert not list(project.glob("x*/.git/config"))
+    (project / ".envrc").touch()
+    assert list(brain.check()) == [".envrc"]
+
+
+def test_more_happenings_than_the_kernel_remembers_are_survived(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    for number in range(40):  # flooded, so that nobody reads the queue any more
+        _repository(project / f"x{number}" / ".git", _EVIL)
+    for number in range(20_000):
+        (project / f"f{number % 7}").touch()
+        (project / f"f{number % 7}").unlink()
+    (project / ".vscode").mkdir()
+
+    brain.ask("check")
+    assert (project / ".vscode.kaa-blocked").is_dir()
+    assert brain.check() == {}
+
+
+def test_huge_trees_are_watched_at_their_first_level_only(project: Path, start: Callable[..., Brain]) -> None:
+    (project / "node_modules" / "x").mkdir(parents=True)
+    brain = start()
+
+    _repository(project / "node_modules" / ".git", _EVIL)
+    _repository(project / "node_modules" / "x" / ".git", _EVIL)
+
+    assert list(brain.check()) == ["node_modules/.git/config"]
+
+
+def test_without_a_writable_project_there_is_nothing_to_guard(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start(mode="read-only")
+
+    (project / ".vscode").mkdir()
+
+    assert brain.check() == {}
+
+
+def test_every_writable_directory_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    roots = [project / "a", project / "b"]
+    for root in roots:
+        root.mkdir()
+    brain = start(writable=(*map(str, roots), str(project / "missing")))
+
+    for root in roots:
+        (root / ".envrc").touch()
+
+    assert sorted(brain.check()) == ["a/.envrc", "b/.envrc"]
+
+
+@pytest.mark.parametrize("start", ["told by inotify"], indirect=True)
+def test_it_acts_before_it_is_asked(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    (project / "sub").mkdir()
+    _repository(project / "sub" / ".git", _EVIL)
+
+    deadline = time.monotonic() + 10
+    while not (project / "sub" / ".git" / "config.kaa-blocked").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert list(brain.check()) == ["sub/.git/config"]
+
+
+@pytest.mark.parametrize("start", ["told by inotify"], indirect=True)
+def test_a_writer_in_a_hurry_does_not_get_past(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+    over = time.monotonic() + 0.5
+
+    while time.monotonic() < over:
+        for name in (".vscode", ".envrc", "a/b/.git"):
+            try:
+                (project / name).mkdir(parents=True, exist_ok=True)
+                (project / name / "config").write_text(_EVIL)
+            except OSError:
+                continue  # the guard was quicker
+
+    brain.check()
+    assert not (project / ".vscode").exists()
+    assert not (project / ".envrc").exists()
+    assert not (project / "a" / "b" / ".git" / "config").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_read_only_directory_is_no_refuge(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    git = _repository(project / "sub" / ".git", _EVIL)
+    git.chmod(0o500)
+
+    assert list(brain.check()) == ["sub/.git/config"]
+    assert git.stat().st_mode & 0o777 == 0o500
+    git.chmod(0o700)
