@@ -1,0 +1,173 @@
+"""Builds a view with mounts, in a mount namespace of the calling process's own."""
+
+import contextlib
+import os
+import stat
+
+from kaa.hands.confinement import mounts
+from kaa.hands.confinement.view import Step, View
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+
+# Kinds of file systems that hold files of people. Others below a writable directory, such as the /proc or /sys of a
+# root file system that somebody assembles there, stay read-only: root could change the machine through them.
+_DATA = frozenset(
+    (
+        *("bcachefs", "btrfs", "ecryptfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "ntfs3", "vfat", "xfs", "zfs"),
+        *("9p", "ceph", "cifs", "fuse", "fuseblk", "nfs", "nfs4", "overlay", "ramfs", "smb3", "tmpfs", "virtiofs"),
+    )
+)
+# How the kernel writes characters in mountinfo that separate fields; the backslash last, since all have it.
+_ESCAPES = {rb"\040": b" ", rb"\011": b"\t", rb"\012": b"\n", rb"\043": b"#", rb"\134": b"\\"}
+
+
+class Builder:
+    """Carries out the steps of a view.
+
+    All files and directories of the host that steps need are opened before the first mount, since mounts cover them.
+    """
+
+    def __init__(self, view: View, unreachable: str | None) -> None:
+        """Open what is needed.
+
+        Args:
+            view: what to build.
+            unreachable: path of a directory that nobody in the user namespace has rights on. Without it, hidden
+                directories are empty ones without rights, which stop everybody but root from even looking.
+        """
+        self._view = view
+        self._unreachable = unreachable
+        self._handles: dict[str, int] = {}
+        self._points = _mount_points()
+        for path in (*(step.source for step in view.steps if step.source), *view.pins, *filter(None, [unreachable])):
+            self._open(path)
+        for name in _DEVICES:
+            with contextlib.suppress(FileNotFoundError):
+                self._open(f"/dev/{name}")
+
+    def build(self) -> None:
+        """Mount everything. Descriptors of the host's view are closed, whatever happens.
+
+        Raises:
+            OSError: the kernel refused a mount.
+        """
+        try:
+            mounts.freeze()
+            for step in self._view.steps:
+                self._take(step)
+            for pin in self._view.pins:
+                self._pin(pin)
+            for step in self._view.steps:
+                if step.kind in ("empty", "devices") or (step.kind == "hidden directory" and step.has_more):
+                    mounts.make_read_only(step.target)
+        finally:
+            for handle in self._handles.values():
+                os.close(handle)
+        os.chdir("/")  # the old working directory is below the new mounts
+
+    def _take(self, step: Step) -> None:
+        match step.kind:
+            case "writable":
+                self._bind(step.source, step.target)
+                self._make_writable(step.target)
+            case "readable" | "protected":
+                self._bind(step.source, step.target)  # frozen, as everything of the host
+            case "temporary" if step.source:
+                self._bind(step.source, step.target)
+                mounts.make_writable(step.target)
+            case "temporary" | "shared memory":
+                _make_directory(step.target)
+                mounts.tmpfs(step.target, 0o1777)
+            case "empty":
+                mounts.tmpfs(step.target, 0o755)
+            case "hidden directory":
+                self._hide_directory(step)
+            case "hidden file":
+                # Opening a device on a mount without devices fails with EACCES for everybody, root too.
+                mounts.bind(self._handles["/dev/null"], step.target)
+            case "devices":
+                self._make_devices(step.target)
+
+    def _hide_directory(self, step: Step) -> None:
+        if step.has_more:
+            mounts.tmpfs(step.target, 0o111)
+        elif self._unreachable is not None:
+            mounts.bind(self._handles[self._unreachable], step.target)
+        else:
+            mounts.tmpfs(step.target, 0)
+            mounts.make_read_only(step.target)
+
+    def _bind(self, source: str, target: str) -> None:
+        handle = self._handles[source]
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            _make_directory(target)
+        else:
+            _make_file(target)
+        mounts.bind(handle, target)
+
+    def _make_writable(self, root: str) -> None:
+        """Also what is mounted below, such as volumes of a container, unless the host has it read-only."""
+        for point, kind in self._points:
+            if point == root or (point.startswith(root + "/") and kind in _DATA):
+                with contextlib.suppress(OSError):
+                    mounts.make_writable(point)
+        with contextlib.suppress(PermissionError):  # a read-only file system stays one
+            mounts.make_writable(root)
+
+    def _pin(self, directory: str) -> None:
+        """Make a directory a mount point in the host's view, which lies buried below the writable one.
+
+        It then cannot be renamed or removed in any view, yet no path of the slots' view crosses a mount there, so that
+        files can still be renamed and linked between it and its surroundings.
+        """
+        handle = self._handles[directory]
+        mounts.bind(handle, f"/proc/self/fd/{handle}")
+
+    def _make_devices(self, target: str) -> None:
+        mounts.tmpfs(target, 0o755)
+        for name in _DEVICES:
+            handle = self._handles.get(f"/dev/{name}")
+            if handle is not None:
+                path = os.path.join(target, name)
+                _make_file(path)
+                mounts.bind(handle, path)
+                mounts.allow_devices(path)
+        for name, destination in _LINKS.items():
+            os.symlink(f"/proc/self/{destination}", os.path.join(target, name))
+        terminals = os.path.join(target, "pts")
+        os.mkdir(terminals, 0o755)
+        with contextlib.suppress(OSError):  # then there are none
+            mounts.terminals(terminals)
+            os.symlink("pts/ptmx", os.path.join(target, "ptmx"))
+
+    def _open(self, path: str) -> None:
+        if path not in self._handles:
+            self._handles[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _make_directory(path: str) -> None:
+    if not os.path.isdir(path):
+        os.makedirs(path, 0o755)
+
+
+def _make_file(path: str) -> None:
+    if not os.path.lexists(path):
+        _make_directory(os.path.dirname(path))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+
+
+def _mount_points() -> list[tuple[str, str]]:
+    """Path and kind of file system of every mount.
+
+    proc(5): `id parent device root mountpoint options [fields] - kind source ...`.
+    """
+    points = []
+    with open("/proc/self/mountinfo", "rb") as table:
+        for line in table:
+            before, _, after = line.partition(b" - ")
+            path = before.split()[4]
+            for written, meant in _ESCAPES.items():
+                path = path.replace(written, meant)
+            points.append((os.fsdecode(path), os.fsdecode(after.split(None, 1)[0])))
+    return points

@@ -1,0 +1,154 @@
+"""Things outside the sandbox by which its self-test sees whether a slot got out. Made before the walls are up."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kaa.hands.confinement.layout import Layout, is_below_any, resolve
+from kaa.hands.policy import Policy
+
+_MAX_SOCKET_PATH = 107  # unix(7)
+
+
+class Secret(NamedTuple):
+    """Something hidden, and how to recognise it when it can be opened all the same."""
+
+    path: str
+    identity: tuple[int, int]
+
+
+class Canaries(NamedTuple):
+    """What slots must not reach, and what they must.
+
+    Attributes:
+        outside: path of a directory in which slots must not be able to make anything; empty if there is none.
+        watched: descriptor of that directory as it was seen before; -1 if there is none.
+        listeners: sockets of the host that slots must not be able to connect to, by their family and kind.
+        secrets: what slots must not be able to read.
+        writable: those of the writable directories that we may write at all.
+        brain: process id of whoever started the fork-server.
+    """
+
+    outside: str = ""
+    watched: int = -1
+    listeners: tuple[socket.socket, ...] = ()
+    secrets: tuple[Secret, ...] = ()
+    writable: tuple[str, ...] = ()
+    brain: int = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def prepare(cls, policy: Policy) -> Iterator["Canaries"]:
+        """Put up the canaries for a policy; take them down at the end.
+
+        Raises:
+            OSError: there is no place for them.
+            ConfinementError: the policy makes no sense here.
+        """
+        if policy.tier == "none" or policy.mode == "full-access":
+            yield cls()
+            return
+        layout = resolve(policy)
+        projects = [os.path.realpath(path) for path in policy.writable]
+        canaries = cls(
+            secrets=tuple(_secrets(policy, layout)),
+            writable=tuple(path for path in projects if os.access(path, os.W_OK)),
+            brain=os.getppid(),
+        )
+        near = os.path.dirname(os.path.realpath(policy.temporary))
+        if policy.tier == "bwrap":  # we are inside already and can put up nothing outside
+            yield canaries._replace(outside=near)
+            return
+        with _directory(near) as (outside, watched), _listeners(policy, outside) as listeners:
+            yield canaries._replace(outside=outside, watched=watched, listeners=listeners)
+
+    def untouched(self) -> bool:
+        """Whether nobody made anything outside."""
+        return self.watched < 0 or not set(os.listdir(self.watched)) - {_SOCKET_NAME}
+
+
+_SOCKET_NAME = "socket"
+
+
+def identity(status: os.stat_result) -> tuple[int, int]:
+    """What stays the same under every name: device and inode."""
+    return status.st_dev, status.st_ino
+
+
+def _secrets(policy: Policy, layout: Layout) -> Iterator[Secret]:
+    """What is hidden, and for directories a file in each.
+
+    Without mounts the names in hidden directories can be seen, and what lies in a writable directory cannot be hidden;
+    the tier's warnings say so.
+    """
+    has_mounts = policy.tier != "landlock"
+    for path in layout.hidden:
+        if not has_mounts and is_below_any(path, layout.writable):
+            continue
+        with contextlib.suppress(OSError):  # not for us to read, then not for slots either
+            if not os.path.isdir(path):
+                yield Secret(path, identity(os.stat(path)))
+                continue
+            if has_mounts:
+                yield Secret(path, identity(os.stat(path)))
+            with os.scandir(path) as entries:
+                file = next((entry for entry in entries if entry.is_file(follow_symlinks=False)), None)
+            if file is not None:
+                yield Secret(file.path, identity(file.stat(follow_symlinks=False)))
+
+
+@contextlib.contextmanager
+def _directory(parent: str) -> Iterator[tuple[str, int]]:
+    path = os.path.join(parent, f".kaa-canary-{os.urandom(8).hex()}")
+    os.mkdir(path, 0o700)
+    with _janitor(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield path, descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _janitor(directory: str) -> Iterator[None]:
+    """A process that stays outside, where it can remove the directory at the end, also if we are killed."""
+    waiting, working = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(working)
+            os.read(waiting, 1)  # until nobody has the other end any more
+            for name in os.listdir(directory):
+                os.unlink(os.path.join(directory, name))
+            os.rmdir(directory)
+        finally:
+            os._exit(0)
+    os.close(waiting)
+    try:
+        yield
+    finally:
+        os.close(working)
+        os.waitpid(pid, 0)
+
+
+@contextlib.contextmanager
+def _listeners(policy: Policy, outside: str) -> Iterator[tuple[socket.socket, ...]]:
+    addresses: list[tuple[int, tuple[str, int] | str]] = []
+    path = os.path.join(outside, _SOCKET_NAME)
+    if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
+        addresses.append((socket.AF_UNIX, path))
+    if policy.network == "isolated":
+        addresses.append((socket.AF_INET, ("127.0.0.1", 0)))
+        if policy.tier != "seatbelt":
+            addresses.append((socket.AF_UNIX, f"\0kaa-canary-{os.urandom(8).hex()}"))
+    with contextlib.ExitStack() as stack:
+        listeners = []
+        for family, address in addresses:
+            listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.bind(address)
+            listener.listen()
+            listener.setblocking(False)
+            listeners.append(listener)
+        yield tuple(listeners)

@@ -1,0 +1,78 @@
+"""What the fork-server and its slots ask of a tier, whichever it is."""
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class ConfinementError(Exception):
+    """The tier cannot be held. The message is a reason that a person reads."""
+
+
+class Confinement(Protocol):
+    """The walls around slots. Made once by the fork-server; slots enclose themselves.
+
+    Attributes:
+        features: what holds and how far, for `kaa doctor`.
+        warnings: sentences for the user about what this tier cannot do here.
+        owns_process_namespace: whether a slot is the first process of a process namespace of its own, so that signals
+            to all processes reach exactly what its command started.
+    """
+
+    features: dict[str, str]
+    warnings: list[str]
+    owns_process_namespace: bool
+
+    def fork(self) -> int:
+        """Fork a slot. Like `os.fork`: returns 0 in the child."""
+        ...
+
+    def enclose(self) -> None:
+        """Confine the calling slot for good. Its code must be loaded and its first request unread.
+
+        Raises:
+            OSError: the kernel refused a step; the slot must end.
+        """
+        ...
+
+    def namespaces(self) -> Sequence[int]:
+        """Descriptors of the namespaces that later hands join, to be closed by the caller."""
+        ...
+
+    def proxy_listener(self) -> socket.socket | None:
+        """A listening TCP socket on the loopback address of slots, for the brain's proxy, if they have one."""
+        ...
+
+    def tcp_socket(self) -> socket.socket:
+        """An unconnected TCP socket that reaches what slots listen on."""
+        ...
+
+
+class Unconfined:
+    """No walls: for calls that the user approved to run outside, and for full access."""
+
+    owns_process_namespace = False
+
+    def __init__(self) -> None:
+        self.features: dict[str, str] = {}
+        self.warnings: list[str] = []
+
+    def fork(self) -> int:
+        """Fork a slot."""
+        return os.fork()
+
+    def enclose(self) -> None:
+        """Nothing is enclosed."""
+
+    def namespaces(self) -> Sequence[int]:
+        """There are none."""
+        return ()
+
+    def proxy_listener(self) -> socket.socket | None:
+        """The network is the host's."""
+        return None
+
+    def tcp_socket(self) -> socket.socket:
+        """A socket of the host."""
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -1,0 +1,177 @@
+"""Tier `full`: namespaces as the first wall, the filter of system calls as the second, Landlock as the third."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator, Sequence
+
+from kaa.hands.confinement import kernel, landlock, mounts, namespaces
+from kaa.hands.confinement.building import Builder
+from kaa.hands.confinement.landlock import Ruleset
+from kaa.hands.confinement.layout import Layout, resolve
+from kaa.hands.confinement.restrictions import (
+    ALL_FAMILIES,
+    PROCESS_LIMIT,
+    Restrictions,
+    allow_terminals_and_devices,
+    make_filter,
+)
+from kaa.hands.confinement.view import host_sockets, plan
+from kaa.hands.policy import Policy
+
+# From here on renames between directories can be allowed; namespaces hold alone what an older one would add.
+_USEFUL_ABI = 2
+_PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
+# What root could change about the machine, and what it could read of the kernel, through a /proc of its own.
+_CHANGES_MACHINE = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
+_TELLS_OF_KERNEL = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "kmsg", "kpagecount")
+
+
+class Full:
+    """Slots are the first processes of process namespaces of their own, in the fork-server's other namespaces."""
+
+    owns_process_namespace = True
+
+    def __init__(self, policy: Policy, restrictions: Restrictions, landlock_version: int) -> None:
+        self._network = policy.network == "isolated"
+        self._restrictions = restrictions
+        self._landlock = landlock_version
+        self._root = os.geteuid() == 0
+        self.features = {
+            "namespaces": "user, mount, process, IPC" + (", network" if self._network else ""),
+            "landlock": f"ABI {landlock_version}" if landlock_version else "no",
+            "seccomp": "yes",
+            "process limit": str(PROCESS_LIMIT) if not self._root or _limits_processes() else "no",
+        }
+        self.warnings: list[str] = []
+
+    def fork(self) -> int:
+        """Fork a slot into a process and a mount namespace of its own."""
+        return kernel.fork_into(namespaces.NEW_PROCESS | namespaces.NEW_MOUNT)
+
+    def enclose(self) -> None:
+        """Confine the calling slot."""
+        try:
+            mounts.proc("/proc")
+        except PermissionError:
+            # In a container whose /proc has masks the kernel allows no other. With Landlock the old one tells no more
+            # than which processes there are.
+            if not self._landlock:
+                raise
+        else:
+            if _limits_processes():
+                _write("/proc/sys/kernel/pid_max", str(PROCESS_LIMIT))
+            if self._root:
+                _protect_machine()
+        self._restrictions.impose()
+
+    def namespaces(self) -> Sequence[int]:
+        """Of users, network (unless it is the host's) and IPC."""
+        return namespaces.descriptors(self._network)
+
+    def proxy_listener(self) -> socket.socket | None:
+        """On the loopback address of the network namespace."""
+        return socket.create_server(("127.0.0.1", 0)) if self._network else None
+
+    def tcp_socket(self) -> socket.socket:
+        """In the network namespace."""
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+
+
+def establish(policy: Policy, joined: Sequence[int]) -> Full:
+    """Move the calling process into its namespaces and prepare what slots impose on themselves.
+
+    Raises:
+        ConfinementError: the policy cannot be held.
+        OSError: the kernel refused a step.
+    """
+    layout = resolve(policy)
+    view = plan(policy, layout, host_sockets())
+    with _unreachable_directory(policy) as unreachable:
+        namespaces.enter(joined, network=policy.network == "isolated")
+        mounts.make_private()
+        Builder(view, unreachable).build()
+    kernel.forbid_new_privileges()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    version = landlock.abi()
+    ruleset = _ruleset(policy, layout, version) if version >= _USEFUL_ABI else None
+    program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)
+    return Full(policy, Restrictions(program, ruleset, limit_processes=os.geteuid() != 0), version if ruleset else 0)
+
+
+@contextlib.contextmanager
+def _unreachable_directory(policy: Policy) -> Iterator[str | None]:
+    """A directory on which root has no rights in the user namespace, since its owner does not exist there.
+
+    Root keeps the right to pass over permissions, but only for files of users that it knows. Where the file system of
+    the temporary directory has no such owners, and for ordinary users, who need none, there is no such directory.
+    """
+    owner = namespaces.unmapped_id()
+    if owner is None or not policy.temporary:
+        yield None
+        return
+    parent = os.open(policy.temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    name = f".kaa-unreachable-{os.getpid()}"
+    os.mkdir(name, 0, dir_fd=parent)
+    try:
+        try:
+            os.chown(name, owner, -1, dir_fd=parent)
+        except OSError:
+            yield None
+        else:
+            yield os.path.join(os.path.realpath(policy.temporary), name)
+    finally:
+        os.rmdir(name, dir_fd=parent)  # it lives on where it is mounted
+        os.close(parent)
+
+
+def _ruleset(policy: Policy, layout: Layout, version: int) -> Ruleset:
+    isolated = policy.network == "isolated"
+    scopes = landlock.SCOPE_SIGNAL | (0 if isolated else landlock.SCOPE_ABSTRACT_UNIX)
+    ruleset = Ruleset(version, network=True, scopes=scopes)
+    ruleset.allow("/", landlock.READ)
+    for path in (*layout.writable, "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 all three are private
+        ruleset.allow(path, landlock.WRITE)
+    ruleset.allow("/dev/pts", landlock.DEVICE | landlock.READ_DIR)
+    allow_terminals_and_devices(ruleset)
+    return ruleset
+
+
+def _limits_processes() -> bool:
+    release = os.uname().release.split(".")
+    major, minor = int(release[0]), int("".join(c for c in release[1] if c.isdigit()) or 0)
+    return (major, minor) >= _PER_NAMESPACE_PROCESS_LIMIT
+
+
+def _write(path: str, text: str) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+
+
+def _protect_machine() -> None:
+    for name in _CHANGES_MACHINE:
+        _bind_onto_itself(f"/proc/{name}")
+    for name in _TELLS_OF_KERNEL:
+        _hide(f"/proc/{name}")
+
+
+def _bind_onto_itself(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            mounts.bind(handle, path)
+            mounts.make_read_only(path)
+        finally:
+            os.close(handle)
+
+
+def _hide(path: str) -> None:
+    if os.path.exists(path):
+        handle = os.open("/dev/null", os.O_PATH | os.O_CLOEXEC)
+        try:
+            mounts.bind(handle, path)
+            mounts.freeze(path)
+        finally:
+            os.close(handle)

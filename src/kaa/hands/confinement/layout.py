@@ -1,0 +1,113 @@
+"""What a policy means on this machine: patterns expanded, symlinks followed, repositories found.
+
+The same for every tier. Paths in a layout exist and are real: no part of them is a symlink.
+"""
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kaa.hands.confinement import repositories
+from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.policy import PROTECTED_NAMES, Policy
+
+
+class Layout(NamedTuple):
+    """Who may do what where. The longer path wins over the shorter one.
+
+    Attributes:
+        writable: directories that may be written.
+        protected: what may not be written although it lies in them.
+        hidden: what may not be read.
+        readable: what may be read although something hidden or replaced (like /tmp) lies above it.
+    """
+
+    writable: tuple[str, ...]
+    protected: tuple[str, ...]
+    hidden: tuple[str, ...]
+    readable: tuple[str, ...]
+
+
+def resolve(policy: Policy) -> Layout:
+    """Find out what the policy means here and now.
+
+    Raises:
+        ConfinementError: it would leave nothing to confine.
+    """
+    writable = [os.path.realpath(path) for path in policy.writes if os.path.isdir(path)]
+    if "/" in writable:
+        raise ConfinementError("the whole file system cannot be made writable; start in the directory of a project")
+    projects = [os.path.realpath(path) for path in policy.writable if os.path.isdir(path)]
+    gits = [repository for root in projects for repository in repositories.find(root)]
+    if policy.git_writable and policy.mode == "workspace-write":
+        writable += [path for git in gits if git.proven for path in git.directories if not is_below_any(path, writable)]
+    shown = _expand(policy.shown)
+    hidden = [path for path in _expand(policy.hidden) if not is_below_any(path, shown) and path not in writable]
+    protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable)]
+    return Layout(
+        writable=_unique(writable),
+        protected=_unique(path for path in map(os.path.realpath, protected) if _is_inside_any(path, writable)),
+        hidden=_unique(path for path in hidden if path != "/"),
+        readable=_unique([*shown, *_own_code(), *(path for git in gits for path in git.directories)]),
+    )
+
+
+def is_below_any(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path is one of these or below one."""
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+def ancestors_within(path: str, roots: Iterable[str]) -> Iterator[str]:
+    """The directories strictly between a path and each root that it lies in."""
+    for root in roots:
+        parent = os.path.dirname(path)
+        while parent.startswith(root + "/"):
+            yield parent
+            parent = os.path.dirname(parent)
+
+
+def _is_inside_any(path: str, roots: Iterable[str]) -> bool:
+    return path not in roots and is_below_any(path, roots)
+
+
+def _expand(patterns: Iterable[str]) -> list[str]:
+    paths: list[str] = []
+    for pattern in patterns:
+        found = glob.glob(pattern, include_hidden=True) if glob.has_magic(pattern) else [pattern]
+        paths += [os.path.realpath(path) for path in found if os.path.exists(path)]
+    return paths
+
+
+def _protected_names(projects: Iterable[str]) -> Iterator[str]:
+    for project in projects:
+        for name in PROTECTED_NAMES:
+            path = os.path.join(project, name)
+            if os.path.exists(path):
+                yield path
+
+
+def _protected_in_repositories(gits: Iterable[repositories.Repository], writable: bool) -> Iterator[str]:
+    for git in gits:
+        if git.is_file or not writable:
+            yield git.entry
+        for directory in git.directories:
+            if writable:
+                yield from repositories.obeyed(directory)
+            else:
+                yield directory
+
+
+def _own_code() -> Iterator[str]:
+    """Where we and the interpreter are loaded from: needed also when it lies below /tmp."""
+    package = os.path.abspath(__file__)
+    for _ in range(4):  # layout.py, confinement, hands, kaa
+        package = os.path.dirname(package)
+    for path in (package, sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)):
+        if path and os.path.isdir(path):
+            yield os.path.realpath(path)
+
+
+def _unique(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))

@@ -1,0 +1,83 @@
+"""Mounting, in the words of the view: bind, hide, replace. Only for a mount namespace of our own."""
+
+import os
+import struct
+
+from kaa.hands.confinement import kernel
+
+# linux/mount.h
+NO_SET_USER_ID = 2
+NO_DEVICES = 4
+NO_PROGRAMS = 8
+_BIND = 4096
+_RECURSIVE = 16384
+_PRIVATE = 1 << 18
+_ATTRIBUTE_READ_ONLY, _ATTRIBUTE_NO_SET_USER_ID, _ATTRIBUTE_NO_DEVICES = 1, 2, 4
+_AT_CURRENT_DIRECTORY = -100
+_AT_RECURSIVE = 0x8000
+
+
+def make_private() -> None:
+    """Neither show our mounts to others nor theirs to us."""
+    _mount(None, "/", None, _RECURSIVE | _PRIVATE)
+
+
+def freeze(path: str = "/") -> None:
+    """Make a mount and everything mounted below it read-only, without devices and set-user-ID programs."""
+    _set_attributes(path, _ATTRIBUTE_READ_ONLY | _ATTRIBUTE_NO_SET_USER_ID | _ATTRIBUTE_NO_DEVICES, 0, recursive=True)
+
+
+def make_read_only(path: str) -> None:
+    """Make one mount read-only."""
+    _set_attributes(path, _ATTRIBUTE_READ_ONLY, 0)
+
+
+def make_writable(path: str) -> None:
+    """Undo `freeze` for one mount, not for those below it: the kernel holds on to what was read-only before.
+
+    Raises:
+        PermissionError: it was read-only before.
+    """
+    _set_attributes(path, 0, _ATTRIBUTE_READ_ONLY)
+
+
+def allow_devices(path: str) -> None:
+    """Undo `freeze` for a mounted device."""
+    _set_attributes(path, 0, _ATTRIBUTE_READ_ONLY | _ATTRIBUTE_NO_DEVICES)
+
+
+def bind(source: int, target: str) -> None:
+    """Show at `target` what the descriptor `source` stands for, with all mounts below it and their attributes."""
+    _mount(f"/proc/self/fd/{source}", target, None, _BIND | _RECURSIVE)
+
+
+def tmpfs(target: str, mode: int) -> None:
+    """Show an empty directory at `target`."""
+    _mount("none", target, "tmpfs", NO_SET_USER_ID | NO_DEVICES, f"mode={mode:o}")
+
+
+def proc(target: str) -> None:
+    """Show the processes of the caller's process namespace at `target`."""
+    _mount("proc", target, "proc", NO_SET_USER_ID | NO_DEVICES | NO_PROGRAMS)
+
+
+def terminals(target: str) -> None:
+    """Show pseudo-terminals of our own at `target`."""
+    _mount("devpts", target, "devpts", NO_SET_USER_ID | NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=620")
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    try:
+        kernel.call("mount", _path(source), _path(target), _path(kind), flags, _path(options))
+    except OSError as error:
+        raise OSError(error.errno, f"cannot mount {target}: {error.strerror}") from None
+
+
+def _set_attributes(path: str, add: int, remove: int, recursive: bool = False) -> None:
+    structure = struct.pack("=4Q", add, remove, 0, 0)  # struct mount_attr
+    flags = _AT_RECURSIVE if recursive else 0
+    kernel.call("mount_setattr", _AT_CURRENT_DIRECTORY, os.fsencode(path), flags, structure, len(structure))
+
+
+def _path(text: str | None) -> bytes | None:
+    return None if text is None else os.fsencode(text)

@@ -1,0 +1,131 @@
+"""Where git keeps what it obeys: the repositories of the writable directories, also those of worktrees and submodules.
+
+What a `.git` file says is the project's word. A git directory elsewhere is made writable only if it names the project
+itself, since nobody could have written that but who could write there already.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
+
+_PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", "site-packages"})
+_MAX_DIRECTORIES = 2000  # about 20 ms; repositories beyond are left to the guard
+_MODULE_DEPTH = 4  # names of submodules may have slashes
+_MAX_FILE_BYTES = 64 * 1024
+
+
+class Repository(NamedTuple):
+    """A `.git` and where it leads.
+
+    Attributes:
+        entry: path of the `.git` itself.
+        directories: the git directories, one in another left out: that of a worktree is below the common one.
+        is_file: whether the entry is a file that leads to them.
+        proven: whether they name this repository themselves.
+    """
+
+    entry: str
+    directories: tuple[str, ...]
+    is_file: bool
+    proven: bool
+
+
+def find(root: str) -> Iterator[Repository]:
+    """The repositories at and below a directory, to REPOSITORY_DEPTH."""
+    level, looked_at = [root], 0
+    for depth in range(REPOSITORY_DEPTH + 1):
+        below: list[str] = []
+        for directory in level:
+            looked_at += 1
+            if looked_at > _MAX_DIRECTORIES:
+                return
+            entry = os.path.join(directory, ".git")
+            if os.path.lexists(entry):
+                yield _repository(entry)
+            if depth < REPOSITORY_DEPTH:
+                below += _subdirectories(directory)
+        level = below
+
+
+def obeyed(git_directory: str) -> Iterator[str]:
+    """What git executes or obeys in a git directory, its modules and its worktrees, as far as it exists."""
+    inner = [git_directory]
+    inner += _git_directories(os.path.join(git_directory, "modules"), _MODULE_DEPTH)
+    inner += _git_directories(os.path.join(git_directory, "worktrees"), 1)
+    for directory in inner:
+        for name in PROTECTED_GIT_NAMES:
+            path = os.path.join(directory, name)
+            if os.path.lexists(path):
+                yield path
+
+
+def _repository(entry: str) -> Repository:
+    if os.path.isdir(entry):
+        return Repository(entry, (os.path.realpath(entry),), is_file=False, proven=False)
+    target = _reference(entry, b"gitdir:")
+    if target is None:
+        return Repository(entry, (), is_file=True, proven=False)
+    common = os.path.dirname(os.path.dirname(target))
+    if os.path.basename(os.path.dirname(target)) == "worktrees" and _is_git_directory(common):
+        back = _reference(os.path.join(target, "gitdir"))
+        same = _reference(os.path.join(target, "commondir"))
+        return Repository(entry, (common,), is_file=True, proven=back == entry and same == common)
+    proven = _is_git_directory(target) and _work_tree(target) == os.path.dirname(entry)
+    return Repository(entry, (target,), is_file=True, proven=proven)
+
+
+def _reference(path: str, prefix: bytes = b"") -> str | None:
+    """The real path that a file names, relative to the file's directory."""
+    line = _read(path).strip()
+    if not line.startswith(prefix) or b"\0" in line or not line[len(prefix) :].strip():
+        return None
+    return os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(line[len(prefix) :].strip())))
+
+
+def _work_tree(git_directory: str) -> str | None:
+    """The working tree that a git directory is for, according to its configuration; git writes it for submodules."""
+    for line in _read(os.path.join(git_directory, "config")).splitlines():
+        key, _, value = line.partition(b"=")
+        if key.strip().lower() == b"worktree":
+            return os.path.realpath(os.path.join(git_directory, os.fsdecode(value.strip().strip(b'"'))))
+    return None
+
+
+def _is_git_directory(path: str) -> bool:
+    return os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects"))
+
+
+def _git_directories(directory: str, depth: int) -> list[str]:
+    found = []
+    for path in _subdirectories(directory):
+        if os.path.lexists(os.path.join(path, "HEAD")):
+            found.append(path)
+            found += _git_directories(os.path.join(path, "modules"), depth - 1) if depth > 1 else []
+        elif depth > 1:
+            found += _git_directories(path, depth - 1)
+    return found
+
+
+def _subdirectories(directory: str) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return [
+                entry.path for entry in entries if entry.name not in _PRUNED and entry.is_dir(follow_symlinks=False)
+            ]
+    except OSError:  # not there, or not ours to read: nothing in it can be worked on either
+        return []
+
+
+def _read(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, _MAX_FILE_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,66 @@
+"""What a slot imposes on itself in every tier: limits, Landlock, no capabilities, a filter of system calls."""
+
+import os
+import resource
+import signal
+import socket
+
+from kaa.hands.confinement import capabilities, kernel, landlock, seccomp
+from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.landlock import Ruleset
+from kaa.hands.confinement.syscalls import architecture
+
+PROCESS_LIMIT = 4096
+
+
+class Restrictions:
+    """Made once by the fork-server, imposed by each slot."""
+
+    def __init__(self, filter_program: bytes, ruleset: Ruleset | None, limit_processes: bool) -> None:
+        self._filter_program = filter_program
+        self._ruleset = ruleset
+        self._limit_processes = limit_processes
+        self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
+
+    def impose(self) -> None:
+        """Confine the calling process and everything it will start.
+
+        Raises:
+            OSError: the kernel refused.
+        """
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # commands can neither trace us nor read our memory
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self._limit_processes:
+            _lower(resource.RLIMIT_NPROC, PROCESS_LIMIT)
+        if self._ruleset is not None:
+            self._ruleset.impose()
+        capabilities.drop_all_but(self._capabilities)  # before the filter, after all that needs them
+        seccomp.install(self._filter_program)
+
+
+def make_filter(families: tuple[int, ...], others_visible: bool, ipc_shared: bool, ptrace: bool) -> bytes:
+    """The program for this machine.
+
+    Raises:
+        ConfinementError: we do not know its system calls.
+    """
+    machine = architecture()
+    if machine is None:
+        raise ConfinementError(f"kaa does not know the system calls of this machine ({os.uname().machine})")
+    return seccomp.program(machine, families, others_visible, ipc_shared, ptrace)
+
+
+ALL_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which other systems lack
+
+
+def allow_terminals_and_devices(ruleset: Ruleset) -> None:
+    """Rights on the few devices that every program may use."""
+    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx"):
+        ruleset.allow(f"/dev/{name}", landlock.DEVICE)
+
+
+def _lower(which: int, limit: int) -> None:
+    _, hard = resource.getrlimit(which)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(which, (limit, limit))

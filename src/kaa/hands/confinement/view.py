@@ -1,0 +1,151 @@
+"""The file system that slots see: an ordered list of steps from the host's to theirs.
+
+Everything is read-only; writable directories are put on top, what is protected or hidden in them on top of those, and
+so on: the longer path wins. `/tmp`, `/run` and `/dev` are replaced. Pure but for looking at what exists: `apply` is for
+tier `full`, and `bwrap` gets the same steps as arguments.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+from kaa.hands.confinement.layout import Layout, ancestors_within
+from kaa.hands.policy import Policy
+
+Kind: TypeAlias = Literal[
+    "writable",
+    "protected",
+    "readable",
+    "hidden directory",
+    "hidden file",
+    "temporary",
+    "empty",
+    "devices",
+    "shared memory",
+]
+
+_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 the directories themselves are what is meant
+# All of /run is daemons' sockets and state, but for these: name resolution, and programs of NixOS.
+_KEPT_OF_RUN = (
+    "/run/systemd/resolve",
+    "/run/NetworkManager/resolv.conf",
+    "/run/resolvconf",
+    "/run/current-system",
+    "/run/booted-system",
+    "/run/opengl-driver",
+)
+_PINNED = frozenset({"protected", "hidden directory", "hidden file"})
+_REPLACED = frozenset({"hidden directory", "temporary", "empty", "devices", "shared memory"})
+
+
+class Step(NamedTuple):
+    """One change of the view.
+
+    Attributes:
+        target: where. Made if something above it was replaced.
+        kind: what is to be there.
+        source: the directory or file of the host that appears there; empty if it is none.
+        has_more: whether later steps put something below it.
+    """
+
+    target: str
+    kind: Kind
+    source: str = ""
+    has_more: bool = False
+
+
+class View(NamedTuple):
+    """Steps in the order in which they are to be taken.
+
+    Attributes:
+        steps: parents before their children.
+        pins: directories in writable ones that must stay where they are, since something protected or hidden is below.
+    """
+
+    steps: tuple[Step, ...]
+    pins: tuple[str, ...]
+
+
+def plan(policy: Policy, layout: Layout, sockets: list[str]) -> View:
+    """Work out the view.
+
+    Args:
+        policy: what is allowed.
+        layout: what that means here.
+        sockets: of daemons of the host, to be hidden.
+    """
+    wanted: dict[str, Step] = {}
+    for path in (*layout.readable, *_existing(_KEPT_OF_RUN)):
+        wanted[path] = Step(path, "readable", path)
+    for path in layout.protected:
+        wanted[path] = Step(path, "protected", path)
+    for path in (*layout.hidden, *sockets):
+        wanted[path] = Step(path, "hidden directory" if os.path.isdir(path) else "hidden file")
+    for path in layout.writable:
+        wanted[path] = Step(path, "writable", path)
+    for path in {os.path.realpath(path) for path in _TEMPORARY if os.path.isdir(path)}:
+        wanted[path] = Step(path, "temporary", policy.temporary)
+    if os.path.isdir("/run"):
+        wanted[os.path.realpath("/run")] = Step(os.path.realpath("/run"), "empty")
+    wanted["/dev"] = Step("/dev", "devices")
+    wanted["/dev/shm"] = Step("/dev/shm", "shared memory")  # noqa: S108
+    steps = _necessary(sorted(wanted.values(), key=lambda step: step.target.count("/")))
+    pinned = [step.target for step in steps if step.kind in _PINNED]
+    pins = dict.fromkeys(pin for path in pinned for pin in ancestors_within(path, layout.writable))
+    return View(steps, tuple(pins))
+
+
+def host_sockets() -> list[str]:
+    """Unix sockets of this network namespace that can be found in the file system: whoever listens there is outside.
+
+    proc(5): `Num RefCount Protocol Flags Type St Inode Path`.
+    """
+    found: dict[str, None] = {}
+    with open("/proc/net/unix", "rb") as table:
+        for line in table:
+            fields = line.rstrip(b"\n").split(None, 7)
+            if len(fields) == 8 and fields[7].startswith(b"/"):
+                path = os.path.realpath(os.fsdecode(fields[7]))
+                if _is_socket(path):
+                    found[path] = None
+    return list(found)
+
+
+def _necessary(ordered: list[Step]) -> tuple[Step, ...]:
+    """Leave out what changes nothing: what is replaced shows nothing to hide, and what is not replaced can be read."""
+    taken: dict[str, Step] = {}
+    parents: set[str] = set()
+    for step in ordered:
+        above = next((taken[path] for path in _ancestors(step.target) if path in taken), None)
+        replaced = above is not None and above.kind in _REPLACED
+        match step.kind:
+            case "readable":
+                needed = replaced
+            case "protected":
+                needed = above is not None and above.kind == "writable"
+            case "hidden directory" | "hidden file":
+                needed = not replaced
+            case _:
+                needed = True
+        if needed:
+            taken[step.target] = step
+            parents.update(_ancestors(step.target))
+    return tuple(step._replace(has_more=step.target in parents) for step in taken.values())
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
+
+
+def _existing(paths: tuple[str, ...]) -> list[str]:
+    return [path for path in paths if os.path.exists(path) and os.path.realpath(path) == path]
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:  # long gone, or of another mount namespace
+        return False
