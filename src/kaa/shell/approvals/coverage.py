@@ -1,0 +1,85 @@
+"""What rules say to a call: allowed by all it takes, or forbidden by anything in it."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.grammar import SimpleCommand
+from kaa.shell.approvals.programs import distrust
+from kaa.shell.approvals.requests import JudgedPart
+from kaa.shell.approvals.rules import COMMAND_SUBJECT, Match, Rule
+
+
+class Permission(msgspec.Struct, frozen=True):
+    """Rules, or an earlier answer, allow a call. `outside`: also to leave the sandbox."""
+
+    outside: bool = False
+
+
+def permission(call: Call, rules: Sequence[Rule], root: str) -> Permission | None:
+    """What allow rules say to a call, None if they do not allow all of it.
+
+    A call leaves the sandbox only if rules that say `outside` allow all of it. One that would throw something away is
+    allowed only by rules for exactly its words.
+    """
+    if call.losses:
+        rules = [rule for rule in rules if rule.words and not rule.open_ended]
+    if _is_covered(call, [rule for rule in rules if rule.outside], root):
+        return Permission(outside=True)
+    # Tools that are outside by nature need no rule that says so: naming them is enough.
+    if (call.outside is None or call.risk == "outside") and _is_covered(call, rules, root):
+        return Permission()
+    return None
+
+
+def forbidden(call: Call, rules: Sequence[Rule], root: str) -> tuple[Match, Rule] | None:
+    """The deny rule that holds for a call, before one that may hold."""
+    matches = [(match, rule) for rule in rules if (match := _forbids(rule, call, root)) is not Match.NO]
+    return max(matches, key=lambda found: found[0].value, default=None)
+
+
+def judged_parts(call: Call, rules: Sequence[Rule]) -> tuple[JudgedPart, ...]:
+    """The simple commands of a call, each with the reason why rules do not allow it."""
+    commands = call.script.commands if call.script else ()
+    return tuple(JudgedPart(command.text, _objection(command, rules)) for command in commands)
+
+
+def _is_covered(call: Call, rules: Sequence[Rule], root: str) -> bool:
+    if any(rule.subject == call.tool and rule.is_for_tool for rule in rules):
+        return True
+    if call.script is not None:
+        commands = call.script.commands
+        allowed = (any(rule.allows_command(command) for rule in rules) for command in commands)
+        return call.script.obstacle is None and bool(commands) and all(allowed)
+    subject = [rule for rule in rules if rule.subject == call.risk and rule.is_for_paths]
+    return bool(call.paths) and all(any(rule.matches_path(path, root) for rule in subject) for path in call.paths)
+
+
+def _forbids(rule: Rule, call: Call, root: str) -> Match:
+    if rule.is_for_tool:
+        return Match.YES if rule.subject == call.tool else Match.NO
+    if rule.is_for_paths:
+        if rule.subject != call.risk:
+            return Match.NO
+        paths = call.paths or (root,)
+        return Match.YES if any(rule.forbids_path(path, root) for path in paths) else Match.NO
+    if call.reach is None:
+        return Match.NO
+    found = [rule.forbids_words(words) for words in call.reach.commands]
+    unseen = Match.NO if call.reach.complete else Match.MAYBE
+    return max([unseen, *found], key=lambda match: match.value) if rule.words else Match.YES
+
+
+def _objection(command: SimpleCommand, rules: Sequence[Rule]) -> str | None:
+    if any(rule.allows_command(command) for rule in rules):
+        return None
+    if command.redirections:
+        return f"it redirects: {', '.join(command.redirections)}"
+    if command.assigns:
+        return "it sets variables"
+    words = command.literal_words
+    if words is None:
+        return "bash computes some of its words"
+    begun = any(rule.subject == COMMAND_SUBJECT and rule.begins(words) for rule in rules)
+    return (distrust(words) if begun and words else None) or "no rule allows it"

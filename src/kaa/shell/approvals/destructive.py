@@ -1,0 +1,85 @@
+"""Commands that throw work away, and what would be lost: a courtesy against accidents.
+
+It is no boundary: whoever wants to destroy something finds a way that is not listed here. What the sandbox keeps from
+being written is safe, what it lets be written is not, and this asks before the usual ways to lose it.
+"""
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from kaa.shell.approvals.git_losses import git_loss
+from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.losses import Loss, listed
+from kaa.shell.approvals.programs import program_name
+from kaa.shell.approvals.reach import Reach
+
+_DEVICE = re.compile(r"[0-9&]*>+\|?\s*/dev/(?:sd|hd|vd|nvme|mmcblk|disk|mem|dm-|mapper)")
+_SQL = re.compile(
+    r"\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from\s+\S+\s*(?:;|$))", re.IGNORECASE
+)
+_EVERYWHERE = ("/", "/*", "~", ".", "..")
+
+
+def losses(reach: Reach, temporary: Sequence[str]) -> tuple[Loss, ...]:
+    """What a command would throw away, as far as can be seen.
+
+    Args:
+        reach: the command.
+        temporary: directories whose files nobody misses.
+    """
+    found = [loss for words in reach.commands if (loss := _loss(words, temporary))]
+    redirections = (text for command in reach.simple for text in command.redirections)
+    found += [Loss("overwrites a disk") for text in redirections if _DEVICE.match(text)]
+    return tuple(dict.fromkeys(found))
+
+
+def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
+    program, *rest = words
+    name = program_name(program or "")
+    options = {word for word in rest if word is not None and word.startswith("-")}
+    operands = [word for word in rest if word is None or not word.startswith("-")]
+    letters = {letter for option in options if not option.startswith("--") for letter in option[1:]}
+    match name:
+        case "git":
+            return git_loss(rest)
+        case "rm" if letters & {"r", "R", "f"} or options & {"--recursive", "--force"}:
+            lost = [word for word in operands if word is None or not _is_temporary(word, temporary)]
+            return Loss(f"deletes {listed(lost)} for good") if lost else None
+        case "find" if "-delete" in options:
+            return Loss("deletes all files it finds for good")
+        case "shred" | "wipefs":
+            return Loss(f"destroys {listed(operands)} for good")
+        case "truncate":
+            return Loss(f"cuts off the content of {listed(operands[-1:])}")
+        case "dd":
+            targets = [word[3:] for word in operands if word is not None and word.startswith("of=")]
+            lost = [word for word in targets if word != "/dev/null" and not _is_temporary(word, temporary)]
+            return Loss(f"overwrites {listed(lost)}") if lost else None
+        case "chmod" | "chown" | "chgrp" if "R" in letters or "--recursive" in options:
+            wide = [word for word in operands[1:] if word is None or word in _EVERYWHERE or word.startswith(("/", "~"))]
+            return Loss(f"changes the permissions or owners of everything in {listed(wide)}") if wide else None
+        case "kill" if "-1" in operands or rest[-1:] == ["-1"]:
+            return Loss("ends every process it can")
+        case "docker" | "podman":
+            return _container_loss(operands, options)
+        case "psql" | "mysql" | "sqlite" | "sqlite3" | "mariadb" if any(word and _SQL.search(word) for word in rest):
+            return Loss("deletes data of a database")
+        case _ if name.startswith("mkfs"):
+            return Loss(f"formats {listed(operands[-1:])}: everything on it is lost")
+    return None
+
+
+def _container_loss(operands: Sequence[str | None], options: set[str]) -> Loss | None:
+    match operands:
+        case ["system" | "volume" | "image" | "container" | "builder" as what, "prune", *_]:
+            return Loss(f"deletes every unused {what if what != 'system' else 'container, network and image'}")
+        case ["volume", "rm", *names]:
+            return Loss(f"deletes {listed(names)} and the data in it")
+        case ["compose", *_, "down"] if options & {"-v", "--volumes"}:
+            return Loss("deletes the volumes and the data in them")
+    return None
+
+
+def _is_temporary(path: str, temporary: Sequence[str]) -> bool:
+    return any(posixpath.normpath(path).startswith(directory.rstrip("/") + "/") for directory in temporary)

@@ -1,0 +1,283 @@
+"""A bash command taken apart into the simple commands it consists of, with tree-sitter's grammar of bash.
+
+What the grammar does not understand, and what this module does not know, makes a command one that no rule allows.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import msgspec
+
+from kaa.shell.approvals.words import is_harmless_redirection, literal, scan
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+# Longer ones are not read: 16 KiB of the worst nonsense take 20 ms, and no person reads that before saying yes.
+_MAX_BYTES = 16 * 1024
+_SHOWN_CHARACTERS = 200
+
+# The program and its arguments; None for a word that bash computes.
+Words: TypeAlias = tuple[str | None, ...]
+
+# What `words.scan` understands too. Anything else needs a yes whatever the rules say.
+_PLAIN = frozenset(
+    {
+        "program",
+        "list",
+        "pipeline",
+        "subshell",
+        "compound_statement",
+        "negated_command",
+        "if_statement",
+        "elif_clause",
+        "else_clause",
+        "while_statement",
+        "do_group",
+        "redirected_statement",
+        "file_redirect",
+        "file_descriptor",
+        "command",
+        "command_name",
+        "word",
+        "number",
+        "string",
+        "string_content",
+        "raw_string",
+        "concatenation",
+        "comment",
+    }
+)
+# The rest of bash that can hold commands, and why no rule allows it.
+_BEYOND_RULES = {
+    "command_substitution": "a command substitution",
+    "process_substitution": "a process substitution",
+    "simple_expansion": "a variable",
+    "expansion": "a variable",
+    "arithmetic_expansion": "arithmetic",
+    "variable_assignment": "an assignment",
+    "variable_assignments": "an assignment",
+    "declaration_command": "a declaration of variables",
+    "unset_command": "a change of variables",
+    "function_definition": "a function",
+    "for_statement": "a loop over a variable",
+    "c_style_for_statement": "a loop over a variable",
+    "case_statement": "a case statement",
+    "case_item": "a case statement",
+    "test_command": "a test",
+    "heredoc_redirect": "a here-document",
+    "herestring_redirect": "a here-string",
+    "ansi_c_string": "a word with escapes",
+    "translated_string": "a translated word",
+    "brace_expression": "a brace expansion",
+    "extglob_pattern": "a pattern",
+    "regex": "a pattern",
+    # Parts of those.
+    "array": "an assignment",
+    "subscript": "an assignment",
+    "variable_name": "a variable",
+    "special_variable_name": "a variable",
+    "binary_expression": "an expression",
+    "unary_expression": "an expression",
+    "ternary_expression": "an expression",
+    "postfix_expression": "an expression",
+    "parenthesized_expression": "an expression",
+    "test_operator": "an expression",
+    "heredoc_start": "a here-document",
+    "heredoc_body": "a here-document",
+    "heredoc_content": "a here-document",
+    "heredoc_end": "a here-document",
+}
+_WORD_TYPES = frozenset({"word", "number", "string", "raw_string", "concatenation"})
+_COMMAND_TYPES = frozenset({"command", "declaration_command", "unset_command", "test_command"})
+_REDIRECTION_TYPES = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+_NO_ARGUMENTS = _REDIRECTION_TYPES | {"variable_assignment", "comment"}
+_KEYWORDS = frozenset({"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"})
+# A program of such a name is a construct that the grammar has misread.
+_NO_PROGRAMS = _KEYWORDS | {"case", "coproc", "esac", "for", "function", "in", "select", "time", "[[", "]]"}
+
+
+class SimpleCommand(msgspec.Struct, frozen=True):
+    """One program with its arguments, somewhere in a command.
+
+    Attributes:
+        text: as it is written, for people.
+        words: the program and its arguments; empty where only variables are set.
+        assigns: variables are set for it.
+        redirections: those that are not harmless, as they are written.
+    """
+
+    text: str
+    words: Words
+    assigns: bool = False
+    redirections: tuple[str, ...] = ()
+
+    @property
+    def literal_words(self) -> tuple[str, ...] | None:
+        """The words, if all are literal."""
+        words = tuple(word for word in self.words if word is not None)
+        return words if len(words) == len(self.words) else None
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A whole command.
+
+    Attributes:
+        commands: every simple command in it, wherever it stands, in the order of their beginnings.
+        understood: the grammar knows all of it; otherwise `commands` may lack some.
+        obstacle: why no rule can allow it, None if rules can.
+    """
+
+    commands: tuple[SimpleCommand, ...]
+    understood: bool = True
+    obstacle: str | None = None
+
+
+def read(command: str) -> Script:
+    """Take a command apart. Raises nothing, whatever the command is."""
+    try:
+        source = command.encode()
+    except UnicodeEncodeError:
+        return _not_understood("it holds characters that no program can be given")
+    if len(source) > _MAX_BYTES:
+        return _not_understood(f"it is longer than {_MAX_BYTES // 1024} KiB")
+    if b"\0" in source:
+        return _not_understood("it holds a NUL character")
+    return _Reading(source).script()
+
+
+def _not_understood(obstacle: str) -> Script:
+    return Script((), understood=False, obstacle=obstacle)
+
+
+@cache
+def _parser() -> "Parser":
+    # Lazily: the first command pays 15 ms for it, and many conversations run none.
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+class _Place(NamedTuple):
+    """A node on the way through the tree: the redirections that hold there, and whether it is part of a word."""
+
+    node: "Node"
+    redirections: tuple[str, ...] = ()
+    in_word: bool = False
+
+
+class _Reading:
+    """One pass over the tree of one command."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._commands: list[SimpleCommand] = []
+        self._words: list[tuple[int, int]] = []
+        self._beyond: str | None = None
+        self._understood = True
+
+    def script(self) -> Script:
+        root = _parser().parse(self._source).root_node
+        # A stack, since the depth of the tree is for the author of the command to choose.
+        stack = [_Place(root)]
+        while stack:
+            stack += reversed([*self._visit(stack.pop())])
+        understood = self._understood and not root.has_error
+        return Script(tuple(self._commands), understood, self._obstacle(understood))
+
+    def _visit(self, place: "_Place") -> "Iterator[_Place]":
+        """Take note of a node; what is to be visited next."""
+        node, redirections, in_word = place
+        if not node.is_named:
+            if node.type in _KEYWORDS and not in_word:
+                self._words.append((node.start_byte, node.end_byte))
+            return
+        self._note_type(node)
+        if node.type in _WORD_TYPES:
+            if not in_word:
+                self._words.append((node.start_byte, node.end_byte))
+            in_word = True
+        if _is_command(node):
+            self._commands.append(self._command(node, redirections))
+            redirections = ()
+        elif node.child_by_field_name("redirect") is not None:
+            redirections = (*redirections, *self._redirections(node))
+        children = node.children
+        if node.type == "file_redirect" and is_harmless_redirection(self._redirection(node)):
+            children = node.children_by_field_name("destination")[1:]
+        yield from (_Place(child, redirections, in_word) for child in children)
+
+    def _note_type(self, node: "Node") -> None:
+        if node.type in _BEYOND_RULES:
+            self._beyond = self._beyond or f"it contains {_BEYOND_RULES[node.type]}"
+        elif node.type not in _PLAIN:
+            self._understood = False
+
+    def _obstacle(self, understood: bool) -> str | None:
+        if not understood:
+            return "its syntax is not understood"
+        if self._beyond is not None:
+            return self._beyond
+        return None if self._is_confirmed() else "it is written in a way that rules are not trusted with"
+
+    def _is_confirmed(self) -> bool:
+        """Whether the small reader sees the same words."""
+        tokens = scan(self._source)
+        if tokens is None or any(command.words[:1] and command.words[0] in _NO_PROGRAMS for command in self._commands):
+            return False
+        return [(token.start, token.end) for token in tokens if token.kind == "word"] == sorted(self._words)
+
+    def _command(self, node: "Node", inherited: tuple[str, ...]) -> SimpleCommand:
+        words: list[str | None] = []
+        assigns = node.type == "variable_assignment"
+        match node.type:
+            case "declaration_command" | "unset_command" | "test_command":
+                words = [self._bytes(node.children[0]).decode(errors="replace"), None]
+                assigns = node.type != "test_command"
+            case "command":
+                names = [child.type for child in node.named_children]
+                assigns = "variable_assignment" in names
+                arguments = [child for child in node.named_children if child.type not in _NO_ARGUMENTS]
+                words = [literal(self._bytes(child)) for child in (*arguments, *_behind_redirections(node))]
+        return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, (*inherited, *self._redirections(node)))
+
+    def _redirections(self, node: "Node") -> tuple[str, ...]:
+        """The redirections of a node that are not harmless."""
+        texts = [self._redirection(child) for child in node.children if child.type in _REDIRECTION_TYPES]
+        return tuple(_cut(text) for text in texts if not is_harmless_redirection(text))
+
+    def _redirection(self, node: "Node") -> bytes:
+        """A redirection up to its target. What follows that are arguments, whatever the grammar says."""
+        targets = node.children_by_field_name("destination")
+        return self._source[node.start_byte : targets[0].end_byte if targets else node.end_byte]
+
+    def _bytes(self, node: "Node") -> bytes:
+        return self._source[node.start_byte : node.end_byte]
+
+
+def _is_command(node: "Node") -> bool:
+    match node.type:
+        case "variable_assignment":
+            return node.parent is None or node.parent.type not in _COMMAND_TYPES
+        case "redirected_statement":
+            return node.child_by_field_name("body") is None
+        case _:
+            return node.type in _COMMAND_TYPES
+
+
+def _behind_redirections(node: "Node") -> "Iterator[Node]":
+    """Words that follow a redirection's target: the grammar puts them there, to bash they are arguments."""
+    parent = node.parent
+    holders = [node, parent] if parent is not None and parent.type == "redirected_statement" else [node]
+    for holder in holders:
+        for child in holder.children:
+            if child.type == "file_redirect":
+                yield from child.children_by_field_name("destination")[1:]
+
+
+def _cut(text: bytes) -> str:
+    """A text for people: its first line, if that is not too long."""
+    line, more, _ = text.decode(errors="replace").partition("\n")
+    return line if len(line) <= _SHOWN_CHARACTERS and not more else line[:_SHOWN_CHARACTERS] + "…"

@@ -1,0 +1,116 @@
+"""Whether a call may run: what it would do, the user's policy and rules, and what was answered before.
+
+Nobody is asked here and nothing is changed. The policies:
+
+    ask     what only reads runs; everything else is asked
+    auto    what stays in the sandbox runs, unless it would throw work away; the rest is asked
+    never   the same runs, and the rest is denied, because nobody can be asked
+    step    every call is asked, whatever the rules say
+
+Deny rules come before all of them.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
+from kaa.shell.approvals.requests import JudgedPart
+from kaa.shell.approvals.rule_file import Rules
+from kaa.shell.approvals.rules import Match, Rule
+from kaa.shell.approvals.suggestions import suggestion
+from kaa.shell.settings import ApprovalPolicy
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """The call may run. `outside`: with a permit to leave the sandbox."""
+
+    outside: bool = False
+
+
+class Denied(msgspec.Struct, frozen=True):
+    """The call may not run, and nobody can change that. The reason is for the model."""
+
+    reason: str
+
+
+class Doubtful(msgspec.Struct, frozen=True):
+    """The call may run if somebody says yes.
+
+    Attributes:
+        reasons: why, sentences without a full stop.
+        warning: what would be lost.
+        parts: of a command, its simple commands.
+        suggestion: rules that would allow it.
+        rules_count: whether a rule could allow it at all.
+    """
+
+    reasons: tuple[str, ...]
+    warning: str | None = None
+    parts: tuple[JudgedPart, ...] = ()
+    suggestion: str | None = None
+    rules_count: bool = True
+
+
+Verdict: TypeAlias = Allowed | Denied | Doubtful
+
+
+def judge(
+    call: Call,
+    policy: ApprovalPolicy,
+    rules: Rules,
+    root: str,
+    *,
+    changed: Sequence[str] | None = None,
+    answered: Permission | None = None,
+) -> Verdict:
+    """Judge a call.
+
+    Args:
+        call: what it would do.
+        policy: the user's.
+        rules: in force.
+        root: the project; relative globs of rules start here.
+        changed: files with changes that are not committed; None if that is not known.
+        answered: an earlier answer to a call with the same arguments.
+    """
+    denial = forbidden(call, rules.deny, root)
+    if denial is not None and denial[0] is Match.YES:
+        return Denied(f"the rule {denial[1].text!r} forbids it")
+    granted = answered or (permission(call, rules.allow, root) if denial is None else None)
+    if granted is not None and policy != "step":
+        return Allowed(granted.outside)
+    lost = [loss.sentence for loss in call.losses if not loss.spares(changed)]
+    reasons = _reasons(call, policy, denial, lost)
+    if not reasons:
+        return Allowed()
+    return Doubtful(
+        reasons=reasons,
+        warning="; ".join(lost) or None,
+        parts=judged_parts(call, rules.allow),
+        suggestion=(
+            suggestion(call, rules.allow, root, outside=call.outside is not None)
+            if policy != "step" and denial is None
+            else None
+        ),
+        rules_count=policy != "step" and denial is None,
+    )
+
+
+def _reasons(
+    call: Call, policy: ApprovalPolicy, denial: tuple[Match, Rule] | None, lost: Sequence[str]
+) -> tuple[str, ...]:
+    reasons = []
+    if denial is not None:
+        reasons.append(f"the rule {denial[1].text!r} may forbid it: it is not certain what the command would run")
+    if call.outside is not None:
+        reasons.append(call.outside)
+    reasons += [f"it {sentence}" for sentence in lost]
+    if policy == "step":
+        reasons.append("every call is asked")
+    if policy == "ask" and call.risk != "read":
+        obstacle = call.script.obstacle if call.script else None
+        reasons.append(f"no rule can allow it: {obstacle}" if obstacle else "no rule allows it")
+    return tuple(reasons)

@@ -1,0 +1,60 @@
+"""What is known of the user's will: rules from the settings, from approvals.json, and answers of this session."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.coverage import Permission
+from kaa.shell.approvals.rule_file import ApprovalsError, RuleFile, Rules
+from kaa.shell.approvals.rules import Rule
+
+
+class Memory:
+    """Rules in force, and calls that were answered for the whole session.
+
+    Args:
+        configured: rules of the settings, those of the project among them.
+        file: where the user's answers are kept; None keeps them for this session.
+
+    Raises:
+        ApprovalsError: the file cannot be used.
+    """
+
+    def __init__(self, configured: Rules, file: RuleFile | None) -> None:
+        self._configured = configured
+        self._file = file
+        self._kept = file.load() if file else Rules()
+        self._of_session = Rules()
+        self._calls: dict[tuple[str, bytes], Permission] = {}
+
+    @property
+    def rules(self) -> Rules:
+        """All rules in force."""
+        return self._configured + self._kept + self._of_session
+
+    def answer_to(self, call: Call) -> Permission | None:
+        """What was answered to a call of the same tool with the same arguments."""
+        return self._calls.get(_key(call))
+
+    def allow_call(self, call: Call, permission: Permission) -> None:
+        """Allow calls with exactly these arguments until the session ends."""
+        self._calls[_key(call)] = permission
+
+    def allow_for_session(self, rules: Sequence[Rule]) -> None:
+        """Let rules hold until the session ends."""
+        self._of_session += Rules(allow=tuple(rules))
+
+    def allow_always(self, rules: Sequence[Rule]) -> None:
+        """Let rules hold from now on.
+
+        Raises:
+            ApprovalsError: they cannot be kept.
+        """
+        if self._file is None:
+            raise ApprovalsError("there is no file to keep rules in: allow it for this session")
+        self._kept = self._file.allow(rules)
+
+
+def _key(call: Call) -> tuple[str, bytes]:
+    return call.tool, msgspec.json.encode(call.arguments, order="deterministic")

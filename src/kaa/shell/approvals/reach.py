@@ -1,0 +1,165 @@
+"""Which programs a command would run, as far as can be seen: also those that `sudo`, `xargs` or `sh -c` would run.
+
+For deny rules and warnings, where seeing more is better; nothing is allowed because of what is found here.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from kaa.shell.approvals.grammar import Script, SimpleCommand, Words, read
+from kaa.shell.approvals.programs import program_name
+
+# Wrappers within wrappers; deeper than this nobody writes by accident.
+_MAX_DEPTH = 8
+# Commands that one may lead to. More are not looked at and count as unseen.
+_MAX_COMMANDS = 1000
+
+# Programs that run the words after their own options; with the options that take a value in the next word, and how
+# many words of their own follow the options. From the manual pages (GNU coreutils 9, sudo 1.9, util-linux 2.39).
+_WRAPPERS: dict[str, tuple[str, int]] = {
+    "builtin": ("", 0),
+    "busybox": ("", 0),
+    "caffeinate": ("-t -w", 0),
+    "chroot": ("", 1),
+    "chrt": ("-T -P -D", 1),
+    "command": ("", 0),
+    "coproc": ("", 0),
+    "doas": ("-u -C", 0),
+    "env": ("-u --unset -C --chdir", 0),
+    "exec": ("-a", 0),
+    "fakeroot": ("-l -s -i", 0),
+    "flock": ("-w --timeout -E", 1),
+    "gtime": ("-f -o", 0),
+    "ionice": ("-c -n -p --class --classdata", 0),
+    "ltrace": ("-e -o -p -s -u", 0),
+    "nice": ("-n --adjustment", 0),
+    "nohup": ("", 0),
+    "parallel": ("-j --jobs -a -n", 0),
+    "proot": ("-r -b -w", 0),
+    "setarch": ("", 1),
+    "setsid": ("", 0),
+    "stdbuf": ("-i -o -e --input --output --error", 0),
+    "strace": ("-e -o -p -s -u -E -P -S", 0),
+    "sudo": ("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot", 0),
+    "systemd-run": ("-p -u --unit -M --slice", 0),
+    "taskset": ("", 1),
+    "time": ("-f -o", 0),
+    "timeout": ("-s --signal -k --kill-after", 1),
+    "toybox": ("", 0),
+    "unbuffer": ("", 0),
+    "valgrind": ("", 0),
+    "watch": ("-n --interval", 0),
+    "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --max-lines --arg-file --delimiter", 0),
+}
+_SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
+_FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+# Global options of git that take a value in the next word (git(1)).
+_GIT_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
+
+
+class Reach(msgspec.Struct, frozen=True):
+    """What a command would run.
+
+    Attributes:
+        commands: the programs with their arguments; options of git before its subcommand are left out.
+        simple: the simple commands themselves, with those in nested command strings.
+        complete: nothing is hidden from us by syntax, by words that bash computes or by depth.
+    """
+
+    commands: tuple[Words, ...]
+    simple: tuple[SimpleCommand, ...]
+    complete: bool
+
+
+def reach(script: Script) -> Reach:
+    """Everything `script` would run, as far as can be seen."""
+    search = _Search()
+    search.add(script, 0)
+    return Reach(tuple(search.commands), tuple(search.simple), search.complete)
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.commands: list[Words] = []
+        self.simple: list[SimpleCommand] = []
+        self.complete = True
+
+    def add(self, script: Script, depth: int) -> None:
+        self.complete &= script.understood
+        for command in script.commands:
+            self.simple.append(command)
+            if command.words:
+                self._add_words(command.words, depth)
+
+    def _add_words(self, words: Words, depth: int) -> None:
+        if depth > _MAX_DEPTH or len(self.commands) > _MAX_COMMANDS:
+            self.complete = False
+            return
+        program, *rest = words
+        if program is None:
+            self.complete = False
+            return
+        name = program_name(program)
+        self.commands.append((program, *_without_git_options(rest)) if name == "git" else words)
+        for text in _command_strings(name, rest):
+            if text is None:
+                self.complete = False
+            else:
+                self.add(read(text), depth + 1)
+        for inner in _wrapped(name, rest):
+            self._add_words(inner, depth + 1)
+
+
+def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
+    """The commands that a wrapper would run as they stand among its words."""
+    if name in ("find", "fd", "fdfind"):
+        for index, word in enumerate(rest):
+            if word in _FIND_ACTIONS and rest[index + 1 :]:
+                yield tuple(_until_terminator(rest[index + 1 :]))
+    elif name in _WRAPPERS and not (name == "command" and rest[:1] in (["-v"], ["-V"])):
+        options, own_words = _WRAPPERS[name]
+        inner = _behind_options(rest, options, assignments=name in ("env", "sudo", "doas"))
+        if inner := inner[own_words:]:
+            yield tuple(inner)
+
+
+def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:
+    """The texts among a program's words that it would have a shell run; None for one that bash computes."""
+    if name in _SHELLS.split():
+        for index, word in enumerate(rest[:-1]):
+            if word is not None and word.startswith("-") and not word.startswith("--") and word.endswith("c"):
+                yield rest[index + 1]
+                return
+    elif name == "eval":
+        yield None if None in rest else " ".join(word for word in rest if word is not None)
+    elif name == "trap" and len(rest) > 1:
+        yield rest[0]
+    elif name == "env":
+        yield from (rest[index + 1] for index, word in enumerate(rest[:-1]) if word in ("-S", "--split-string"))
+    elif name in ("watch", "parallel", "ssh"):
+        yield from (word for word in rest if word is not None and " " in word)
+
+
+def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments: bool) -> Sequence[str | None]:
+    index = 0
+    while index < len(rest):
+        word = rest[index]
+        if word == "--":
+            return rest[index + 1 :]
+        is_option = word is not None and word.startswith("-") and word != "-"
+        if not is_option and not (assignments and word is not None and "=" in word):
+            break
+        index += 2 if word in with_value.split() else 1
+    return rest[index:]
+
+
+def _until_terminator(words: Sequence[str | None]) -> Iterator[str | None]:
+    for word in words:
+        if word in (";", "+"):
+            return
+        yield word
+
+
+def _without_git_options(rest: Sequence[str | None]) -> Sequence[str | None]:
+    return _behind_options(rest, _GIT_VALUES, assignments=False)

@@ -1,0 +1,209 @@
+"""Rules that people write: what is allowed without a question, and what is forbidden whatever anybody says.
+
+    bash: git status            exactly this command
+    bash: npm run *             with any further words
+    write: src/**               a tool that writes a file there (globs start at the project, or are absolute)
+    read: ~/notes/*.md          a tool that reads there
+    mytool                      any call of this tool
+    outside bash: docker ps     the same, and it runs outside the sandbox
+
+An allow rule without `outside` never lets anything out of the sandbox. A deny rule holds for everything that begins
+with its words, and its options may stand anywhere: `bash: git push --force` forbids `git push origin --force`.
+"""
+
+import os.path
+import re
+from collections.abc import Sequence
+from enum import Enum
+from functools import lru_cache
+
+import msgspec
+
+from kaa.ext.api import Risk
+from kaa.shell.approvals.grammar import SimpleCommand, Words
+from kaa.shell.approvals.places import confusable
+from kaa.shell.approvals.programs import distrust
+from kaa.shell.approvals.words import split
+from kaa.workspace.globs import Glob, compile_glob
+from kaa.workspace.protocol import SearchError
+
+COMMAND_SUBJECT = "bash"
+_PATH_SUBJECTS: tuple[Risk, ...] = ("read", "write")
+_OUTSIDE = "outside "
+_LETTERS = re.compile(r"-[A-Za-z]{1,4}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class RuleError(ValueError):
+    """A text is no rule; the message quotes it and says what to write instead."""
+
+
+class Match(Enum):
+    """Whether a deny rule holds for a command, as far as can be seen."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One rule, made by `parse_rule`.
+
+    Attributes:
+        text: as it was written.
+        subject: `bash`, `read`, `write` or the name of a tool.
+        outside: what it allows runs outside the sandbox.
+        words: for `bash`, the words that a command must begin with.
+        open_ended: for `bash`, whether further words may follow.
+        pattern: for `read` and `write`, the glob; empty for every path.
+    """
+
+    text: str
+    subject: str
+    outside: bool = False
+    words: tuple[str, ...] = ()
+    open_ended: bool = False
+    pattern: str = ""
+
+    @property
+    def is_for_paths(self) -> bool:
+        """Whether it is about files that tools read or write."""
+        return self.subject in _PATH_SUBJECTS
+
+    @property
+    def is_for_tool(self) -> bool:
+        """Whether it is about all calls of one tool."""
+        return self.subject != COMMAND_SUBJECT and not self.is_for_paths
+
+    def begins(self, words: Sequence[str]) -> bool:
+        """Whether a command with these words begins with its own."""
+        return bool(self.words) and tuple(words[: len(self.words)]) == self.words
+
+    def allows_command(self, command: SimpleCommand) -> bool:
+        """Whether it allows a part of a command."""
+        words = command.literal_words
+        if words is None or not self.begins(words) or command.assigns or command.redirections:
+            return False
+        return distrust(words) is None if self.open_ended else words == self.words
+
+    def matches_path(self, path: str, root: str) -> bool:
+        """Whether its glob matches an absolute path. `root`: where relative globs start."""
+        return not self.pattern or _glob(_full(self.pattern, root)).matches(path.lstrip("/"))
+
+    def forbids_path(self, path: str, root: str) -> bool:
+        """The same for a deny rule, which also holds for the directory itself and for other spellings."""
+        if not self.pattern:
+            return True
+        pattern = confusable(_full(self.pattern, root))
+        globs = (_glob(one) for one in (pattern, pattern.removesuffix("/**") or pattern))
+        return any(glob.matches(confusable(path).lstrip("/")) for glob in globs)
+
+    def forbids_words(self, words: Words) -> Match:
+        """Whether it forbids a program with these arguments; words that bash computes may be anything."""
+        if not self.words:
+            return Match.YES
+        program, rest = words[0], words[1:]
+        if program is None:
+            return Match.MAYBE
+        if self.words[0].casefold() not in (program.casefold(), program.rpartition("/")[2].casefold()):
+            return Match.NO
+        return _follow(self.words[1:], rest)
+
+
+def parse_rule(text: str, *, deny: bool = False) -> Rule:
+    """Read a rule.
+
+    Raises:
+        RuleError: it is none.
+    """
+    stripped = text.strip()
+    outside = stripped.startswith(_OUTSIDE)
+    if outside and deny:
+        raise RuleError(f"{text!r}: a deny rule holds inside and outside the sandbox: leave out 'outside'")
+    subject, colon, pattern = (part.strip() for part in stripped.removeprefix(_OUTSIDE).strip().partition(":"))
+    if not _TOOL_NAME.fullmatch(subject):
+        raise RuleError(f"{text!r} is no rule: write 'bash: git status', 'write: src/**' or the name of a tool")
+    if colon and not pattern:
+        raise RuleError(f"{text!r}: nothing follows the colon: write what is meant, such as 'bash: git status'")
+    rule = Rule(stripped, subject, outside)
+    if subject == COMMAND_SUBJECT:
+        return _command_rule(rule, pattern, deny=deny)
+    if subject in _PATH_SUBJECTS:
+        return _path_rule(rule, pattern)
+    if pattern:
+        raise RuleError(f"{text!r}: only bash, read and write can be followed by a colon: write '{subject}' alone")
+    return rule
+
+
+def _command_rule(rule: Rule, pattern: str, *, deny: bool) -> Rule:
+    command = re.sub(r"(?:^|[ \t]+)\*\Z", "", pattern)
+    open_ended = command != pattern
+    if not command:
+        if deny:
+            return rule
+        raise RuleError(f"{rule.text!r} would allow every command: name a program, or set the policy to auto")
+    words = split(command)
+    if words is None:
+        raise RuleError(
+            f"{rule.text!r}: a command in a rule has only words, plain or quoted, and at its end a * for any further "
+            "words: write one rule for each program, without variables, redirections and operators"
+        )
+    return msgspec.structs.replace(rule, words=words, open_ended=open_ended)
+
+
+def _path_rule(rule: Rule, pattern: str) -> Rule:
+    pattern = re.sub(r"\A(?:\./)+", "", pattern)
+    if pattern.endswith("/"):
+        pattern += "**"
+    if ".." in pattern.split("/"):
+        raise RuleError(f"{rule.text!r}: a pattern cannot hold '..': write it from the project or as an absolute path")
+    try:
+        _glob(_full(pattern, "/"))
+    except SearchError as error:
+        raise RuleError(f"{rule.text!r}: {error}") from error
+    return msgspec.structs.replace(rule, pattern=pattern)
+
+
+def _full(pattern: str, root: str) -> str:
+    """The glob from the root of the file system on."""
+    if pattern.startswith("~"):
+        first, slash, rest = pattern.partition("/")
+        return _escaped(os.path.expanduser(first)) + slash + rest
+    return pattern if pattern.startswith("/") else f"{_escaped(root.rstrip('/'))}/{pattern}"
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([\\*?\[{},])", r"\\\1", path)
+
+
+@lru_cache(maxsize=256)
+def _glob(full: str) -> Glob:
+    return compile_glob("/" + full.lstrip("/"))
+
+
+def _follow(wanted: Sequence[str], words: Words) -> Match:
+    """Whether the words after a program begin with `wanted`, whose options may stand anywhere."""
+    unseen = None in words
+    given_options = [word for word in words if word is not None and _is_option(word)]
+    operands = [word for word in words if word is None or not _is_option(word)]
+    wanted_operands = [word for word in wanted if not _is_option(word)]
+    for index, word in enumerate(wanted_operands):
+        if index < len(operands) and operands[index] is None:
+            return Match.MAYBE
+        if index >= len(operands) or operands[index] != word:
+            return Match.NO
+    if all(_is_given(option, given_options) for option in wanted if _is_option(option)):
+        return Match.YES
+    return Match.MAYBE if unseen else Match.NO
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+def _is_given(option: str, given: Sequence[str]) -> bool:
+    """Whether an option is among others; letters after one dash may be given together or apart."""
+    if any(one == option or one.startswith(option + "=") for one in given):
+        return True
+    letters = "".join(one[1:] for one in given if _LETTERS.fullmatch(one))
+    return _LETTERS.fullmatch(option) is not None and set(option[1:]) <= set(letters)

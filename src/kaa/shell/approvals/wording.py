@@ -1,0 +1,52 @@
+"""What the model is told of a call that may not run: why, and what the user could do about it."""
+
+from collections.abc import Sequence
+
+from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.judgement import Doubtful
+from kaa.shell.approvals.requests import Lift
+
+_DO_NOT_EVADE = "Do not try to get there another way; if the task needs it, say so in your answer."
+
+
+def forbidden(call: Call, reason: str) -> str:
+    """Nobody can allow this call."""
+    return f"{call.tool} was not run: {reason}. {_DO_NOT_EVADE}"
+
+
+def unanswerable(call: Call, doubt: Doubtful) -> str:
+    """Somebody would have to be asked, and nobody can be."""
+    ways = ["run kaa interactively"]
+    if doubt.suggestion is not None:
+        rules = " and ".join(repr(line) for line in doubt.suggestion.splitlines())
+        ways.insert(0, f"put {rules} into approvals.allow of their settings")
+    if call.outside is not None and call.risk != "outside":
+        ways.append("choose --sandbox full-access")
+    why = "; ".join(doubt.reasons)
+    return f"{call.tool} was not run: {why}. {_nobody(ways)}"
+
+
+def refused(reason: str) -> str:
+    """The user said no."""
+    return f"The user does not allow this{f': {reason}' if reason else '.'}\n{_DO_NOT_EVADE}"
+
+
+def stopped() -> str:
+    """The user said that all is to end."""
+    return "The user stopped the run."
+
+
+def not_lifted(lifts: Sequence[Lift], suggestion: str | None) -> str:
+    """The sandbox blocked a call, and nobody can be asked whether it may go on."""
+    ways = ["run kaa interactively"]
+    ways += [f"add --net {lift.what}" for lift in lifts if lift.kind == "network"]
+    if suggestion is not None:
+        ways.append(f"put {suggestion!r} into approvals.allow of their settings")
+    return _nobody(ways)
+
+
+def _nobody(ways: Sequence[str]) -> str:
+    """`ways`: what the user could do about it."""
+    *others, last = ways
+    either = f"{', '.join(others)} or {last}" if others else last
+    return f"Nobody can be asked in this run. The user can {either}. {_DO_NOT_EVADE}"

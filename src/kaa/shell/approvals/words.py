@@ -1,0 +1,133 @@
+"""The plain part of bash's language: words that stand for themselves, the operators between them, and nothing else.
+
+Two readers judge a command. This one is small enough to be checked by eye and accepts only what it is certain of;
+the grammar (`grammar.py`) knows the whole language. A rule can allow a command only where both see the same words.
+Text is handled as Latin-1 here, one character for each byte, so that positions are those of the grammar.
+"""
+
+import re
+from typing import Literal
+
+import msgspec
+
+# Unquoted characters that mean themselves wherever they stand. `=` does not: at the start of a command it assigns.
+_BARE = r"[A-Za-z0-9_@%+:,./=-]"
+# Revisions of git, such as HEAD~2 and HEAD^: a tilde is expanded at the start of a word and after `=` and `:` only.
+_REVISION = r"(?<=[A-Za-z0-9_~^])[~^]"
+_ESCAPED = r"\\[\x20-\x7e]"
+_SINGLE = r"'[^']*'"
+_DOUBLE = r'"(?:[^"\\$`]|\\[\n\x20-\x7e])*"'
+# Possessive (`++`), so that a hostile word cannot make the search backtrack.
+_PLACEHOLDER = r"\{\}"  # of find and xargs; braces with something between them are expanded
+_PIECE = re.compile(f"(?:{_BARE}|{_REVISION})++|{_PLACEHOLDER}|{_ESCAPED}|{_SINGLE}|{_DOUBLE}")
+_WORD = re.compile(f"(?:{_PIECE.pattern})++")
+_ALONE = re.compile(r"[{}!]")  # keywords, or themselves, if nothing else is in the word
+_ENDS_WORD = re.compile(r"[ \t\n;&|()<>]|\Z")
+
+# Redirections that lose nothing and write nowhere.
+_HARMLESS = re.compile(r"(?:[012]?>&[12]|(?:[12]|&)?>>?[ \t]*/dev/null|0?<[ \t]*/dev/null)")
+_BLANK = re.compile(r"(?:[ \t]|(?<=[ \t\n])\\\n)+")
+_COMMENT = re.compile(r"#[^\n]*")
+_OPERATOR = re.compile(r"&&|\|\||\|&?|;(?!;)|&(?!>)|\((?!\()|\)|\n")
+
+# What could be read differently elsewhere, even within quotes: control characters and NUL.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+# In double quotes a backslash is itself, except before these (POSIX.1-2017, shell, 2.2.3).
+_DOUBLE_ESCAPE = re.compile(r'\\([$`"\\\n])')
+
+
+class Token(msgspec.Struct, frozen=True):
+    """A piece of a plain command line. `start` and `end` count bytes."""
+
+    kind: Literal["word", "operator", "redirection"]
+    start: int
+    end: int
+
+
+def scan(line: bytes) -> tuple[Token, ...] | None:
+    """The words, operators and harmless redirections of a line, None if there is anything else in it."""
+    text = line.decode("latin-1")
+    if _CONTROL.search(text):
+        return None
+    tokens: list[Token] = []
+    position = 0
+    while position < len(text):
+        if match := _BLANK.match(text, position) or (
+            _COMMENT.match(text, position) if _is_free(text, position) else None
+        ):
+            position = match.end()
+            continue
+        token = _token(text, position)
+        if token is None:
+            return None
+        tokens.append(token)
+        position = token.end
+    return tuple(tokens)
+
+
+def literal(word: bytes) -> str | None:
+    """What a word stands for, exactly as bash reads it; None unless it stands for itself.
+
+    Raises nothing: a word that is no UTF-8 is not literal.
+    """
+    text = word.decode("latin-1")
+    if _CONTROL.search(text):
+        return None
+    if _WORD.fullmatch(text):
+        value = "".join(_value(piece) for piece in _PIECE.findall(text))
+    elif _ALONE.fullmatch(text):
+        value = text
+    else:
+        return None
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def split(line: str) -> tuple[str, ...] | None:
+    """The literal words of a line that consists of nothing else, None for any other."""
+    try:
+        data = line.encode()
+    except UnicodeEncodeError:
+        return None
+    tokens = scan(data)
+    if tokens is None or any(token.kind != "word" for token in tokens):
+        return None
+    values = [literal(data[token.start : token.end]) for token in tokens]
+    return tuple(value for value in values if value is not None) if None not in values else None
+
+
+def is_harmless_redirection(text: bytes) -> bool:
+    """Whether a redirection writes nowhere: between the command's own outputs, or from and to /dev/null."""
+    return _HARMLESS.fullmatch(text.decode("latin-1")) is not None
+
+
+def _token(text: str, position: int) -> Token | None:
+    if (match := _HARMLESS.match(text, position)) and _ENDS_WORD.match(text, match.end()):
+        return Token("redirection", position, match.end())
+    if match := _OPERATOR.match(text, position):
+        return Token("operator", position, match.end())
+    match = _WORD.match(text, position) or _ALONE.match(text, position)
+    # What directly follows a word must end it, and a parenthesis would make it a function or a pattern.
+    if match and _ENDS_WORD.match(text, match.end()) and not text.startswith("(", match.end()):
+        return Token("word", position, match.end())
+    return None
+
+
+def _is_free(text: str, position: int) -> bool:
+    """Whether a word would begin here, so that `#` begins a comment."""
+    return position == 0 or text[position - 1] in " \t\n;&|()"
+
+
+def _value(piece: str) -> str:
+    match piece[0]:
+        case "'":
+            return piece[1:-1]
+        case '"':
+            return _DOUBLE_ESCAPE.sub(lambda match: match[1].replace("\n", ""), piece[1:-1])
+        case "\\":
+            return piece[1]
+        case _:
+            return piece
