@@ -14,8 +14,22 @@ def test_the_internet_is_public(address: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "198.18.0.1", "fc00::1", "fd12::1"]
-    + ["fec0::1", "2001:db8::1", "203.0.113.9", "64:ff9b::10.0.0.1", "2002:c0a8:0101::1", "::ffff:192.168.1.1"],
+    [
+        "10.0.0.1",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.168.1.1",
+        "100.64.0.1",
+        "198.18.0.1",
+        "fc00::1",
+        "fd12::1",
+        "fec0::1",
+        "2001:db8::1",
+        "203.0.113.9",
+        "64:ff9b::10.0.0.1",
+        "2002:c0a8:0101::1",
+        "::ffff:192.168.1.1",
+    ],
 )
 def test_the_users_own_networks_are_private(address: str) -> None:
     assert kind_of(address) is AddressKind.PRIVATE
@@ -24,14 +38,40 @@ def test_the_users_own_networks_are_private(address: str) -> None:
 @pytest.mark.parametrize(
     "address",
     # this machine
-    ["127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "::1", "::", "::127.0.0.1"]
-    # the link, groups, nothing
-    + ["169.254.1.1", "fe80::1", "fe80::1%eth0", "224.0.0.1", "ff02::1", "255.255.255.255", "240.0.0.1", "4000::1"]
-    # metadata
-    + ["169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"]
-    # an IPv4 address in disguise
-    + ["::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe"]
-    + ["2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:53aa:64c:0:fbff:80ff:fffe", "::ffff:0:127.0.0.1"],
+    [
+        "127.0.0.1",
+        "127.8.8.8",
+        "0.0.0.0",
+        "0.1.2.3",
+        "::1",
+        "::",
+        "::127.0.0.1",
+        # the link, groups, nothing
+        "169.254.1.1",
+        "fe80::1",
+        "fe80::1%eth0",
+        "224.0.0.1",
+        "ff02::1",
+        "255.255.255.255",
+        "240.0.0.1",
+        "4000::1",
+        # metadata
+        "169.254.169.254",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        # an IPv4 address in disguise
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::a9fe:a9fe",
+        "2002:7f00:1::",
+        "2002:a9fe:a9fe::1",
+        "2001:0:53aa:64c:0:fbff:80ff:fffe",
+        "::ffff:0:127.0.0.1",
+    ],
 )
 def test_this_machine_and_metadata_are_forbidden_in_every_form(address: str) -> None:
     assert kind_of(address) is AddressKind.FORBIDDEN

@@ -85,7 +85,7 @@ def test_rules_match(rule: str, host: str, port: int, matches: bool) -> None:
         ("localhost:5432", "never reached"),
         ("app.localhost", "never reached"),
         ("127.0.0.1", "never reached"),
-        ("１２７.0.0.1", "never reached"),
+        ("\uff11\uff12\uff17.0.0.1", "never reached"),
         ("[::1]:80", "never reached"),
         ("169.254.169.254", "never reached"),
         ("metadata.google.internal", "never reached"),

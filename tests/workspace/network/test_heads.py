@@ -26,7 +26,7 @@ def _head(*lines: str) -> bytes:
         ((_GET, "Content-Length: 5, 5"), "not a number"),
         ((_GET, "Content-Length: +5"), "not a number"),
         ((_GET, "Content-Length: 0x5"), "not a number"),
-        ((_GET, "Content-Length: ５".encode().decode("latin-1")), "not a number"),
+        ((_GET, "Content-Length: \uff15".encode().decode("latin-1")), "not a number"),
         ((_GET, "Content-Length:"), "not a number"),
         ((_GET, "Content-Length: 9999999999999999999"), "not a number"),
         ((_GET, "Transfer-Encoding: chunked", "Content-Length: 5"), "both"),
@@ -92,10 +92,25 @@ def test_urls_lead_where_they_say(target: str, destination: str, path: str) -> N
 
 @pytest.mark.parametrize(
     "target",
-    ["/", "*", "example.com", "https://example.com/", "ftp://example.com/", "http:/example.com/", "http:///a"]
-    + ["http://user@example.com/", "http://example.com@evil.example/", "http://example.com\\@evil.example/"]
-    + ["http://example.com:80:80/", "http://example.com:/", "http://exa%6dple.com/", "http://[::1/", "http://127.1/"]
-    + ["http://example.com,evil.example/", "http://b\xfccher.example/"],
+    [
+        "/",
+        "*",
+        "example.com",
+        "https://example.com/",
+        "ftp://example.com/",
+        "http:/example.com/",
+        "http:///a",
+        "http://user@example.com/",
+        "http://example.com@evil.example/",
+        "http://example.com\\@evil.example/",
+        "http://example.com:80:80/",
+        "http://example.com:/",
+        "http://exa%6dple.com/",
+        "http://[::1/",
+        "http://127.1/",
+        "http://example.com,evil.example/",
+        "http://bücher.example/",
+    ],
 )
 def test_urls_that_lead_elsewhere_or_nowhere_are_refused(target: str) -> None:
     with pytest.raises(MalformedError):
@@ -135,8 +150,8 @@ def test_what_concerns_the_connection_stays_behind() -> None:
 
 def test_answers_lose_what_concerns_the_connection_and_keep_their_framing() -> None:
     response = parse_response(
-        b"HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Mine, Transfer-Encoding\r\nKeep-Alive: timeout=5\r\nX-Mine: 1\r\n"
-        b"Transfer-Encoding: chunked\r\nSet-Cookie: a\r\nSet-Cookie: b"
+        b"HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Mine, Transfer-Encoding\r\nKeep-Alive: timeout=5\r\n"
+        b"X-Mine: 1\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a\r\nSet-Cookie: b"
     )
 
     assert response.status == 200
@@ -167,8 +182,15 @@ _PIECES = st.sampled_from(
         "\r\n",
         "5",
         ",",
+        "chunked",
+        "identity",
+        "close",
+        "example.com",
+        "\x00",
+        "\x0b",
+        "ÿ",
+        "\x85",
     ]
-    + ["chunked", "identity", "close", "example.com", "\x00", "\x0b", "\xff", "\x85"]
 )
 
 

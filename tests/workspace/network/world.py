@@ -1,4 +1,4 @@
-"""A gate between real sockets: clients on one side, servers on the other, and between them an internet made of loopback.
+"""A gate between real sockets: clients on one side, servers on the other, between them an internet of loopback.
 
 The rules about addresses stay those of the product: servers have public addresses as far as the gate can see.
 """
@@ -159,11 +159,15 @@ class World:
 
 @contextlib.asynccontextmanager
 async def world(
-    allowed: str = "example.com", *, environment: Mapping[str, str] | None = None, limits: Limits | None = None
+    allowed: str = "example.com",
+    *,
+    environment: Mapping[str, str] | None = None,
+    internet: LoopbackInternet | None = None,
+    limits: Limits | None = None,
 ) -> AsyncIterator[World]:
     """A world, and behind it the certainty that the gate has left nothing."""
     descriptors, tasks = set(os.listdir("/dev/fd")), asyncio.all_tasks()
-    internet = LoopbackInternet()
+    internet = internet or LoopbackInternet()
     gate = NetworkGate(
         NetworkState.parse(allowed), environment=environment or {}, internet=internet, limits=limits or Limits()
     )
