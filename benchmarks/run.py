@@ -24,6 +24,7 @@ from benchmarks import (  # noqa: E402 - only found after the line above
     long_answer,
     one_turn,
     prefix_stability,
+    sandbox,
     start_up,
     tool_turns,
 )
@@ -39,6 +40,7 @@ _MEASUREMENTS = {
     "first_request": first_request.measure,
     "prefix_stability": prefix_stability.measure,
     "long_answer": long_answer.measure,
+    "sandbox": sandbox.measure,
 }
 
 # Processes that want to run, above which an agent often has to wait for a core.

@@ -21,6 +21,8 @@ examples:
   kaa -c -p "now document it"             go on with the last session of this directory
   kaa --mode json -p "list the TODOs"     one JSON event per line
   kaa demo                                watch kaa fix a bug, without any key
+  kaa sandbox -- make test                run a command as confined as kaa's own
+  kaa doctor                              how commands are confined on this machine
 
 exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
 5 no model to ask, 128+N interrupted by signal N
@@ -100,6 +102,25 @@ def _parser() -> argparse.ArgumentParser:
     tools.add_argument("--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="add to it")
     tools.add_argument("--max-turns", metavar="N", type=_positive, help="requests to the model at most")
 
+    safety = parser.add_argument_group("safety")
+    safety.add_argument(
+        "--sandbox",
+        choices=["read-only", "workspace-write", "full-access"],
+        help="what commands may write: nothing, the project, or whatever you may",
+    )
+    safety.add_argument("--net", metavar="NET", type=_given, help="off, on, or domains such as pypi.org,*.npmjs.org")
+    safety.add_argument(
+        "--add-dir", metavar="DIR", type=_given, action="append", default=[], help="another directory to write in"
+    )
+    safety.add_argument(
+        "--approvals",
+        choices=["ask", "auto", "never", "step"],
+        help="what needs a yes; with -p nobody can be asked: what would be, is denied",
+    )
+    trust = safety.add_mutually_exclusive_group()
+    trust.add_argument("--trust", action="store_true", help="use what the project configures, for this run")
+    trust.add_argument("--no-trust", action="store_true", help="use nothing that the project configures")
+
     wire = parser.add_argument_group("record and replay").add_mutually_exclusive_group()
     wire.add_argument(
         "--record", metavar="FILE", type=_given, help="write everything said to the model's server into FILE"
@@ -149,10 +170,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments[:1] == ["demo"]:
-        from kaa import demo  # lazy: only this command needs it
+    match arguments[:1]:
+        case ["demo"]:
+            from kaa import demo  # lazy, as the others: only this command needs it
 
-        return demo.main(arguments[1:])
+            return demo.main(arguments[1:])
+        case ["sandbox"]:
+            from kaa.frontends import sandbox_command
+
+            return sandbox_command.main(arguments[1:])
+        case ["doctor"]:
+            from kaa.frontends import doctor
+
+            return doctor.main(arguments[1:])
     try:
         parsed = _parser().parse_args(arguments)
     except _UsageError as error:

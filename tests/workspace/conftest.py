@@ -12,15 +12,26 @@ import pytest
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
+from kaa.workspace.sandbox.options import SandboxOptions
 
 T = TypeVar("T")
 _DEADLINE_SECONDS = 20.0
+_UNCONFINED = SandboxOptions(mode="full-access")
 
 
 class RunLocal(Protocol):
-    """Runs a scenario in a local workspace whose root is `project`."""
+    """Runs a scenario in a local workspace whose root is `project`.
 
-    def __call__(self, scenario: Callable[[LocalWorkspace], Awaitable[T]], **environment: str) -> T: ...
+    Unless told so without a sandbox: what it does not change is tested where process ids are those of the machine.
+    """
+
+    def __call__(
+        self,
+        scenario: Callable[[LocalWorkspace], Awaitable[T]],
+        *,
+        sandbox: SandboxOptions = ...,
+        **environment: str,
+    ) -> T: ...
 
 
 class RunAny(Protocol):
@@ -91,21 +102,24 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def logs(tmp_path: Path) -> Path:
     """Where the logs of long outputs go."""
-    directory = tmp_path / "tmp"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
-    return directory
+    return tmp_path / ".cache" / "kaa" / "output"
 
 
 @pytest.fixture
-def local(project: Path, tmp_path: Path, logs: Path) -> Iterator[RunLocal]:
+def local(project: Path, tmp_path: Path) -> Iterator[RunLocal]:
     before = _descriptors()
 
-    def run(scenario: Callable[[LocalWorkspace], Awaitable[T]], **environment: str) -> T:
+    def run(
+        scenario: Callable[[LocalWorkspace], Awaitable[T]],
+        *,
+        sandbox: SandboxOptions = _UNCONFINED,
+        **environment: str,
+    ) -> T:
         async def in_workspace() -> T:
-            workspace = LocalWorkspace.start(str(project), env={**_minimal_environment(tmp_path), **environment})
+            env = {**_minimal_environment(tmp_path), **environment}
+            workspace = LocalWorkspace.start(str(project), env=env, sandbox=sandbox)
             try:
                 return await scenario(workspace)
             finally:
@@ -117,7 +131,7 @@ def local(project: Path, tmp_path: Path, logs: Path) -> Iterator[RunLocal]:
     assert _descriptors() == before, "a file descriptor was leaked"
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=["memory", "local", "sandboxed"])
 def any_workspace(request: pytest.FixtureRequest, project: Path, local: RunLocal) -> RunAny:
     def run(scenario: Callable[[Workspace], Awaitable[T]], files: dict[str, bytes]) -> T:
         if request.param == "memory":
@@ -126,7 +140,8 @@ def any_workspace(request: pytest.FixtureRequest, project: Path, local: RunLocal
             path = project / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        return local(scenario)
+        sandbox = SandboxOptions() if request.param == "sandboxed" else _UNCONFINED
+        return local(scenario, sandbox=sandbox)
 
     return run
 

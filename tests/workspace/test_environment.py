@@ -17,10 +17,14 @@ from kaa.workspace.environment import command_environment
         "CLIENT_SECRET",
         "PGPASSWORD",
         "GOOGLE_APPLICATION_CREDENTIALS",
+        "SIGNING_KEY",
+        "DATABASE_URL",
+        "SENTRY_DSN",
+        "SESSION_COOKIE",
     ],
 )
 def test_secrets_are_dropped(name: str) -> None:
-    assert name not in command_environment({name: "x"})
+    assert name not in command_environment({name: "x"}, confined=False)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +43,22 @@ def test_secrets_are_dropped(name: str) -> None:
     ],
 )
 def test_what_commands_need_is_kept(name: str) -> None:
-    assert command_environment({name: "x"})[name] == "x"
+    assert command_environment({name: "x"}, confined=False)[name] == "x"
 
 
 def test_nobody_is_asked_and_nothing_is_paged() -> None:
-    environment = command_environment({"PAGER": "less", "TERM": "xterm-256color"})
+    environment = command_environment({"PAGER": "less", "TERM": "xterm-256color"}, confined=False)
 
     assert environment["PAGER"] == environment["GIT_PAGER"] == "cat"
     assert environment["GIT_TERMINAL_PROMPT"] == "0"
     assert environment["TERM"] == "dumb"
     assert environment["KAA"] == "1"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "TMUX", "DOCKER_HOST", "XDG_RUNTIME_DIR", "HTTPS_PROXY"],
+)
+def test_ways_out_are_dropped_in_a_sandbox_and_kept_outside(name: str) -> None:
+    assert name not in command_environment({name: "x"}, confined=True)
+    assert command_environment({name: "x"}, confined=False)[name] == "x"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kaa.hands import wire
+from kaa.hands.policy import Policy
 from kaa.workspace import commands
 from kaa.workspace.channel import Channel, parse
 from kaa.workspace.hands import Hands
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tests.workspace.conftest import Processes, RunLocal
 else:
     Processes = RunLocal = Any
+
+_UNCONFINED = Policy(tier="none", mode="full-access")
 
 
 def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) -> None:
@@ -290,7 +293,7 @@ def test_an_answer_of_the_wrong_shape_is_an_error(header: wire.Header) -> None:
 
 def test_many_waiters_each_get_a_slot_of_their_own(project: Path) -> None:
     async def scenario() -> list[int]:
-        hands = Hands(str(project), home="/")
+        hands = Hands(str(project), "/", _UNCONFINED)
         try:
             slots = await asyncio.gather(*(hands.take("command") for _ in range(20)))
             for slot in slots:

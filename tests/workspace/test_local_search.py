@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kaa.hands.policy import Policy
 from kaa.workspace.commands import CommandRunner
 from kaa.workspace.hands import Hands
 from kaa.workspace.protocol import FileInfo, FindResult, SearchLine, SearchQuery, SearchResult
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tests.workspace.conftest import RunLocal
 else:
     RunLocal = Any
+
+_UNCONFINED = Policy(tier="none", mode="full-access")
 
 
 def _fill(project: Path, files: dict[str, str]) -> None:
@@ -129,7 +132,7 @@ def test_a_search_that_takes_too_long_gives_what_it_has(project: Path) -> None:
     slow.chmod(0o755)
 
     async def scenario() -> SearchResult:
-        hands = Hands(str(project), home="/")
+        hands = Hands(str(project), "/", _UNCONFINED)
         ripgrep = Ripgrep(CommandRunner(hands), dict(os.environ), program=str(slow), seconds=0.5)
         try:
             return await ripgrep.search(SearchQuery("x"), FileInfo(str(project), str(project), "directory", 0, 0, 0))
@@ -147,7 +150,7 @@ def test_a_ripgrep_that_fails_is_an_error_and_not_an_empty_result(project: Path)
     broken.chmod(0o755)
 
     async def scenario() -> None:
-        hands = Hands(str(project), home="/")
+        hands = Hands(str(project), "/", _UNCONFINED)
         try:
             await Ripgrep(CommandRunner(hands), dict(os.environ), program=str(broken)).find("*", ".", 10)
         finally:

@@ -13,7 +13,7 @@ _CHUNKS = st.lists(st.binary(min_size=1, max_size=30) | st.sampled_from([b"\n", 
 @given(_CHUNKS, st.integers(0, 40))
 def test_whatever_the_chunks_the_tail_and_the_counts_are_those_of_the_whole(chunks: list[bytes], keep: int) -> None:
     whole = b"".join(chunks)
-    collector = OutputCollector(keep, spill=False, on_output=None)
+    collector = OutputCollector(keep, logs=None, on_output=None)
 
     for chunk in chunks:
         collector.feed(chunk)
@@ -24,11 +24,8 @@ def test_whatever_the_chunks_the_tail_and_the_counts_are_those_of_the_whole(chun
 
 
 @pytest.mark.parametrize("chunks", [[b"12345", b"6"], [b"123456"], [b"1", b"2345678", b"9"]])
-def test_the_log_has_everything_from_the_start(
-    chunks: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    collector = OutputCollector(5, spill=True, on_output=None)
+def test_the_log_has_everything_from_the_start(chunks: list[bytes], tmp_path: Path) -> None:
+    collector = OutputCollector(5, logs=str(tmp_path), on_output=None)
 
     for chunk in chunks:
         collector.feed(chunk)
@@ -42,11 +39,8 @@ def test_the_log_has_everything_from_the_start(
     ("chunks", "kept"),
     [([b"123456", b"78", b"9"], b"1234567"), ([b"1234567", b"8"], b"1234567"), ([b"123456789"], b"1234567")],
 )
-def test_a_log_keeps_the_beginning_of_what_is_too_long_for_it(
-    chunks: list[bytes], kept: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    collector = OutputCollector(3, spill=True, on_output=None, max_log_bytes=7)
+def test_a_log_keeps_the_beginning_of_what_is_too_long_for_it(chunks: list[bytes], kept: bytes, tmp_path: Path) -> None:
+    collector = OutputCollector(3, logs=str(tmp_path), on_output=None, max_log_bytes=7)
 
     for chunk in chunks:
         collector.feed(chunk)
@@ -58,10 +52,9 @@ def test_a_log_keeps_the_beginning_of_what_is_too_long_for_it(
     assert collector.tail == b"".join(chunks)[-3:]
 
 
-def test_without_a_place_for_the_log_the_tail_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+def test_without_a_place_for_the_log_the_tail_remains(tmp_path: Path) -> None:
     seen: list[bytes] = []
-    collector = OutputCollector(3, spill=True, on_output=seen.append)
+    collector = OutputCollector(3, logs=str(tmp_path / "missing"), on_output=seen.append)
 
     collector.feed(b"12345")
     collector.feed(b"6")
@@ -69,9 +62,8 @@ def test_without_a_place_for_the_log_the_tail_remains(tmp_path: Path, monkeypatc
     assert (collector.tail, collector.log_path, seen) == (b"456", None, [b"12345", b"6"])
 
 
-def test_a_log_that_cannot_be_written_any_more_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    collector = OutputCollector(3, spill=True, on_output=None)
+def test_a_log_that_cannot_be_written_any_more_is_removed(tmp_path: Path) -> None:
+    collector = OutputCollector(3, logs=str(tmp_path), on_output=None)
     collector.feed(b"12345")
     path = collector.log_path
     assert path is not None
@@ -83,7 +75,7 @@ def test_a_log_that_cannot_be_written_any_more_is_removed(tmp_path: Path, monkey
     collector.feed(b"6")
 
     assert collector.tail == b"456"
-    assert list(tmp_path.glob("*/*")) == []
+    assert list(tmp_path.glob("*")) == []
 
 
 def _leads_to(descriptor: int, path: str) -> bool:

@@ -41,7 +41,9 @@ from kaa.shell.options import (
     UnkeptSession,
     Wire,
 )
+from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import SettingsError
+from kaa.shell.trust.store import TrustError
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 
@@ -59,6 +61,7 @@ _USAGE_ERRORS = (
     RegistrationError,
     SessionNotFoundError,
     SettingsError,
+    TrustError,
     UsageError,
 )
 
@@ -107,11 +110,23 @@ def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
         else TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
     )
     try:
-        workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, launched=hands)
-    except FileNotFoundError:
-        output.failure("the current directory does not exist any more; change to another one")
+        flags = SandboxFlags(arguments.sandbox, arguments.net, arguments.add_dir)
+        sandbox = sandbox_options(Home.of(os.environ), flags)
+        workspace = LocalWorkspace.start(_current_directory(), env=os.environ, launched=hands, sandbox=sandbox)
+    except (SettingsError, UsageError) as error:
+        output.failure(str(error))
         return ExitCode.USAGE
+    except OSError as error:
+        output.failure(str(error))
+        return ExitCode.FAILED
     return run_to_exit_code(_run(arguments, workspace, output))
+
+
+def _current_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError as error:
+        raise UsageError("the current directory does not exist any more; change to another one") from error
 
 
 async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output) -> int:
@@ -188,6 +203,7 @@ def _options(arguments: argparse.Namespace) -> ConversationOptions:
         context_files=not arguments.no_context_files,
         extensions=tuple(expanded(path) for path in arguments.extension),
         discover_extensions=not arguments.no_extensions,
+        trust="yes" if arguments.trust else "no",  # a decision made elsewhere was not made for a run nobody watches
         session=_session(arguments),
         session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
         max_turns=arguments.max_turns,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kaa.hands.fields import text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
 from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, Frame, FrameDecoder, Header, WireError, encode
+from kaa.hands.wire import Connection, Frame, FrameDecoder, Header, WireError, close_all, encode
 
 # Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
 _LINGER_SECONDS = 0.05
@@ -22,21 +22,40 @@ _NOT_EXECUTABLE = 126 << 8
 _DEFAULT_SIGNALS = [number for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if (number := getattr(signal, name, None))]
 
 
+class Streams(NamedTuple):
+    """Descriptors of the standard streams; without a standard input it is /dev/null."""
+
+    stdin: int | None
+    stdout: int
+    stderr: int
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        close_all({stream for stream in self if stream is not None})
+
+
 class Request(NamedTuple):
-    """What to run. `output` is the descriptor for stdout and stderr."""
+    """What to run."""
 
     argv: list[str]
     cwd: str
     env: dict[str, str]
-    output: int
+    streams: Streams
 
     @classmethod
     def parse(cls, header: Header, descriptors: Sequence[int]) -> "Request":
-        """Take a request from its frame."""
+        """Take a request from its frame. One descriptor is stdout and stderr, three are all standard streams."""
         argv = texts(header, "argv")
-        if not argv or len(descriptors) != 1:
-            raise WireError("a command needs a program and one descriptor for its output")
-        return cls(argv, text(header, "cwd"), text_map(header, "env"), descriptors[0])
+        match descriptors:
+            case [output]:
+                streams = Streams(None, output, output)
+            case [stdin, stdout, stderr]:
+                streams = Streams(stdin, stdout, stderr)
+            case _:
+                raise WireError("a command needs one descriptor for its output, or three for all streams")
+        if not argv:
+            raise WireError("a command needs a program")
+        return cls(argv, text(header, "cwd"), text_map(header, "env"), streams)
 
 
 class Ending(NamedTuple):
@@ -50,8 +69,14 @@ class BrainGoneError(Exception):
     """Nobody waits for the command any more."""
 
 
-def serve(connection: Connection, settings: Settings) -> None:
-    """Wait for a command, run it, report."""
+def serve(connection: Connection, settings: Settings, *, own_namespace: bool) -> None:
+    """Wait for a command, run it, report.
+
+    Args:
+        connection: to the brain.
+        settings: where relative paths start.
+        own_namespace: this process is the first of a process namespace of its own.
+    """
     become_subreaper()  # before the wait, while it costs nobody any time
     signals = ChildSignals()
     _rehearse(settings)
@@ -60,7 +85,7 @@ def serve(connection: Connection, settings: Settings) -> None:
         return
     request = Request.parse(frame.header, connection.descriptors)
     try:
-        ending = _run(request, connection, settings, signals)
+        ending = _run(request, connection, settings, _Watch(signals, own_namespace))
     except (OSError, ValueError) as error:
         number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
         message = error.strerror if isinstance(error, OSError) else str(error)
@@ -87,17 +112,25 @@ def _rehearse(settings: Settings) -> None:
     encode({"status": 0, "leftovers": 0})
 
 
-def _run(request: Request, connection: Connection, settings: Settings, signals: ChildSignals) -> Ending:
+class _Watch(NamedTuple):
+    """How the processes of a command are found."""
+
+    signals: ChildSignals
+    own_namespace: bool
+
+
+def _run(request: Request, connection: Connection, settings: Settings, watch: _Watch) -> Ending:
     os.chdir(settings.absolute(request.cwd))
     try:
-        leader = _start(request.argv, request.env, request.output)
+        leader = _start(request.argv, request.env, request.streams)
     except OSError as error:
         return _refusal(request, error)
-    os.close(request.output)
-    return _Supervisor(connection, signals, ProcessTree(leader)).supervise()
+    request.streams.close()
+    tree = ProcessTree(leader, own_namespace=watch.own_namespace)
+    return _Supervisor(connection, watch.signals, tree).supervise()
 
 
-def _start(argv: list[str], env: Mapping[str, str], output: int) -> int:
+def _start(argv: list[str], env: Mapping[str, str], streams: Streams) -> int:
     """Start a program in a session of its own; its pid.
 
     Raises:
@@ -106,7 +139,7 @@ def _start(argv: list[str], env: Mapping[str, str], output: int) -> int:
     failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     for program in _candidates(argv[0], env):
         try:
-            return _spawn(program, argv, env, output)
+            return _spawn(program, argv, env, streams)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError as error:
@@ -122,11 +155,13 @@ def _candidates(program: str, env: Mapping[str, str]) -> list[str]:
     return [os.path.join(directory, program) for directory in env.get("PATH", os.defpath).split(os.pathsep)]
 
 
-def _spawn(program: str, argv: list[str], env: Mapping[str, str], output: int) -> int:
+def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Streams) -> int:
     redirections = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, output, 1),
-        (os.POSIX_SPAWN_DUP2, output, 2),
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+        if streams.stdin is None
+        else (os.POSIX_SPAWN_DUP2, streams.stdin, 0),
+        (os.POSIX_SPAWN_DUP2, streams.stdout, 1),
+        (os.POSIX_SPAWN_DUP2, streams.stderr, 2),
     ]
     try:
         return os.posix_spawn(
@@ -135,14 +170,14 @@ def _spawn(program: str, argv: list[str], env: Mapping[str, str], output: int) -
     except OSError as error:
         if error.errno != errno.ENOEXEC or program == "/bin/sh":
             raise
-        return _spawn("/bin/sh", ["/bin/sh", program, *argv[1:]], env, output)  # a script without #!, as execvp(3)
+        return _spawn("/bin/sh", ["/bin/sh", program, *argv[1:]], env, streams)  # a script without #!, as execvp(3)
 
 
 def _refusal(request: Request, error: OSError) -> Ending:
     """A program that cannot be started ends as in a shell: a message and 127 or 126."""
     missing = error.errno == errno.ENOENT
     reason = "command not found" if missing and "/" not in request.argv[0] else error.strerror
-    os.write(request.output, f"{request.argv[0]}: {reason}\n".encode("utf-8", "surrogateescape"))
+    os.write(request.streams.stderr, f"{request.argv[0]}: {reason}\n".encode("utf-8", "surrogateescape"))
     return Ending(_NOT_FOUND if missing else _NOT_EXECUTABLE, 0)
 
 

@@ -3,7 +3,7 @@
 A different policy needs different hands. Nothing of it can come from the model, a tool, a project or an extension.
 """
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from kaa.hands.fields import flag, mapping, text, texts
 from kaa.hands.wire import Header, WireError
@@ -12,6 +12,11 @@ from kaa.hands.wire import Header, WireError
 Tier: TypeAlias = Literal["full", "bwrap", "landlock", "seatbelt", "none"]
 Mode: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
 Network: TypeAlias = Literal["isolated", "host"]
+
+_TIERS: tuple[Tier, ...] = get_args(Tier)
+_MODES: tuple[Mode, ...] = get_args(Mode)
+_NETWORKS: tuple[Network, ...] = get_args(Network)
+_Choice = TypeVar("_Choice", bound=str)
 
 
 class Policy(NamedTuple):
@@ -47,19 +52,16 @@ class Policy(NamedTuple):
             WireError: it is incomplete or says what no policy can say.
         """
         fields = mapping(header, "policy")
-        tier, mode, network = text(fields, "tier"), text(fields, "mode"), text(fields, "network")
-        if tier not in get_args(Tier) or mode not in get_args(Mode) or network not in get_args(Network):
-            raise WireError(f"there is no policy {tier!r}, {mode!r}, {network!r}")
         return cls(
-            tier=tier,
-            mode=mode,
+            tier=_one_of(_TIERS, text(fields, "tier")),
+            mode=_one_of(_MODES, text(fields, "mode")),
             writable=tuple(texts(fields, "writable")),
             temporary=text(fields, "temporary"),
             cache=text(fields, "cache"),
             hidden=tuple(texts(fields, "hidden")),
             shown=tuple(texts(fields, "shown")),
             git_writable=flag(fields, "git_writable"),
-            network=network,
+            network=_one_of(_NETWORKS, text(fields, "network")),
         )
 
     @property
@@ -67,6 +69,13 @@ class Policy(NamedTuple):
         """The directories that may be written in this mode, besides `temporary`."""
         roots = self.writable if self.mode == "workspace-write" else ()
         return (*roots, self.cache) if self.cache else roots
+
+
+def _one_of(choices: tuple[_Choice, ...], word: str) -> _Choice:
+    for choice in choices:
+        if choice == word:
+            return choice
+    raise WireError(f"{word!r} is none of {', '.join(choices)}")
 
 
 # Names that other programs execute or obey when somebody opens a project. They are protected at the top of every

@@ -98,6 +98,24 @@ class Descendants:
                 os.kill(pid, number)
 
 
+class Namespace:
+    """Everybody in the process namespace whose first process the calling one is."""
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+
+    def running(self) -> list[int]:
+        """The processes that have not ended; where /proc shows another namespace, at least the leader."""
+        if not _proc_is_own():
+            return [self._leader]
+        return [pid for pid, _, state in _process_table() if pid != 1 and state != "Z"]
+
+    def send(self, number: int) -> None:
+        """Send a signal to all of them at once: none can be born in between."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(-1, number)
+
+
 class Group:
     """A process group: what can be known without /proc."""
 
@@ -121,13 +139,23 @@ class Group:
 class ProcessTree:
     """Everything one command started.
 
+    Args:
+        leader: the command itself.
+        own_namespace: the calling process is the first of a process namespace in which nobody else lives.
+
     Attributes:
         leader_status: raw wait status of the command itself once it has ended.
     """
 
-    def __init__(self, leader: int) -> None:
+    def __init__(self, leader: int, *, own_namespace: bool) -> None:
         self._leader = leader
-        self._members: Members = Descendants({os.getpid()}) if _HAS_PROC else Group(leader)
+        self._members: Members
+        if own_namespace:
+            self._members = Namespace(leader)
+        elif _HAS_PROC:
+            self._members = Descendants({os.getpid()})
+        else:
+            self._members = Group(leader)
         self._no_children = False
         self.leader_status: int | None = None
 
@@ -180,6 +208,14 @@ def children_of_this() -> set[int]:
     """The children of the calling process, as far as they can be found."""
     me = os.getpid()
     return {pid for pid, parent, _ in _process_table() if parent == me} if _HAS_PROC else set()
+
+
+def _proc_is_own() -> bool:
+    """Whether /proc shows the namespace of the calling process; a container may have kept its own."""
+    try:
+        return os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
 
 
 def _process_table() -> list[tuple[int, int, str]]:

@@ -10,7 +10,9 @@ import time
 from typing import NoReturn
 
 from kaa.hands import processes, slot, wire
+from kaa.hands.confinement import Canaries, Confinement, ConfinementError, establish, self_test
 from kaa.hands.fields import integer, text
+from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
 
 _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is gone
@@ -23,11 +25,48 @@ def main() -> NoReturn:
     first = connection.receive()
     if first is None:
         os._exit(0)
-    server = ForkServer(connection, Settings.parse(first.header))
+    settings, policy = Settings.parse(first.header), Policy.parse(first.header)
+    try:
+        confinement = _confine(connection, settings, policy)
+    except ConfinementError as error:
+        connection.send({"failed": str(error)})
+        os._exit(1)
+    server = ForkServer(connection, settings, policy, confinement)
     gc.collect()
     gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
     server.serve()
     os._exit(0)
+
+
+def _confine(connection: wire.Connection, settings: Settings, policy: Policy) -> Confinement:
+    """Put this process where the policy wants it, prove that it holds, and tell the brain.
+
+    Raises:
+        ConfinementError: the kernel cannot hold the policy, or did not.
+    """
+    joined, connection.descriptors = connection.descriptors, []
+    with Canaries.prepare(policy) as canaries:
+        confinement = establish(policy, settings.home, joined)
+        checks = self_test(confinement, policy, canaries)
+    if broken := [f"{check.name} ({check.detail})" for check in checks if not check.passed]:
+        raise ConfinementError(f"its self-test failed: {', '.join(broken)}")
+    wire.close_all(joined)
+    listener = confinement.proxy_listener()
+    namespaces = confinement.namespaces()
+    report = {
+        "tier": policy.tier,
+        "features": confinement.features,
+        "warnings": confinement.warnings,
+        "checks": [check.name for check in checks],
+        "listens": listener is not None,
+        "namespaces": len(namespaces),
+    }
+    descriptors = [*([] if listener is None else [listener.fileno()]), *namespaces]
+    connection.send({"ready": report}, descriptors=descriptors)
+    if listener is not None:
+        listener.close()
+    wire.close_all(namespaces)
+    return confinement
 
 
 def _take_over_stdin() -> socket.socket:
@@ -43,13 +82,18 @@ def _take_over_stdin() -> socket.socket:
 class ForkServer:
     """Forks slots on request and knows which are alive.
 
-    Requests are `slot` (kind: `files` or `command`) and `kill` (pid), for a slot that does not answer any more. The
-    answer to `slot` is the slot's pid and, as a descriptor, the brain's end of its socket.
+    Requests are `slot` (kind: `files`, `command` or `guard`), `socket` (for a TCP socket in the network of the slots)
+    and `kill` (pid), for a slot that does not answer any more. The answer to `slot` is the slot's pid and, as a
+    descriptor, the brain's end of its socket.
     """
 
-    def __init__(self, connection: wire.Connection, settings: Settings) -> None:
+    def __init__(
+        self, connection: wire.Connection, settings: Settings, policy: Policy, confinement: Confinement
+    ) -> None:
         self._connection = connection
         self._settings = settings
+        self._policy = policy
+        self._confinement = confinement
         self._slots: set[int] = set()
         processes.become_subreaper()
         self._signals = processes.ChildSignals()
@@ -84,6 +128,8 @@ class ForkServer:
                     self._fork(text(frame.header, "kind"))
                 except OSError as error:
                     self._connection.send({"error": f"cannot start a process: {error.strerror}"})
+            case "socket":
+                self._send_socket()
             case "kill":
                 self._kill(integer(frame.header, "pid"))
             case unknown:
@@ -92,7 +138,7 @@ class ForkServer:
     def _fork(self, kind: str) -> None:
         brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with brains_end, slots_end:
-            pid = os.fork()
+            pid = self._confinement.fork()
             if pid == 0:
                 brains_end.close()
                 self._become_slot(kind, slots_end)
@@ -105,10 +151,18 @@ class ForkServer:
         try:
             self._connection.close()
             self._signals.close()
-            slot.run(kind, sock, self._settings)
+            slot.run(kind, sock, self._settings, self._policy, self._confinement)
             status = 0
         finally:
             os._exit(status)
+
+    def _send_socket(self) -> None:
+        """Give the brain a way into the network of the slots."""
+        try:
+            with self._confinement.tcp_socket() as inside:
+                self._connection.send({"socket": True}, descriptors=[inside.fileno()])
+        except OSError as error:
+            self._connection.send({"error": f"cannot make a socket: {error.strerror}"})
 
     def _kill(self, pid: int) -> None:
         if pid in self._slots:  # never signal a process that is not ours, whatever the request says

@@ -3,24 +3,32 @@
 import socket
 
 from kaa.hands import commands
+from kaa.hands.confinement import Confinement
+from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection, WireError
 
 
-def run(kind: str, sock: socket.socket, settings: Settings) -> None:
+def run(kind: str, sock: socket.socket, settings: Settings, policy: Policy, confinement: Confinement) -> None:
     """Work as a slot of this kind until the work is done or the brain is gone.
 
     The order is part of the design: load code, then confine, then read the first request. Nothing the brain or the
     project says is looked at before the kernel holds this process.
     """
+    connection = Connection(sock)
     match kind:
+        case "command":
+            confinement.enclose()
+            commands.serve(connection, settings, own_namespace=confinement.owns_process_namespace)
         case "files":
             from kaa.hands import files  # not before the fork: hashing takes memory that command slots have no use for
 
-            serve = files.serve
-        case "command":
-            serve = commands.serve
+            confinement.enclose()
+            files.serve(connection, settings)
+        case "guard":
+            from kaa.hands.guard import service  # not before the fork, as above
+
+            confinement.enclose()
+            service.serve(connection, settings, policy)
         case _:
             raise WireError(f"there is no slot for {kind!r}")
-    # The slot confines itself here (namespaces, Landlock, seccomp), before its first operation.
-    serve(Connection(sock), settings)

@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -110,7 +110,7 @@ def send_some(sock: socket.socket, data: Buffer, descriptors: Sequence[int] = ()
     return sock.sendmsg([data], [rights] if descriptors else [])
 
 
-def close_all(descriptors: Sequence[int]) -> None:
+def close_all(descriptors: Iterable[int]) -> None:
     """Close descriptors that nobody wants."""
     for descriptor in descriptors:
         os.close(descriptor)

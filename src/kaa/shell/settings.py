@@ -6,7 +6,7 @@ what cannot harm: nothing that is executed, and nothing that says where requests
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -14,6 +14,7 @@ from kaa.core.messages import Json
 from kaa.core.provider import ThinkingLevel
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
+from kaa.hands.policy import Mode
 from kaa.llm import jsonc
 
 # What a project's settings may override.
@@ -31,6 +32,9 @@ _PROJECT_KEYS = frozenset(
 
 
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
+ApprovalPolicy: TypeAlias = Literal["ask", "auto", "never", "step"]
 
 
 class SettingsError(Exception):
@@ -62,6 +66,23 @@ class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
         )
 
 
+class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):
+    """What commands may touch. `network`: `off`, `on` or domains; `hidden`: paths, with a leading `!` exceptions."""
+
+    mode: Mode = "workspace-write"
+    network: str | tuple[str, ...] = "off"
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):
+    """Who is asked before what. `allow` and `deny` are rules; a project may only add to `deny`."""
+
+    policy: ApprovalPolicy | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
 class Settings(msgspec.Struct, rename="camel", frozen=True):
     """The settings in force."""
 
@@ -75,6 +96,17 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     http_idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 120_000
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
+    sandbox: SandboxSettings = SandboxSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+
+
+def load_user_settings(user_file: Path) -> Settings:
+    """The user's own settings: all that is known before anything of the project is read.
+
+    Raises:
+        SettingsError: the file is not JSON or has a value of the wrong type.
+    """
+    return _converted(_parse(_read(user_file), str(user_file)), str(user_file))
 
 
 def load_settings(user_file: Path, project_file: str, project: bytes | None, notify: Callable[[str], None]) -> Settings:
@@ -91,17 +123,35 @@ def load_settings(user_file: Path, project_file: str, project: bytes | None, not
     """
     merged = _parse(_read(user_file), str(user_file))
     for key, value in _parse(project, project_file).items():
-        if key not in _PROJECT_KEYS:
+        if key == "approvals":
+            merged[key] = _denied_too(merged, value, project_file, notify)
+        elif key not in _PROJECT_KEYS:
             notify(f"{project_file}: {key!r} is ignored: a project may not set it. Put it into {user_file}.")
         elif isinstance(value, dict) and isinstance(merged.get(key), dict):
             merged[key] = {**merged[key], **value}
         else:
             merged[key] = value
+    return _converted(merged, f"{user_file} or {project_file}" if project else str(user_file))
+
+
+def _converted(values: dict[str, Json], files: str) -> Settings:
     try:
-        return msgspec.convert(merged, Settings)
+        return msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        files = f"{user_file} or {project_file}" if project else str(user_file)
         raise SettingsError(f"{files}: {error}") from error
+
+
+def _denied_too(merged: dict[str, Json], value: Json, project_file: str, notify: Callable[[str], None]) -> Json:
+    """The user's approvals with what the project wants denied besides: it may be stricter, never more lenient."""
+    approvals = value if isinstance(value, dict) else {}
+    if set(approvals) - {"deny"}:
+        notify(f"{project_file}: of 'approvals' a project may only set 'deny'; the rest is ignored.")
+    mine = merged.get("approvals")
+    mine = mine if isinstance(mine, dict) else {}
+    theirs, ours = approvals.get("deny", []), mine.get("deny", [])
+    if not isinstance(theirs, list) or not isinstance(ours, list):
+        raise SettingsError(f"{project_file}: 'approvals.deny' must be a list of rules")
+    return {**mine, "deny": [*ours, *theirs]}
 
 
 def _read(file: Path) -> bytes | None:

@@ -5,12 +5,12 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from kaa.workspace.channel import parse
-from kaa.workspace.hands import Hands, Slot
+from kaa.workspace.hands import Slot, Slots
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 GRACE_SECONDS = 2.0
@@ -45,15 +45,23 @@ class _EndReply(msgspec.Struct, frozen=True):
     errno: int = 0
 
 
+class StandardStreams(NamedTuple):
+    """Descriptors that become a command's own; they stay the caller's to close."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+
 class CommandRunner:
     """Runs commands in slots of the hands and knows which are running.
 
     Args:
-        hands: where slots come from.
+        slots: where they come from.
     """
 
-    def __init__(self, hands: Hands) -> None:
-        self._hands = hands
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
         self._running: set[_RunningCommand] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -65,7 +73,7 @@ class CommandRunner:
         cwd: str,
         env: Mapping[str, str],
         timeout: float | None,  # noqa: ASYNC109 - not the caller's patience but the command's limit; its end is an answer
-        output: Callable[[bytes], None],
+        output: Callable[[bytes], None] | StandardStreams,
     ) -> Ending:
         """Run a command to its end.
 
@@ -76,21 +84,21 @@ class CommandRunner:
             cwd: directory, relative to the workspace's root.
             env: the whole environment.
             timeout: seconds, None for no limit.
-            output: gets stdout and stderr as they come.
+            output: gets stdout and stderr as they come; or the streams the command is to have itself.
 
         Raises:
             OSError: the directory cannot be entered.
             WorkspaceUnavailableError: the slot died.
         """
-        slot = await self._hands.take("command")
-        command = _RunningCommand(slot, self._hands, output)
+        slot = await self._slots.take("command")
+        command = _RunningCommand(slot, output)
         self._running.add(command)
         self._idle.clear()
         try:
             return await command.run({"op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}, cwd, timeout)
         finally:
             command.close()
-            self._hands.prepare("command")  # the model thinks now: the best time for a fork
+            self._slots.prepare("command")  # the model thinks now: the best time for a fork
             self._running.discard(command)
             if not self._running:
                 self._idle.set()
@@ -105,12 +113,12 @@ class CommandRunner:
 class _RunningCommand:
     """One command from its start to its end."""
 
-    def __init__(self, slot: Slot, hands: Hands, output: Callable[[bytes], None]) -> None:
+    def __init__(self, slot: Slot, output: Callable[[bytes], None] | StandardStreams) -> None:
         self._slot = slot
-        self._hands = hands
         # Done when the command has to be stopped: with an exception if that is because `output` raised it.
         self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pipe = _Pipe(output, self._interruption)
+        self._pipe = None if isinstance(output, StandardStreams) else _Pipe(output, self._interruption)
+        self._streams = output if isinstance(output, StandardStreams) else None
 
     async def run(self, request: Mapping[str, object], cwd: str, seconds: float | None) -> Ending:
         """See `CommandRunner.run`."""
@@ -128,7 +136,8 @@ class _RunningCommand:
         reply = ended.result()
         if reply.error is not None:
             raise OSError(reply.errno, reply.error, cwd)
-        self._pipe.drain()
+        if self._pipe is not None:
+            self._pipe.drain()
         if self._interruption.done():
             self._interruption.result()
         by_signal = os.WIFSIGNALED(reply.status)
@@ -146,12 +155,16 @@ class _RunningCommand:
 
     def close(self) -> None:
         """Let go of the slot; should anything still run there, it is killed."""
-        self._pipe.close()
+        if self._pipe is not None:
+            self._pipe.close()
         self._slot.channel.close()
         if self._interruption.done():
             self._interruption.exception()  # whoever did not see it had something more important to raise
 
     async def _start(self, request: Mapping[str, object]) -> None:
+        if self._pipe is None:
+            await self._slot.channel.send(request, descriptors=self._streams or ())
+            return
         write_end = self._pipe.open()
         try:
             await self._slot.channel.send(request, descriptors=[write_end])
@@ -177,7 +190,7 @@ class _RunningCommand:
             if ended.done():
                 break
         else:
-            self._hands.kill(self._slot.pid)
+            self._slot.kill()
             ended.cancel()
             await asyncio.wait({ended})  # it reads the socket, which is about to be closed
         if cancelled:

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 
 # What keys of model providers and the like are called. `TOKENIZERS_PARALLELISM` is no token.
 _SECRET = re.compile(
-    r"API_?KEY|ACCESS_?KEY|TOKENS?(?![A-Z])|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE
+    r"API_?KEY|ACCESS_?KEY|_KEY$|TOKENS?(?![A-Z])|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|CONNECTION_STRING"
+    r"|DATABASE_URL|DSN$|AUTH$",
+    re.IGNORECASE,
 )
 # Git reads its configuration from GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>; with one missing it refuses to run.
 _NOT_SECRET = re.compile(r"GIT_CONFIG_.*|.*_TOKENS|.*_TOKEN_LIMIT", re.IGNORECASE)
@@ -26,9 +28,26 @@ _UNATTENDED = {
 }
 
 
-def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables commands get, given those of kaa itself."""
+# Ways to programs outside that act with the user's rights, and to the user's screen. Their sockets are hidden inside.
+_WAYS_OUT = re.compile(
+    r"SSH_(?:AUTH_SOCK|AGENT_PID|ASKPASS|CONNECTION|CLIENT|TTY)|GPG_AGENT_INFO|GNOME_KEYRING_CONTROL|DBUS_.*|DISPLAY"
+    r"|WAYLAND_DISPLAY|XAUTHORITY|ICEAUTHORITY|TMUX.*|STY|ZELLIJ.*|KITTY_.*|WEZTERM_.*|ITERM_.*|VSCODE_.*|NVIM.*|EMACS.*"
+    r"|INSIDE_EMACS|DOCKER_HOST|CONTAINER_HOST|PODMAN_.*|XDG_RUNTIME_DIR|XDG_SESSION_.*|WSL_INTEROP|WSLENV|PULSE_.*"
+    r"|AT_SPI_.*|SESSION_MANAGER|.*_PROXY",
+    re.IGNORECASE,
+)
+
+
+def command_environment(environment: Mapping[str, str], *, confined: bool) -> dict[str, str]:
+    """The variables commands get, given those of kaa itself.
+
+    Args:
+        environment: kaa's own.
+        confined: the commands run in a sandbox, where ways out of it lead nowhere.
+    """
     kept = {name: value for name, value in environment.items() if not is_secret(name)}
+    if confined:
+        kept = {name: value for name, value in kept.items() if not _WAYS_OUT.fullmatch(name)}
     return {**kept, **_UNATTENDED}
 
 

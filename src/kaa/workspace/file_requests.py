@@ -7,7 +7,7 @@ import msgspec
 
 from kaa.hands import wire
 from kaa.workspace.channel import parse
-from kaa.workspace.hands import Hands, Slot
+from kaa.workspace.hands import Slot, Slots
 from kaa.workspace.protocol import ContentChangedError
 
 _PATIENCE_SECONDS = 2.0
@@ -25,11 +25,11 @@ class FileRequests:
     """The file slot as its users see it: a call that returns an answer or raises an `OSError`.
 
     Args:
-        hands: where the slot comes from.
+        slots: where the slot comes from.
     """
 
-    def __init__(self, hands: Hands) -> None:
-        self._hands = hands
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
         self._slot: Slot | None = None
         self._turn = asyncio.Lock()
         self._answer_due = False
@@ -81,15 +81,15 @@ class FileRequests:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await slot.channel.receive()
         except OSError:  # TimeoutError is one too
-            self._hands.kill(slot.pid)
+            slot.kill()
             self._hang_up()
         self._answer_due = False
 
     async def _living_slot(self) -> Slot:
-        if self._slot is not None and not self._slot.channel.is_alive():
+        if self._slot is not None and not (self._slot.channel.is_alive() and self._slots.gives(self._slot)):
             self._hang_up()
         if self._slot is None:
-            self._slot = await self._hands.take("files")
+            self._slot = await self._slots.take("files")
         return self._slot
 
     def _hang_up(self) -> None:

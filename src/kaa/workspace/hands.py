@@ -1,22 +1,26 @@
-"""The hands as a process: started, asked for slots, started again when they die, and stopped."""
+"""Hands as a process: started with a policy, asked for slots, started again when they die, and stopped."""
 
 import asyncio
 import contextlib
 import socket
 import subprocess
 from collections import deque
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
 from kaa.hands import wire
+from kaa.hands.policy import Policy
 from kaa.workspace.channel import Channel, parse
 from kaa.workspace.launch import LaunchedHands, launch
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
-SlotKind = Literal["files", "command"]
+SlotKind: TypeAlias = Literal["files", "command", "guard"]
+_Request: TypeAlias = SlotKind | Literal["socket"]
 
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 2}  # forked ahead of need: it takes a millisecond
+# Forked ahead of need: it takes a millisecond.
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 2, "guard": 0}
 _TOP_UP_DELAY_SECONDS = 0.005
 _STOP_SECONDS = 3.0  # the hands give their slots two
 
@@ -26,12 +30,64 @@ class Slot(msgspec.Struct, frozen=True):
 
     pid: int
     channel: Channel
+    hands: "Hands"
+
+    def kill(self) -> None:
+        """Kill it because it does not answer."""
+        self.hands.kill(self.pid)
 
 
-class _SlotReply(msgspec.Struct, frozen=True):
-    """What the fork-server answers: a pid, or why there is none."""
+class Slots(Protocol):
+    """Gives out slots."""
 
+    async def take(self, kind: SlotKind) -> Slot:
+        """A slot of one's own.
+
+        Raises:
+            WorkspaceUnavailableError: there is none to be had.
+        """
+        ...
+
+    def prepare(self, kind: SlotKind) -> None:
+        """Have a slot ready for whoever takes the next one."""
+        ...
+
+    def gives(self, slot: Slot) -> bool:
+        """Whether a slot taken before is of the kind that would be given now."""
+        ...
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What hands say of the policy they hold.
+
+    Attributes:
+        tier: the mechanism.
+        features: what of it there is on this machine, by name.
+        warnings: sentences for the user.
+        checks: what the self-test tried, all with the wanted outcome.
+        listens: a socket for the network proxy came along.
+        namespaces: how many descriptors of namespaces came along.
+    """
+
+    tier: str
+    features: dict[str, str] = {}
+    warnings: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    listens: bool = False
+    namespaces: int = 0
+
+
+class PolicyRefusedError(WorkspaceUnavailableError):
+    """The hands cannot hold the policy on this machine; the message says why."""
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    """What the fork-server sends: once whether it holds the policy, then a slot, a socket, or why there is none."""
+
+    ready: Report | None = None
+    failed: str | None = None
     slot: int | None = None
+    socket: bool = False
     error: str | None = None
 
 
@@ -40,24 +96,37 @@ class _GoneError(Exception):
 
 
 class Hands:
-    """The fork-server process of one workspace.
+    """The fork-server process of one workspace under one policy.
 
     Args:
         root: absolute path of the workspace.
         home: what `~` stands for.
+        policy: what the slots may do.
+        wrap: program and arguments that start the process in their confinement; empty if it confines itself.
+        join: descriptors of the namespaces of other hands to live in; they stay the caller's.
     """
 
-    def __init__(self, root: str, home: str) -> None:
-        self._settings = {"root": root, "home": home}
+    def __init__(
+        self, root: str, home: str, policy: Policy, *, wrap: Sequence[str] = (), join: Sequence[int] = ()
+    ) -> None:
+        self.policy = policy
+        self._settings = {"root": root, "home": home, "policy": policy._asdict()}
+        self._wrap = wrap
+        self._join = join
+        self._report: Report | None = None
+        self._proxy_listener: socket.socket | None = None
+        self._namespaces: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._decoder = wire.FrameDecoder()
         self._descriptors: deque[int] = deque()
-        self._requested: deque[SlotKind] = deque()  # in the order in which they will be answered
-        self._ready: dict[SlotKind, deque[Slot]] = {"files": deque(), "command": deque()}
-        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 0}
+        self._requested: deque[_Request] = deque()  # in the order in which they will be answered
+        self._ready: dict[SlotKind, deque[Slot]] = {"files": deque(), "command": deque(), "guard": deque()}
+        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 0, "guard": 0}
+        self._sockets: deque[socket.socket] = deque()
         self._receiving = asyncio.Lock()
         self._closed = False
+        self._retired = False
 
     def start(self, launched: LaunchedHands | None = None) -> None:
         """Start the process and ask for its first slots, without waiting for it. Needs no event loop.
@@ -69,21 +138,69 @@ class Hands:
             WorkspaceUnavailableError: it cannot be started.
         """
         try:
-            self._process, ours = launched or launch()
+            self._process, ours = launched or launch(self._wrap)
         except OSError as error:
             raise WorkspaceUnavailableError(f"The hands cannot be started: {error}.") from error
         ours.setblocking(False)
         self._control = ours
         self._decoder = wire.FrameDecoder()
+        self._report = None
         with contextlib.suppress(_GoneError):  # noticed and reported by whoever waits for a slot
-            self._send(self._settings)
+            self._send(self._settings, self._join)
             self._request("files")
+            if self.policy.tier != "none":
+                self._request("guard")
             self._top_up("command")
+
+    async def report(self) -> Report:
+        """Wait until the process holds its policy.
+
+        Raises:
+            PolicyRefusedError: it cannot.
+            WorkspaceUnavailableError: it died.
+        """
+        try:
+            while (report := self._held()) is None:
+                await self._more()
+        except _GoneError as error:
+            self._discard()
+            raise WorkspaceUnavailableError(f"The hands died while they were started: {error}.") from error
+        return report
+
+    def _held(self) -> Report | None:
+        return self._report
+
+    def take_proxy_listener(self) -> socket.socket | None:
+        """The socket on which the slots expect a proxy, once; the caller closes it."""
+        listener, self._proxy_listener = self._proxy_listener, None
+        return listener
+
+    @property
+    def namespaces(self) -> Sequence[int]:
+        """Descriptors of namespaces that other hands can join; they stay open as long as this."""
+        return self._namespaces
+
+    async def socket(self) -> socket.socket:
+        """A fresh TCP socket in the network of the slots.
+
+        Raises:
+            WorkspaceUnavailableError: there is none.
+        """
+        try:
+            self._send({"op": "socket"})
+            self._requested.append("socket")
+            while not self._sockets:
+                await self._more()
+        except _GoneError as error:
+            self._discard()
+            raise WorkspaceUnavailableError(f"The hands died: {error}.") from error
+        return self._sockets.popleft()
 
     async def take(self, kind: SlotKind) -> Slot:
         """A slot of one's own. Starts the process again if it has died.
 
         Raises:
+            PolicyRefusedError: it cannot hold its policy.
             WorkspaceUnavailableError: the process dies each time.
         """
         reason = ""
@@ -99,10 +216,19 @@ class Hands:
                 self._discard()
         raise WorkspaceUnavailableError(f"The hands died twice while they were to start a process: {reason}.")
 
+    def gives(self, slot: Slot) -> bool:
+        """Whether a slot is of these hands."""
+        return slot.hands is self
+
     def kill(self, pid: int) -> None:
         """Kill a slot that does not answer."""
         with contextlib.suppress(_GoneError):
             self._send({"op": "kill", "pid": pid})
+
+    def retire(self) -> None:
+        """Let the slots go that nobody uses: other hands take over. What runs goes on."""
+        self._retired = True
+        self._hang_up_spares()
 
     async def close(self) -> None:
         """Hang up and wait until the process has stopped everything it started."""
@@ -114,7 +240,7 @@ class Hands:
         with contextlib.suppress(OSError):
             control.shutdown(socket.SHUT_WR)
         async with self._receiving:
-            with contextlib.suppress(TimeoutError, _GoneError):
+            with contextlib.suppress(TimeoutError, _GoneError, PolicyRefusedError):
                 async with asyncio.timeout(_STOP_SECONDS):
                     while True:  # until end of file, which is the process's end
                         await _readable(control)
@@ -128,15 +254,19 @@ class Hands:
             self._receive()
             while (slot := self._next_living(kind)) is None:
                 self._top_up(kind)
-                async with self._receiving:
-                    if not self._ready[kind] and self._control is not None:
-                        await _readable(self._control)
-                    self._receive()
+                await self._more(kind)
         finally:
             self._waiting[kind] -= 1
         # Later, so that the fork does not compete with what the slot is taken for.
         asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self.prepare, kind)
         return slot
+
+    async def _more(self, kind: SlotKind | None = None) -> None:
+        """Wait for more from the fork-server, unless somebody else who waited got what is wanted meanwhile."""
+        async with self._receiving:
+            if self._control is not None and not (self._ready[kind] if kind else False):
+                await _readable(self._control)
+            self._receive()
 
     def _next_living(self, kind: SlotKind) -> Slot | None:
         """A slot that waits and has not been killed while it did."""
@@ -149,6 +279,8 @@ class Hands:
 
     def prepare(self, kind: SlotKind) -> None:
         """Have a slot ready for whoever takes the next one."""
+        if self._retired:
+            return
         with contextlib.suppress(_GoneError):  # matters only to whoever takes the next one
             self._top_up(kind)
 
@@ -162,11 +294,14 @@ class Hands:
         self._send({"op": "slot", "kind": kind})
         self._requested.append(kind)
 
-    def _send(self, header: dict[str, object] | dict[str, str]) -> None:
+    def _send(self, header: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:
         if self._control is None:
             raise _GoneError("it is not running")
+        data = wire.encode(header)
         try:
-            self._control.sendall(wire.encode(header))  # a few bytes: the buffer has room for thousands
+            sent = wire.send_some(self._control, data, descriptors)
+            if sent < len(data):  # never seen: the buffer has room for hundreds of times as much
+                raise _GoneError("it does not read")
         except OSError as error:
             raise _GoneError(f"it ended {self._exit_reason()}") from error
 
@@ -185,21 +320,44 @@ class Hands:
                     self._take_in(frame)
         except BlockingIOError:
             return
+        except PolicyRefusedError:
+            self._discard()
+            raise
         except ConnectionError as error:
             raise _GoneError(f"it ended {self._exit_reason()}") from error
         except (OSError, wire.WireError) as error:
             raise _GoneError(str(error)) from error
 
     def _take_in(self, frame: wire.Frame) -> None:
-        reply = parse(frame.header, _SlotReply)
-        if not self._requested:
-            raise wire.WireError("it sent what nobody asked for")
-        kind = self._requested.popleft()
-        if reply.slot is None or not self._descriptors:
-            raise wire.WireError(reply.error or "a process came without its socket")
-        slot_socket = socket.socket(fileno=self._descriptors.popleft())
-        name = "The process for files" if kind == "files" else "The process for commands"
-        self._ready[kind].append(Slot(reply.slot, Channel(slot_socket, name)))
+        match parse(frame.header, _Reply):
+            case _Reply(failed=str(reason)):
+                raise PolicyRefusedError(reason)
+            case _Reply(ready=Report() as report) if self._report is None:
+                self._take_over_descriptors(report)
+                self._report = report
+            case reply if self._requested:
+                self._take_answer(self._requested.popleft(), reply)
+            case _:
+                raise wire.WireError("it sent what nobody asked for")
+
+    def _take_over_descriptors(self, report: Report) -> None:
+        """Those that come with the report: perhaps a listening socket, then namespaces."""
+        if len(self._descriptors) < report.listens + report.namespaces:
+            raise wire.WireError("its report came without its descriptors")
+        if report.listens:
+            self._proxy_listener = socket.socket(fileno=self._descriptors.popleft())
+        self._namespaces += [self._descriptors.popleft() for _ in range(report.namespaces)]
+
+    def _take_answer(self, kind: _Request, reply: _Reply) -> None:
+        if not self._descriptors or (reply.slot is None and not reply.socket):
+            raise wire.WireError(reply.error or "an answer came without its socket")
+        answer = socket.socket(fileno=self._descriptors.popleft())
+        if kind == "socket":
+            self._sockets.append(answer)
+            return
+        names: dict[SlotKind, str] = {"files": "files", "command": "commands", "guard": "guarding the project"}
+        channel = Channel(answer, f"The process for {names[kind]}")
+        self._ready[kind].append(Slot(reply.slot or 0, channel, self))
 
     def _exit_reason(self) -> str:
         if self._closed:
@@ -221,6 +379,13 @@ class Hands:
         """Forget a process that is gone or has to go."""
         self._hang_up_spares()
         self._requested.clear()
+        wire.close_all(self._namespaces)
+        self._namespaces.clear()
+        for unclaimed in (self._proxy_listener, *self._sockets):
+            if unclaimed is not None:
+                unclaimed.close()
+        self._proxy_listener = None
+        self._sockets.clear()
         wire.close_all(self._descriptors)
         self._descriptors.clear()
         if self._control is not None:

@@ -4,6 +4,7 @@ import os.path
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands", "__main__.py")
@@ -16,8 +17,11 @@ class LaunchedHands(NamedTuple):
     control: socket.socket
 
 
-def launch() -> LaunchedHands:
+def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
     """Start a fork-server, without waiting for it.
+
+    Args:
+        wrap: program and arguments to start it through, such as bwrap with its options.
 
     Raises:
         OSError: it cannot be started.
@@ -28,7 +32,7 @@ def launch() -> LaunchedHands:
             # -I and -S: nothing of the project or the user is imported. Its environment is empty because a
             # command could read it.
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT],
+                [*wrap, sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

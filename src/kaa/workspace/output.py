@@ -14,8 +14,8 @@ class OutputCollector:
 
     Args:
         tail_bytes: how much of the end to keep.
-        spill: write the whole output to a log when it is longer than that.
-        spill_lines: write it to a log also when it has more lines than this.
+        logs: directory in which the whole output is kept when it is longer than that; None keeps no more.
+        spill_lines: keep it also when it has more lines than this.
         on_output: sees everything as it comes.
         max_log_bytes: how large the log may become.
 
@@ -29,13 +29,13 @@ class OutputCollector:
         self,
         tail_bytes: int,
         *,
-        spill: bool,
+        logs: str | None,
         spill_lines: int | None = None,
         on_output: OnOutput | None,
         max_log_bytes: int = _MAX_LOG_BYTES,
     ) -> None:
         self._tail_bytes = tail_bytes
-        self._spill = spill
+        self._logs = logs
         self._spill_lines = spill_lines
         self._on_output = on_output
         self._max_log_bytes = max_log_bytes
@@ -62,8 +62,8 @@ class OutputCollector:
         self.size += len(chunk)
         self._line_feeds += chunk.count(b"\n")
         self._unterminated = not chunk.endswith(b"\n")
-        if self._spill and self._is_long():
-            self._write_log(chunk)
+        if self._logs is not None and self._is_long():
+            self._write_log(self._logs, chunk)
         self._keep_tail(chunk)
         if self._on_output is not None:
             self._on_output(chunk)
@@ -86,18 +86,18 @@ class OutputCollector:
         if len(self._tail) > 2 * self._tail_bytes:  # not every time: moving the tail costs more than keeping two
             del self._tail[: -self._tail_bytes]
 
-    def _write_log(self, chunk: bytes) -> None:
+    def _write_log(self, directory: str, chunk: bytes) -> None:
         try:
             if self._log is None:
-                self._log, self.log_path = open_log()
+                self._log, self.log_path = open_log(directory)
                 _write_all(self._log, bytes(self._tail))  # up to now it was all of the output
             room = max(self._max_log_bytes - (self.size - len(chunk)), 0)
             _write_all(self._log, chunk[:room])
             if room < len(chunk):
-                self.log_cut, self._spill = True, False
+                self.log_cut, self._logs = True, None
         except OSError:
             # No room for the log is no reason to stop the command; what `tail` holds remains.
-            self._spill = False
+            self._logs = None
             self._give_up_log()
 
     def _give_up_log(self) -> None:

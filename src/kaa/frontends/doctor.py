@@ -1,0 +1,77 @@
+"""`kaa doctor`: says what holds commands on this machine, and what does not and why."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from kaa import __version__
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.sanitize import sanitize
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.settings import SettingsError
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.sandbox.sandbox import SandboxStatus
+
+_TIERS = {
+    "full": "namespaces and seccomp, with Landlock where the kernel has it",
+    "bwrap": "bubblewrap, seccomp, and Landlock where the kernel has it",
+    "landlock": "Landlock and seccomp",
+    "seatbelt": "macOS Seatbelt (not tested)",
+    "none": "nothing confines commands",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `kaa doctor`. Returns 0 if commands are confined as the user wants them."""
+    parser = argparse.ArgumentParser(
+        prog="kaa doctor", description="Check how commands are confined on this machine.", allow_abbrev=False
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")
+    parser.add_argument("--net", metavar="NET", help="off, on, or domains")
+    parsed = parser.parse_args(arguments)
+    try:
+        options = sandbox_options(Home.of(os.environ), SandboxFlags(parsed.mode, parsed.net))
+        workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
+    except (SettingsError, OSError) as error:
+        sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
+        return ExitCode.USAGE
+    return run_to_exit_code(_report(workspace, as_json=parsed.json))
+
+
+async def _report(workspace: LocalWorkspace, *, as_json: bool) -> int:
+    try:
+        status = await workspace.sandbox.status()
+    except OSError as error:
+        sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
+        return ExitCode.FAILED
+    finally:
+        await workspace.close()
+    if as_json:
+        deliver(sys.stdout, msgspec.json.encode(status).decode() + "\n")
+    else:
+        deliver(sys.stdout, sanitize("\n".join(_lines(status, workspace.root))) + "\n")
+    return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
+
+
+def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
+    yield f"kaa {__version__}"
+    yield f"sandbox: {status.tier} ({_TIERS[status.tier]})"
+    yield f"  mode     {status.mode}, project {root}"
+    yield f"  network  {status.network}"
+    yield from (f"  {name:<24} {value}" for name, value in status.features.items())
+    if status.checks:
+        yield "self-test, passed:"
+        yield from (f"  {check}" for check in status.checks)
+    if status.refused:
+        yield "tiers this machine cannot hold:"
+        yield from (f"  {tier}: {reason}" for tier, reason in status.refused.items())
+    yield from (f"warning: {warning}" for warning in status.warnings)
+    if not status.confined and status.mode != "full-access":
+        yield "Every write and command will need your approval; without anybody to ask they are denied."

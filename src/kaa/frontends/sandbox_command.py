@@ -1,0 +1,70 @@
+"""`kaa sandbox`: runs any command exactly as the hands would, with its exit code. For people and for tests."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.sanitize import sanitize
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.settings import SettingsError
+from kaa.workspace.blocked import note
+from kaa.workspace.commands import StandardStreams
+from kaa.workspace.local import LocalWorkspace
+
+_DESCRIPTION = """\
+Run a command in the sandbox that kaa's own commands get. The current directory is the project.
+
+Exit codes: that of the command, 128+N if signal N ended it, 2 if it could not be tried."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `kaa sandbox`. Returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    command = parsed.command[1:] if parsed.command[:1] == ["--"] else parsed.command
+    if not command:
+        return _refuse("give a command: kaa sandbox -- COMMAND")
+    try:
+        options = sandbox_options(Home.of(os.environ), SandboxFlags(parsed.mode, parsed.net, parsed.add_dir))
+        workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
+    except (SettingsError, OSError) as error:
+        return _refuse(str(error))
+    return run_to_exit_code(_run(workspace, command))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kaa sandbox",
+        description=_DESCRIPTION,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")
+    parser.add_argument("--net", metavar="NET", help="off, on, or domains such as pypi.org,*.pythonhosted.org")
+    parser.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="another writable directory")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="program and arguments")
+    return parser
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"kaa: {sanitize(message)}\n")
+    return ExitCode.USAGE
+
+
+async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
+    streams = StandardStreams(*(stream.fileno() for stream in (sys.stdin, sys.stdout, sys.stderr)))
+    try:
+        result = await workspace.attach(command, streams)
+    except OSError as error:
+        return _refuse(error.strerror or str(error))
+    finally:
+        await workspace.close()
+    if result.blocked:
+        deliver(sys.stderr, sanitize(note(result.blocked)) + "\n")
+    if result.signal is not None:
+        return 128 + result.signal
+    return ExitCode.FAILED if result.exit_code is None else result.exit_code

@@ -1,0 +1,71 @@
+"""What the user chose about the sandbox, from flags first and then from the user's own settings.
+
+A project has no say here: this is decided before anything of it is read.
+"""
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.hands.policy import Mode
+from kaa.shell.home import Home, expanded
+from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
+from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class SandboxFlags(msgspec.Struct, frozen=True):
+    """What the command line says of the sandbox; None leaves it to the settings.
+
+    Attributes:
+        network: `off`, `on`, or domains separated by commas.
+        writable: directories to add, relative to the current one.
+    """
+
+    mode: Mode | None = None
+    network: str | None = None
+    writable: Sequence[str] = ()
+
+
+def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
+    """The sandbox the user wants.
+
+    Raises:
+        SettingsError: the user's settings, or the flags, have a mistake.
+    """
+    settings = load_user_settings(home.settings).sandbox
+    return SandboxOptions(
+        mode=flags.mode or settings.mode,
+        network=_network(settings, flags.network, str(home.settings)),
+        writable=(
+            *(_directory(path, f"{home.settings}: sandbox.writable") for path in settings.writable),
+            *(_directory(path, "--add-dir") for path in flags.writable),
+        ),
+        hidden=tuple(map(_spelled_out, settings.hidden)),
+        private=(str(home.path),),
+    )
+
+
+def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkState:
+    chosen = settings.network if isinstance(settings.network, str) else ",".join(settings.network) or "off"
+    try:
+        return NetworkState.parse(chosen if flag is None else flag)
+    except NetworkRuleError as error:
+        place = "--net" if flag is not None else f"{file}: sandbox.network"
+        raise SettingsError(f"{place}: {error}") from error
+
+
+def _directory(path: str, place: str) -> str:
+    absolute = os.path.abspath(expanded(path))
+    if not os.path.isdir(absolute):
+        raise SettingsError(f"{place}: {path} is no directory")
+    if absolute == "/":
+        raise SettingsError(f"{place}: all of / cannot be writable; that would be --sandbox full-access")
+    return absolute
+
+
+def _spelled_out(path: str) -> str:
+    """A hidden path or exception, absolute."""
+    mark = "!" if path.startswith("!") else ""
+    return mark + os.path.abspath(expanded(path.removeprefix("!")))

@@ -1,0 +1,135 @@
+r"""Finds out from a failed command's output what the sandbox stopped.
+
+The kernel tells only the program. Programs tell people, in lines such as `touch: cannot touch '/etc/x': Read-only file
+system`: from these the path is taken and held against the policy. What cannot have been the sandbox is not reported.
+"""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator
+
+from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
+from kaa.workspace.blocked import Blocked, BlockedKind
+
+_MAX_REPORTED = 5
+_REFUSAL = re.compile(
+    r"^(?P<before>.*?)(?P<why>read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM"
+    r"|device or resource busy)(?P<after>.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
+# The last ones are the typographic quotes of GNU programs.
+_QUOTED = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2019\n]+)\u2019""")
+_PATH = re.compile(r"""(?:~|\.{1,2})?/[^\s:'"\u2018\u2019,;()]+|[\w.][\w.@+-]*(?:/[\w.@+-]+)+""")
+_NO_NAME = re.compile(
+    r"could not resolve (?:host(?:name)?|proxy)|temporary failure in name resolution|name or service not known"
+    r"|network is unreachable|EAI_AGAIN|ENETUNREACH|nodename nor servname|no address associated with hostname",
+    re.IGNORECASE,
+)
+_GIT_REFUSAL = re.compile(
+    r"\.git/|could not lock config file|unable to create temporary file|index\.lock", re.IGNORECASE
+)
+
+
+class Denials:
+    """What a policy stops, told from the words of programs.
+
+    Args:
+        policy: of the hands that ran the command.
+        root: the project.
+        home: for `~`.
+    """
+
+    def __init__(self, policy: Policy, root: str, home: str) -> None:
+        self._policy = policy
+        self._root = root
+        self._home = home
+
+    def in_output(self, text: str, cwd: str) -> tuple[Blocked, ...]:
+        """What was blocked, according to the output of a command that failed.
+
+        Args:
+            text: the end of the output.
+            cwd: absolute path of the directory the command ran in.
+        """
+        if self._policy.mode == "full-access":
+            return ()
+        found = dict.fromkeys(self._refusals(text, cwd))
+        if self._policy.network == "isolated" and _NO_NAME.search(text):
+            found[Blocked("network")] = None
+        return tuple(found)[:_MAX_REPORTED]
+
+    def of_write(self, path: str) -> Blocked | None:
+        """Why a file may not be written, or None if the policy does not mind.
+
+        Args:
+            path: absolute, normalised.
+        """
+        kind = self._kind_of_write(path)
+        return None if kind is None else Blocked(kind, path)
+
+    def of_read(self, path: str) -> Blocked | None:
+        """Why a file may not be read, or None if the policy does not mind.
+
+        Args:
+            path: absolute, normalised.
+        """
+        for hidden in self._policy.hidden:
+            matches = any(fnmatch.fnmatchcase(path, pattern) for pattern in (hidden, f"{hidden}/*"))
+            if matches and not any(_is_below(path, shown) for shown in self._policy.shown):
+                return Blocked("read", path)
+        return None
+
+    def _refusals(self, text: str, cwd: str) -> Iterator[Blocked]:
+        for match in _REFUSAL.finditer(text):
+            read_only = _READ_ONLY.search(match["why"]) is not None
+            paths = [self._absolute(path, cwd) for path in _paths_in(match["before"] + match["after"])]
+            judged = [self._judged(path, read_only=read_only) for path in paths]
+            if found := next((one for one in judged if one is not None), None):
+                yield found
+            elif read_only and _GIT_REFUSAL.search(match[0]) and not self._policy.git_writable:
+                yield Blocked("git")
+            elif read_only and not paths:
+                yield Blocked("write")
+
+    def _judged(self, path: str, *, read_only: bool) -> Blocked | None:
+        """Only a read-only file system is surely our doing; what is denied may be so on any machine."""
+        if not read_only and (hidden := self.of_read(path)):
+            return hidden
+        blocked = self.of_write(path)
+        if blocked is None or (not read_only and blocked.kind == "write" and self._policy.tier == "full"):
+            return None
+        return blocked
+
+    def _kind_of_write(self, path: str) -> BlockedKind | None:
+        if self._policy.mode == "full-access":
+            return None
+        root = next((root for root in self._policy.writes if _is_below(path, root)), None)
+        if root is None:
+            return None if _is_below(path, "/tmp") or _is_below(path, self._policy.temporary) else "write"  # noqa: S108
+        parts = path[len(root) :].strip("/").split("/")
+        if ".git" in parts:
+            inside = parts[parts.index(".git") + 1 :]
+            return None if self._policy.git_writable and not _is_protected_git(inside) else "git"
+        return "protected" if parts[0] in PROTECTED_NAMES else None
+
+    def _absolute(self, path: str, cwd: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        return os.path.normpath(os.path.join(cwd, path))
+
+
+def _is_protected_git(inside: list[str]) -> bool:
+    return any(part in PROTECTED_GIT_NAMES for part in inside)
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return bool(directory) and (path == directory or path.startswith(directory.rstrip("/") + "/"))
+
+
+def _paths_in(line: str) -> list[str]:
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
+    bare = _PATH.findall(_QUOTED.sub(" ", line))
+    # A word such as `cannot` is no path; a quoted name without a slash is, if it is all there is.
+    return [*quoted, *bare]

@@ -1,0 +1,62 @@
+"""What the user may choose about the sandbox, and the policy that follows from it."""
+
+import os
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.hands.policy import Mode, Policy, Tier
+from kaa.workspace.network.allow_list import NetworkState
+from kaa.workspace.places import Places
+from kaa.workspace.sandbox.secrets import hidden_paths
+
+Environment: TypeAlias = Mapping[str, str]
+
+
+class SandboxOptions(msgspec.Struct, frozen=True):
+    """The user's choices, from flags and the user's own settings. Nobody else may make them.
+
+    Attributes:
+        mode: what may be written at all.
+        network: what may be connected to.
+        writable: directories besides the project that may be written, absolute.
+        hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
+        private: kaa's own directories, which hold keys and other people's sessions.
+    """
+
+    mode: Mode = "workspace-write"
+    network: NetworkState = NetworkState()
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+
+
+def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, places: Places) -> Policy:
+    """The policy that hands get.
+
+    Args:
+        tier: the mechanism that is to hold it.
+        options: the user's choices.
+        root: the project.
+        home: the user's home directory.
+        places: directories for temporary files and caches, created here.
+
+    Raises:
+        OSError: those cannot be created.
+    """
+    if options.mode == "full-access" or tier == "none":
+        return Policy(tier="none", mode=options.mode, network="host")
+    hidden, shown = hidden_paths(home, options.private, options.hidden)
+    # Landlock and seccomp cannot tell hosts apart: there the network is open or closed.
+    host_network = tier == "landlock" and options.network.public
+    return Policy(
+        tier=tier,
+        mode=options.mode,
+        writable=tuple(dict.fromkeys(os.path.realpath(path) for path in (root, *options.writable))),
+        temporary=places.temporary,
+        cache=places.caches,
+        hidden=hidden,
+        shown=shown,
+        network="host" if host_network else "isolated",
+    )

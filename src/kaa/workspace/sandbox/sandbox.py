@@ -1,0 +1,280 @@
+"""The sandbox of one workspace: hands under the policy in force, the network they may reach, the guard beside them."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import msgspec
+
+from kaa.hands.policy import Mode, Policy, Tier
+from kaa.workspace.blocked import Blocked, BlockedError
+from kaa.workspace.hands import Hands, PolicyRefusedError, Report, Slot, SlotKind
+from kaa.workspace.launch import LaunchedHands
+from kaa.workspace.network.forwarding import PortForwards
+from kaa.workspace.network.gate import NetworkGate
+from kaa.workspace.places import Places
+from kaa.workspace.protocol import WorkspaceUnavailableError
+from kaa.workspace.sandbox.denials import Denials
+from kaa.workspace.sandbox.environment import sandbox_environment
+from kaa.workspace.sandbox.options import SandboxOptions, policy_for
+from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
+from kaa.workspace.sandbox.watch import Watch
+
+
+class SandboxStatus(msgspec.Struct, frozen=True):
+    """What holds on this machine.
+
+    Attributes:
+        confined: the kernel holds the hands; if not, they may do whatever the user may.
+        refused: tiers that were tried before, with the reason why this machine cannot hold them.
+    """
+
+    tier: Tier
+    mode: Mode
+    network: str
+    confined: bool
+    git_writable: bool
+    features: dict[str, str]
+    checks: tuple[str, ...]
+    warnings: tuple[str, ...]
+    refused: dict[str, str]
+
+
+class Sandbox:
+    """Gives out slots of the hands that hold the policy in force.
+
+    The policy changes only by the methods below, which the shell calls for the user. What runs goes on under the
+    policy it was started with.
+
+    Args:
+        root: the workspace's root.
+        home: the user's home directory.
+        options: what the user chose.
+        places: directories for temporary files and caches.
+        environment: the user's own, for proxies the network is reached through.
+
+    Attributes:
+        network: what commands may reach; changing it acts on running ones too.
+        forwards: ports of the sandbox that can be reached on the host's loopback.
+    """
+
+    def __init__(
+        self, root: str, home: str, options: SandboxOptions, places: Places, environment: Mapping[str, str]
+    ) -> None:
+        self._root = root
+        self._home = home
+        self._options = options
+        self._places = places
+        self._tiers: list[Tier] = ["none"] if options.mode == "full-access" else list(tiers_to_try())
+        self._git_writable = False
+        self._refused: dict[str, str] = {}
+        self._hands: Hands | None = None
+        self._former: list[Hands] = []
+        self._watch: Watch | None = None
+        self._watches: list[Watch] = []  # those of former hands too, as long as something may run in them
+        self._switching = asyncio.Lock()
+        self._proxy_port: int | None = None
+        self.network = NetworkGate(options.network, environment=environment)
+        self.forwards = PortForwards(self._inside_socket)
+
+    def start(self, launched: LaunchedHands | None = None) -> None:
+        """Start hands in the strongest tier, without waiting for them. Needs no event loop.
+
+        Args:
+            launched: a process that was started before, without arguments.
+
+        Raises:
+            WorkspaceUnavailableError: no process can be started.
+        """
+        self._hands = self._new_hands()
+        self._hands.start(launched)
+
+    @property
+    def policy(self) -> Policy:
+        """What the hands are held to."""
+        return self._current.policy
+
+    @property
+    def confined(self) -> bool:
+        """Whether the kernel holds the hands. Only known for sure once something was taken."""
+        return self.policy.tier != "none"
+
+    async def take(self, kind: SlotKind) -> Slot:
+        """A slot under the policy in force; falls back to the next tier where the machine cannot hold one.
+
+        Raises:
+            WorkspaceUnavailableError: the hands die each time.
+        """
+        while True:
+            hands = self._current
+            try:
+                slot = await hands.take(kind)
+            except PolicyRefusedError as error:
+                await self._fall_back(hands, str(error))
+                continue
+            self._serve_network(hands)
+            return slot
+
+    def prepare(self, kind: SlotKind) -> None:
+        """Have a slot ready for whoever takes the next one."""
+        self._current.prepare(kind)
+
+    def gives(self, slot: Slot) -> bool:
+        """Whether a slot taken before is under the policy in force."""
+        return slot.hands is self._hands
+
+    async def status(self) -> SandboxStatus:
+        """What holds, once it is known.
+
+        Raises:
+            WorkspaceUnavailableError: the hands cannot be started.
+        """
+        report = await self._report()
+        policy = self.policy
+        return SandboxStatus(
+            tier=policy.tier,
+            mode=policy.mode,
+            network=str(self.network.state) if self.confined and policy.network == "isolated" else "on",
+            confined=self.confined,
+            git_writable=policy.git_writable,
+            features=report.features,
+            checks=report.checks,
+            warnings=report.warnings,
+            refused=dict(self._refused),
+        )
+
+    async def environment(self) -> dict[str, str]:
+        """Variables that commands need to live with the policy."""
+        await self._report()
+        return sandbox_environment(self.policy, self._proxy_port)
+
+    def denials(self) -> Denials:
+        """What tells from a command's words what was blocked."""
+        return Denials(self.policy, self._root, self._home)
+
+    @contextlib.asynccontextmanager
+    async def guarded(self) -> AsyncIterator[list[Blocked]]:
+        """Do something in the project under the eyes of the guard.
+
+        Gives a list, in which at the end is what was planted meanwhile, and defused.
+
+        Raises:
+            BlockedError: this machine cannot confine anything, although the user wants it.
+        """
+        await self._report()
+        if not self.confined and self._options.mode != "full-access":
+            raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
+        planted: list[Blocked] = []
+        if not self.confined:
+            yield planted
+            return
+        watch = await self._begin_watch()
+        try:
+            yield planted
+        finally:
+            try:
+                planted += [finding.blocked for finding in await watch.end()]
+            except (WorkspaceUnavailableError, TimeoutError):
+                self._drop(watch)
+
+    async def allow_git_writes(self) -> None:
+        """From now on `.git` may be written, but for its hooks and configuration."""
+        self._git_writable = True
+        await self._switch()
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Change what may be written at all."""
+        self._options = msgspec.structs.replace(self._options, mode=mode)
+        await self._switch()
+
+    async def close(self) -> None:
+        """End all hands and what runs in them."""
+        await self.forwards.close_all()
+        for watch in self._watches:
+            watch.close()
+        await asyncio.gather(*(hands.close() for hands in (*self._former, *([self._hands] if self._hands else ()))))
+        await self.network.close()
+        await asyncio.to_thread(self._places.close)
+
+    @property
+    def _current(self) -> Hands:
+        if self._hands is None:
+            raise WorkspaceUnavailableError("The workspace was not started.")
+        return self._hands
+
+    def _new_hands(self, join: Sequence[int] = ()) -> Hands:
+        policy = policy_for(self._tiers[0], self._options, root=self._root, home=self._home, places=self._places)
+        policy = policy._replace(git_writable=self._git_writable)
+        return Hands(self._root, self._home, policy, wrap=wrapper(policy, self._home), join=join)
+
+    async def _report(self) -> Report:
+        while True:
+            hands = self._current
+            try:
+                report = await hands.report()
+            except PolicyRefusedError as error:
+                await self._fall_back(hands, str(error))
+                continue
+            self._serve_network(hands)
+            return report
+
+    async def _fall_back(self, refusing: Hands, reason: str) -> None:
+        """Start hands in the next tier, unless somebody who met the same refusal did."""
+        async with self._switching:
+            if self._hands is not refusing:
+                return
+            self._refused[self._tiers.pop(0)] = reason
+            await refusing.close()
+            self.start()
+
+    async def _switch(self) -> None:
+        """Take new hands that hold the policy as it is wanted now, in the network of the old ones."""
+        await self._report()
+        async with self._switching:
+            former = self._current
+            if self._options.mode == "full-access":
+                self._tiers = ["none"]
+            new = self._new_hands(former.namespaces if former.policy.tier == "full" else ())
+            new.start()
+            try:
+                await new.report()
+            except WorkspaceUnavailableError:
+                await new.close()
+                raise
+            self._hands = new
+            self._serve_network(new)
+            former.retire()
+            self._former.append(former)
+
+    def _serve_network(self, hands: Hands) -> None:
+        """Serve the proxy on the socket that came with new hands, if one did."""
+        listener = hands.take_proxy_listener()
+        if listener is not None:
+            self._proxy_port = self.network.attach(listener)
+
+    async def _inside_socket(self) -> socket.socket:
+        return await self._current.socket()
+
+    async def _begin_watch(self) -> Watch:
+        """The guard of the hands in force, told that something begins; a new one if it died."""
+        for _attempt in range(2):
+            if self._watch is None or not self._watch.is_of(self._hands):
+                self._watch = Watch(await self.take("guard"), self._root)
+                self._watches.append(self._watch)
+            watch = self._watch
+            try:
+                await watch.begin()
+            except (WorkspaceUnavailableError, TimeoutError):
+                self._drop(watch)
+            else:
+                return watch
+        raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
+
+    def _drop(self, watch: Watch) -> None:
+        """Forget a guard that is gone: it may have been killed, which is no reason to stop the user's work."""
+        watch.close()
+        if watch in self._watches:
+            self._watches.remove(watch)
+        if self._watch is watch:
+            self._watch = None

@@ -1,0 +1,101 @@
+"""What commands may not read. Paths are absolute or begin with `~/`; they may be glob patterns.
+
+Sources: what codex, Claude Code's sandbox-runtime and gemini-cli hide, and where the tools named here keep keys.
+"""
+
+from collections.abc import Iterable
+
+_IN_HOME = (
+    # keys and tokens of tools
+    ".ssh",
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/doctl",
+    ".config/op",
+    ".config/sops",
+    ".config/rclone",
+    ".kube",
+    ".docker",
+    ".config/containers",
+    ".oci",
+    ".terraform.d",
+    ".vault-token",
+    ".gnupg",
+    ".password-store",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".config/pip",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".databrickscfg",
+    ".snowflake",
+    ".config/huggingface",
+    ".huggingface/token",
+    ".cache/huggingface/token",
+    # other agents
+    ".pi/agent/auth.json",
+    ".codex/auth.json",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".gemini/oauth_creds.json",
+    ".config/github-copilot",
+    ".local/share/opencode/auth.json",
+    ".continue/config.json",
+    # keyrings, wallets, mail, browsers
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome*",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge*",
+    "snap/firefox",
+    "Library/Keychains",
+    "Library/Application Support/Google/Chrome",
+    "Library/Application Support/Firefox",
+    "Library/Cookies",
+    # what was typed before may hold keys
+    ".*_history",
+    ".local/share/fish/fish_history",
+    ".lesshst",
+    ".viminfo",
+)
+# As an ordinary user none of these can be read anyway.
+_OF_ROOT = ("/etc/shadow*", "/etc/gshadow*", "/etc/ssh/ssh_host_*_key", "/etc/sudoers*", "/root/.ssh")
+
+
+def hidden_paths(home: str, private: Iterable[str], chosen: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is hidden, and the exceptions from it.
+
+    Args:
+        home: the user's home directory.
+        private: kaa's own directories.
+        chosen: the user's additions; with a leading `!`, exceptions.
+    """
+    chosen = tuple(chosen)
+    defaults = (*(f"{home}/{name}" for name in _IN_HOME), *_OF_ROOT)
+    added = [_absolute(path, home) for path in chosen if not path.startswith("!")]
+    shown = [_absolute(path[1:], home) for path in chosen if path.startswith("!")]
+    hidden = [path for path in (*defaults, *private, *added) if path not in shown]
+    return tuple(dict.fromkeys(hidden)), tuple(shown)
+
+
+def _absolute(path: str, home: str) -> str:
+    path = path.rstrip("/") or "/"
+    return home + path[1:] if path == "~" or path.startswith("~/") else path

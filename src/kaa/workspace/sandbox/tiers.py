@@ -1,0 +1,36 @@
+"""Which mechanisms to try on this machine, strongest first, and how hands are started in each."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from kaa.hands.policy import Policy, Tier
+
+_BWRAP = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
+_SANDBOX_EXEC = "/usr/bin/sandbox-exec"
+
+
+def tiers_to_try() -> tuple[Tier, ...]:
+    """The tiers worth a try here; the last one, which confines nothing, always works."""
+    if sys.platform == "darwin":
+        return ("seatbelt", "none")
+    if sys.platform != "linux":
+        return ("none",)
+    return ("full", "bwrap", "landlock", "none") if _bwrap() else ("full", "landlock", "none")
+
+
+def wrapper(policy: Policy, home: str) -> Sequence[str]:
+    """Program and arguments through which hands with this policy are started; empty if they confine themselves."""
+    if policy.tier == "bwrap":
+        from kaa.hands.confinement.bwrap import bwrap_arguments  # lazily: only where user namespaces are restricted
+
+        return [_bwrap() or "bwrap", *bwrap_arguments(policy, home)]
+    if policy.tier == "seatbelt":
+        from kaa.hands.confinement.seatbelt import profile  # lazily: only on macOS
+
+        return [_SANDBOX_EXEC, "-p", profile(policy, home)]
+    return ()
+
+
+def _bwrap() -> str | None:
+    return next((path for path in _BWRAP if os.access(path, os.X_OK)), None)

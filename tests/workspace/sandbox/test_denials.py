@@ -1,0 +1,103 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.hands.policy import Policy
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.sandbox.denials import Denials
+
+_POLICY = Policy(
+    tier="full",
+    mode="workspace-write",
+    writable=("/p",),
+    temporary="/home/me/.cache/kaa/tmp/1",
+    cache="/home/me/.cache/kaa/caches/p",
+    hidden=("/home/me/.ssh", "/home/me/.*_history"),
+    shown=("/home/me/.ssh/config",),
+)
+
+
+def _denials(**changes: Any) -> Denials:
+    return Denials(_POLICY._replace(**changes), "/p", "/home/me")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("touch: cannot touch '/etc/x': Read-only file system", Blocked("write", "/etc/x")),
+        ("bash: line 1: /etc/x: Read-only file system", Blocked("write", "/etc/x")),
+        ("bash: line 1: ../x: Read-only file system", Blocked("write", "/x")),
+        ("OSError: [Errno 30] Read-only file system: '/usr/lib/x.py'", Blocked("write", "/usr/lib/x.py")),
+        ("Error: EROFS: read-only file system, open '/home/me/.npmrc2'", Blocked("write", "/home/me/.npmrc2")),
+        ("mkdir: cannot create directory \u2018/opt/x\u2019: Read-only file system", Blocked("write", "/opt/x")),
+        ("touch: cannot touch '~/x': Read-only file system", Blocked("write", "/home/me/x")),
+        ("fatal: Unable to create '/p/.git/index.lock': Read-only file system", Blocked("git", "/p/.git/index.lock")),
+        ("error: could not lock config file .git/config: Read-only file system", Blocked("git", "/p/.git/config")),
+        ("touch: cannot touch '.vscode/x': Read-only file system", Blocked("protected", "/p/.vscode/x")),
+        ("cat: /home/me/.ssh/id_rsa: Permission denied", Blocked("read", "/home/me/.ssh/id_rsa")),
+        ("cat: /home/me/.bash_history: Permission denied", Blocked("read", "/home/me/.bash_history")),
+        ("curl: (6) Could not resolve host: example.com", Blocked("network")),
+        ("getaddrinfo EAI_AGAIN registry.npmjs.org", Blocked("network")),
+    ],
+)
+def test_what_programs_say_of_the_sandbox_is_understood(line: str, expected: Blocked) -> None:
+    assert _denials().in_output(f"before\n{line}\nafter\n", "/p") == (expected,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat: secret: Permission denied",  # an ordinary mode
+        "cat: /etc/shadow2: Permission denied",
+        "bash: ./script: Permission denied",
+        "touch: cannot touch 'build/x': Permission denied",
+        "cat: /home/me/.ssh/config: Permission denied",  # an exception
+        "FAILED tests/test_x.py - AssertionError: permission",
+        "mount: /tmp/x: Read-only file system",
+        "3 passed",
+    ],
+)
+def test_what_happens_on_any_machine_is_not_put_down_to_the_sandbox(line: str) -> None:
+    assert _denials().in_output(line, "/p") == ()
+
+
+def test_paths_are_relative_to_the_directory_of_the_command() -> None:
+    text = "touch: cannot touch 'x/../../y': Read-only file system"
+
+    assert _denials().in_output(text, "/p/sub/dir") == ()
+    assert _denials().in_output(text, "/p") == (Blocked("write", "/y"),)
+
+
+def test_in_read_only_mode_the_project_is_outside_too() -> None:
+    text = "touch: cannot touch 'x': Read-only file system"
+
+    assert _denials(mode="read-only").in_output(text, "/p") == (Blocked("write", "/p/x"),)
+
+
+def test_where_landlock_says_permission_denied_it_counts() -> None:
+    text = "touch: cannot touch '/etc/x': Permission denied"
+
+    assert _denials(tier="landlock").in_output(text, "/p") == (Blocked("write", "/etc/x"),)
+
+
+def test_with_git_writes_allowed_only_what_executes_is_blocked() -> None:
+    denials = _denials(git_writable=True)
+
+    assert denials.of_write("/p/.git/index") is None
+    assert denials.of_write("/p/.git/hooks/pre-commit") == Blocked("git", "/p/.git/hooks/pre-commit")
+    assert denials.of_write("/p/.git/modules/a/config") == Blocked("git", "/p/.git/modules/a/config")
+
+
+def test_the_same_is_reported_once_and_no_more_than_a_few() -> None:
+    lines = [f"touch: cannot touch '/etc/x{number % 50}': Read-only file system" for number in range(200)]
+
+    found = _denials().in_output("\n".join(lines), "/p")
+
+    assert len(found) == len(set(found)) == 5
+
+
+@given(st.text(max_size=300))
+def test_no_output_whatever_breaks_it(text: str) -> None:
+    _denials().in_output(f"{text}: Read-only file system {text}", "/p")

@@ -1,0 +1,85 @@
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from kaa.workspace.places import Places
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(str(tmp_path / "cache" / "kaa"), "/work/project")
+
+
+def test_every_directory_is_for_the_user_alone(places: Places, tmp_path: Path) -> None:
+    for path in (places.output, places.caches, places.temporary, str(tmp_path / "cache" / "kaa")):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o700
+
+
+def test_one_open_to_others_is_closed_to_them(places: Places, tmp_path: Path) -> None:
+    directory = tmp_path / "cache" / "kaa" / "output"
+    directory.mkdir(parents=True)
+    directory.chmod(0o777)
+
+    assert stat.S_IMODE(os.stat(places.output).st_mode) == 0o700
+
+
+@pytest.mark.parametrize("kind", ["symlink", "file"])
+def test_what_is_no_directory_is_refused(places: Places, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "cache" / "kaa").mkdir(parents=True)
+    in_the_way = tmp_path / "cache" / "kaa" / "output"
+    if kind == "symlink":
+        (tmp_path / "elsewhere").mkdir()
+        in_the_way.symlink_to(tmp_path / "elsewhere")
+    else:
+        in_the_way.write_text("")
+
+    with pytest.raises(PermissionError, match="not a directory of this user"):
+        _ = places.output
+
+
+def test_projects_of_the_same_name_do_not_share_caches(tmp_path: Path) -> None:
+    base = str(tmp_path / "kaa")
+
+    paths = {Places(base, root).caches for root in ("/a/b-c", "/a/b/c", "/a-b/c", "/" + "x" * 300, "/y" + "x" * 300)}
+
+    assert len(paths) == 5
+    assert Places(base, "/a/b/c").caches in paths
+
+
+def test_the_temporary_directory_stays_the_same_and_goes_with_its_workspace(places: Places) -> None:
+    path = places.temporary
+    assert places.temporary == path
+    (Path(path) / "left" / "over").mkdir(parents=True)
+    (Path(path) / "link").symlink_to("/etc")
+
+    places.close()
+
+    assert not os.path.exists(path)
+    assert os.path.isdir("/etc")
+
+
+def test_what_killed_workspaces_left_is_swept_and_what_is_in_use_is_not(tmp_path: Path) -> None:
+    base = tmp_path / "kaa"
+    for name in ("dead", "alive"):
+        (base / "tmp" / name).mkdir(parents=True, mode=0o700)
+    lock = os.open(base / "tmp" / "alive", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    places = Places(str(base), "/p")
+    _ = places.temporary
+
+    places.close()
+
+    assert [entry.name for entry in (base / "tmp").iterdir()] == ["alive"]
+    os.close(lock)
+
+
+@pytest.mark.parametrize(
+    ("cache", "expected"), [("/var/cache/me", "/var/cache/me/kaa"), ("relative", "/home/me/.cache/kaa")]
+)
+def test_the_cache_directory_of_the_desktop_is_respected_if_it_makes_sense(cache: str, expected: str) -> None:
+    places = Places.of({"XDG_CACHE_HOME": cache}, "/home/me", "/p")
+
+    assert places._base == expected
