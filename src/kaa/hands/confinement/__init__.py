@@ -7,10 +7,12 @@ if confinement.fork() == 0:
     confinement.enclose()
 """
 
+import os
 from collections.abc import Sequence
 
 from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.contract import Confinement, ConfinementError, Unconfined
+from kaa.hands.confinement.layout import is_below_any, real_directories
 from kaa.hands.confinement.selftest import Check, self_test
 from kaa.hands.policy import Policy
 
@@ -31,18 +33,34 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
     if policy.mode == "full-access":
         return Unconfined()
     try:
-        match policy.tier:  # each tier loads only its own code: hands start in 20 ms
-            case "none":
-                return Unconfined()
-            case "full":
-                from kaa.hands.confinement import full
-
-                return full.establish(policy, join)
-            case "landlock":
-                from kaa.hands.confinement import landlocked
-
-                return landlocked.establish(policy)
-            case tier:
-                raise ConfinementError(f"there is no tier {tier}")
+        confinement = _of_tier(policy, join)
     except OSError as error:
         raise ConfinementError(f"the kernel refused: {error.strerror}") from error
+    if is_below_any(os.path.realpath(home), real_directories(policy.writes)):
+        confinement.warnings.append(
+            "Your whole home directory is writable for commands, with what programs execute from it when they start,"
+            " such as .bashrc. Better start in the directory of a project."
+        )
+    return confinement
+
+
+def _of_tier(policy: Policy, joined: Sequence[int]) -> Confinement:
+    match policy.tier:  # each tier loads only its own code: hands start in 20 ms
+        case "full":
+            from kaa.hands.confinement import full
+
+            return full.establish(policy, joined)
+        case "bwrap":
+            from kaa.hands.confinement import contained
+
+            return contained.establish(policy)
+        case "landlock":
+            from kaa.hands.confinement import landlocked
+
+            return landlocked.establish(policy)
+        case "seatbelt":
+            from kaa.hands.confinement import seatbelt
+
+            return seatbelt.establish()
+        case "none":
+            return Unconfined()

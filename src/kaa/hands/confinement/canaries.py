@@ -6,9 +6,11 @@ import socket
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kaa.hands.confinement.layout import Layout, is_below_any, resolve
+from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.layout import concealment, is_below_any, real_directories
 from kaa.hands.policy import Policy
 
+_SOCKET_NAME = "socket"
 _MAX_SOCKET_PATH = 107  # unix(7)
 
 
@@ -44,32 +46,37 @@ class Canaries(NamedTuple):
         """Put up the canaries for a policy; take them down at the end.
 
         Raises:
-            OSError: there is no place for them.
-            ConfinementError: the policy makes no sense here.
+            ConfinementError: there is no place for them.
         """
         if policy.tier == "none" or policy.mode == "full-access":
             yield cls()
             return
-        layout = resolve(policy)
-        projects = [os.path.realpath(path) for path in policy.writable]
+        with contextlib.ExitStack() as stack:
+            try:
+                canaries = cls._put_up(policy, stack)
+            except OSError as error:
+                raise ConfinementError(f"its self-test cannot be prepared: {error}") from error
+            yield canaries
+
+    @classmethod
+    def _put_up(cls, policy: Policy, stack: contextlib.ExitStack) -> "Canaries":
         canaries = cls(
-            secrets=tuple(_secrets(policy, layout)),
-            writable=tuple(path for path in projects if os.access(path, os.W_OK)),
+            secrets=tuple(_secrets(policy)),
+            writable=tuple(path for path in real_directories(policy.writable) if os.access(path, os.W_OK)),
             brain=os.getppid(),
         )
-        near = os.path.dirname(os.path.realpath(policy.temporary))
-        if policy.tier == "bwrap":  # we are inside already and can put up nothing outside
-            yield canaries._replace(outside=near)
-            return
-        with _directory(near) as (outside, watched), _listeners(policy, outside) as listeners:
-            yield canaries._replace(outside=outside, watched=watched, listeners=listeners)
+        inside = (*real_directories(policy.writes), os.path.realpath(policy.temporary))
+        parents = (os.path.dirname(os.path.realpath(path)) for path in (policy.temporary, policy.cache))
+        near = next((path for path in parents if not is_below_any(path, inside) and os.access(path, os.W_OK)), None)
+        if policy.tier in ("bwrap", "seatbelt") or near is None:  # we are inside already, or may write nowhere anyway
+            return canaries._replace(outside="/" if near is None else near)
+        outside, watched = stack.enter_context(_directory(near))
+        listeners = stack.enter_context(_listeners(policy, outside))
+        return canaries._replace(outside=outside, watched=watched, listeners=listeners)
 
     def untouched(self) -> bool:
         """Whether nobody made anything outside."""
         return self.watched < 0 or not set(os.listdir(self.watched)) - {_SOCKET_NAME}
-
-
-_SOCKET_NAME = "socket"
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
@@ -77,26 +84,26 @@ def identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _secrets(policy: Policy, layout: Layout) -> Iterator[Secret]:
-    """What is hidden, and for directories a file in each.
+def _secrets(policy: Policy) -> Iterator[Secret]:
+    """What is hidden, and of directories a file.
 
-    Without mounts the names in hidden directories can be seen, and what lies in a writable directory cannot be hidden;
-    the tier's warnings say so.
+    Only the mounts of tier `full` hide directories as such from everybody. What lies in a writable directory cannot be
+    hidden by tier `landlock`, as its warnings say.
     """
-    has_mounts = policy.tier != "landlock"
-    for path in layout.hidden:
-        if not has_mounts and is_below_any(path, layout.writable):
+    hidden, shown = concealment(policy)
+    writable = real_directories(policy.writes)
+    for path in hidden:
+        if policy.tier == "landlock" and is_below_any(path, writable):
             continue
         with contextlib.suppress(OSError):  # not for us to read, then not for slots either
-            if not os.path.isdir(path):
+            if policy.tier == "full" or not os.path.isdir(path):
                 yield Secret(path, identity(os.stat(path)))
-                continue
-            if has_mounts:
-                yield Secret(path, identity(os.stat(path)))
-            with os.scandir(path) as entries:
-                file = next((entry for entry in entries if entry.is_file(follow_symlinks=False)), None)
-            if file is not None:
-                yield Secret(file.path, identity(file.stat(follow_symlinks=False)))
+            if os.path.isdir(path):
+                with os.scandir(path) as entries:
+                    files = (entry for entry in entries if entry.is_file(follow_symlinks=False))
+                    file = next((entry.path for entry in files if not is_below_any(entry.path, shown)), None)
+                if file is not None:
+                    yield Secret(file, identity(os.stat(file)))
 
 
 @contextlib.contextmanager
@@ -141,8 +148,7 @@ def _listeners(policy: Policy, outside: str) -> Iterator[tuple[socket.socket, ..
         addresses.append((socket.AF_UNIX, path))
     if policy.network == "isolated":
         addresses.append((socket.AF_INET, ("127.0.0.1", 0)))
-        if policy.tier != "seatbelt":
-            addresses.append((socket.AF_UNIX, f"\0kaa-canary-{os.urandom(8).hex()}"))
+        addresses.append((socket.AF_UNIX, f"\0kaa-canary-{os.urandom(8).hex()}"))
     with contextlib.ExitStack() as stack:
         listeners = []
         for family, address in addresses:

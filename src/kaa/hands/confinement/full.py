@@ -7,20 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces
 from kaa.hands.confinement.building import Builder
-from kaa.hands.confinement.landlock import Ruleset
-from kaa.hands.confinement.layout import Layout, resolve
+from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.restrictions import (
     ALL_FAMILIES,
     PROCESS_LIMIT,
     Restrictions,
-    allow_terminals_and_devices,
     make_filter,
+    ruleset_over_mounts,
 )
 from kaa.hands.confinement.view import host_sockets, plan
 from kaa.hands.policy import Policy
 
-# From here on renames between directories can be allowed; namespaces hold alone what an older one would add.
-_USEFUL_ABI = 2
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
 # What root could change about the machine, and what it could read of the kernel, through a /proc of its own.
 _CHANGES_MACHINE = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
@@ -43,7 +40,7 @@ class Full:
             "seccomp": "yes",
             "process limit": str(PROCESS_LIMIT) if not self._root or _limits_processes() else "no",
         }
-        self.warnings: list[str] = []
+        self.warnings = list(_warnings(self._network, landlock_version))
 
     def fork(self) -> int:
         """Fork a slot into a process and a mount namespace of its own."""
@@ -55,7 +52,7 @@ class Full:
             mounts.proc("/proc")
         except PermissionError:
             # In a container whose /proc has masks the kernel allows no other. With Landlock the old one tells no more
-            # than which processes there are.
+            # than which processes there are and how they were called.
             if not self._landlock:
                 raise
         else:
@@ -93,10 +90,17 @@ def establish(policy: Policy, joined: Sequence[int]) -> Full:
         Builder(view, unreachable).build()
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    version = landlock.abi()
-    ruleset = _ruleset(policy, layout, version) if version >= _USEFUL_ABI else None
+    ruleset = ruleset_over_mounts(policy, layout)
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)
-    return Full(policy, Restrictions(program, ruleset, limit_processes=os.geteuid() != 0), version if ruleset else 0)
+    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0)
+    return Full(policy, restrictions, landlock.abi() if ruleset else 0)
+
+
+def _warnings(isolated: bool, landlock_version: int) -> Iterator[str]:
+    if os.geteuid() == 0:
+        yield "Running as root: commands can read the files of all users, except what is hidden."
+    if not isolated and landlock_version < landlock.SCOPES_ABI:
+        yield "Commands can connect to abstract sockets of your other programs: this needs Linux 6.12 to prevent."
 
 
 @contextlib.contextmanager
@@ -123,18 +127,6 @@ def _unreachable_directory(policy: Policy) -> Iterator[str | None]:
     finally:
         os.rmdir(name, dir_fd=parent)  # it lives on where it is mounted
         os.close(parent)
-
-
-def _ruleset(policy: Policy, layout: Layout, version: int) -> Ruleset:
-    isolated = policy.network == "isolated"
-    scopes = landlock.SCOPE_SIGNAL | (0 if isolated else landlock.SCOPE_ABSTRACT_UNIX)
-    ruleset = Ruleset(version, network=True, scopes=scopes)
-    ruleset.allow("/", landlock.READ)
-    for path in (*layout.writable, "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 all three are private
-        ruleset.allow(path, landlock.WRITE)
-    ruleset.allow("/dev/pts", landlock.DEVICE | landlock.READ_DIR)
-    allow_terminals_and_devices(ruleset)
-    return ruleset
 
 
 def _limits_processes() -> bool:

@@ -47,6 +47,7 @@ DEVICE = READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV
 
 SCOPE_ABSTRACT_UNIX = 1 << 0
 SCOPE_SIGNAL = 1 << 1
+SCOPES_ABI = 6  # the first that knows scopes
 
 _ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV | RESOLVE_UNIX
 _NET_TCP = 1 << 0 | 1 << 1  # bind, connect
@@ -87,7 +88,7 @@ def attributes(version: int, network: bool, scopes: int) -> bytes:
     fields = [handled_access(version)]
     if version >= 4:
         fields.append(ports)
-    if version >= 6:
+    if version >= SCOPES_ABI:
         fields.append(scopes)
     return struct.pack(f"={len(fields)}Q", *fields)
 

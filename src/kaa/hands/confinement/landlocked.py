@@ -5,52 +5,20 @@ What lies in a writable directory can be neither hidden nor protected here: that
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kaa.hands.confinement import kernel, landlock
 from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.forked import Forked
 from kaa.hands.confinement.landlock import Ruleset
 from kaa.hands.confinement.layout import Layout, is_below_any, resolve
-from kaa.hands.confinement.restrictions import ALL_FAMILIES, Restrictions, allow_terminals_and_devices, make_filter
+from kaa.hands.confinement.restrictions import ALL_FAMILIES, Restrictions, allow_devices, make_filter
 from kaa.hands.policy import Policy
 
-_SCOPES_ABI = 6
-_PORTS_ABI = 4
 _UNIX_SOCKETS_ABI = 9  # before, a socket of a daemon anywhere in the file system could be connected to
 
 
-class Landlocked:
-    """Slots are ordinary processes that restrict themselves."""
-
-    owns_process_namespace = False
-
-    def __init__(self, restrictions: Restrictions, features: dict[str, str], warnings: list[str]) -> None:
-        self._restrictions = restrictions
-        self.features = features
-        self.warnings = warnings
-
-    def fork(self) -> int:
-        """Fork a slot."""
-        return os.fork()
-
-    def enclose(self) -> None:
-        """Confine the calling slot."""
-        self._restrictions.impose()
-
-    def namespaces(self) -> Sequence[int]:
-        """There are none."""
-        return ()
-
-    def proxy_listener(self) -> socket.socket | None:
-        """Slots have no loopback, or the host's."""
-        return None
-
-    def tcp_socket(self) -> socket.socket:
-        """A socket of the host."""
-        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-
-
-def establish(policy: Policy) -> Landlocked:
+def establish(policy: Policy) -> Forked:
     """Prepare what slots impose on themselves.
 
     Raises:
@@ -69,7 +37,7 @@ def establish(policy: Policy) -> Landlocked:
     temporary = (os.path.realpath(policy.temporary),) if policy.temporary else ()
     for path in (*layout.writable, *temporary):
         ruleset.allow(path, landlock.WRITE)
-    allow_terminals_and_devices(ruleset)
+    allow_devices(ruleset)
     families = () if isolated else tuple(family for family in ALL_FAMILIES if family != socket.AF_UNIX)
     if version >= _UNIX_SOCKETS_ABI:
         families = (socket.AF_UNIX, *families)
@@ -77,9 +45,8 @@ def establish(policy: Policy) -> Landlocked:
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     features = {"namespaces": "no", "landlock": f"ABI {version}", "seccomp": "yes", "process limit": "no"}
-    return Landlocked(
-        Restrictions(program, ruleset, limit_processes=False), features, list(_warnings(version, isolated, layout))
-    )
+    restrictions = Restrictions(program, ruleset, limit_processes=False)
+    return Forked(restrictions, features, list(_warnings(version, isolated, layout)), own_loopback=False)
 
 
 def _readable(layout: Layout) -> Iterator[tuple[str, int]]:
@@ -105,15 +72,16 @@ def _readable(layout: Layout) -> Iterator[tuple[str, int]]:
             if path not in closed and path not in on_the_way and not os.path.islink(path):
                 yield path, landlock.READ
     for path in layout.readable:
-        yield path, landlock.READ
+        if is_below_any(path, closed) and not any(is_below_any(other, [path]) for other in closed):
+            yield path, landlock.READ
 
 
 def _warnings(version: int, isolated: bool, layout: Layout) -> Iterator[str]:
     if os.geteuid() == 0:
-        yield "Running as root weakens the sandbox: commands may change the owner and the permissions of any file."
+        yield "Running as root weakens the sandbox: commands can change the owner and the permissions of any file."
     if isolated:
         yield "Commands have no network at all here, not even loopback: servers cannot be tried out, no domain allowed."
-    if version < _SCOPES_ABI:
+    if version < landlock.SCOPES_ABI:
         yield "Commands can send signals to your other programs: this needs Linux 6.12 or namespaces to prevent."
     exposed = [path for path in layout.hidden if is_below_any(path, layout.writable)]
     if exposed:

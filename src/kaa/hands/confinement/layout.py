@@ -36,22 +36,34 @@ def resolve(policy: Policy) -> Layout:
     Raises:
         ConfinementError: it would leave nothing to confine.
     """
-    writable = [os.path.realpath(path) for path in policy.writes if os.path.isdir(path)]
+    writable = real_directories(policy.writes)
     if "/" in writable:
         raise ConfinementError("the whole file system cannot be made writable; start in the directory of a project")
-    projects = [os.path.realpath(path) for path in policy.writable if os.path.isdir(path)]
+    projects = real_directories(policy.writable)
     gits = [repository for root in projects for repository in repositories.find(root)]
     if policy.git_writable and policy.mode == "workspace-write":
         writable += [path for git in gits if git.proven for path in git.directories if not is_below_any(path, writable)]
-    shown = _expand(policy.shown)
-    hidden = [path for path in _expand(policy.hidden) if not is_below_any(path, shown) and path not in writable]
+    hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable)]
     return Layout(
         writable=_unique(writable),
         protected=_unique(path for path in map(os.path.realpath, protected) if _is_inside_any(path, writable)),
-        hidden=_unique(path for path in hidden if path != "/"),
+        hidden=hidden,
         readable=_unique([*shown, *_own_code(), *(path for git in gits for path in git.directories)]),
     )
+
+
+def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is hidden, and what is shown all the same."""
+    shown = _unique(_expand(policy.shown))
+    excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
+    hidden = (path for path in _expand(policy.hidden) if path not in excepted and not is_below_any(path, shown))
+    return _unique(hidden), shown
+
+
+def real_directories(paths: Iterable[str]) -> list[str]:
+    """Those that exist, without symlinks."""
+    return [os.path.realpath(path) for path in paths if os.path.isdir(path)]
 
 
 def is_below_any(path: str, roots: Iterable[str]) -> bool:
@@ -72,12 +84,10 @@ def _is_inside_any(path: str, roots: Iterable[str]) -> bool:
     return path not in roots and is_below_any(path, roots)
 
 
-def _expand(patterns: Iterable[str]) -> list[str]:
-    paths: list[str] = []
+def _expand(patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         found = glob.glob(pattern, include_hidden=True) if glob.has_magic(pattern) else [pattern]
-        paths += [os.path.realpath(path) for path in found if os.path.exists(path)]
-    return paths
+        yield from (os.path.realpath(path) for path in found if os.path.exists(path))
 
 
 def _protected_names(projects: Iterable[str]) -> Iterator[str]:

@@ -8,9 +8,15 @@ import socket
 from kaa.hands.confinement import capabilities, kernel, landlock, seccomp
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.landlock import Ruleset
+from kaa.hands.confinement.layout import Layout
 from kaa.hands.confinement.syscalls import architecture
+from kaa.hands.policy import Policy
 
 PROCESS_LIMIT = 4096
+ALL_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which other systems lack
+
+# Landlock before this denies all renames between directories. Where namespaces are the first wall, it had better not.
+_RENAMING_ABI = 2
 
 
 class Restrictions:
@@ -51,10 +57,27 @@ def make_filter(families: tuple[int, ...], others_visible: bool, ipc_shared: boo
     return seccomp.program(machine, families, others_visible, ipc_shared, ptrace)
 
 
-ALL_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which other systems lack
+def ruleset_over_mounts(policy: Policy, layout: Layout) -> Ruleset | None:
+    """Landlock as one more wall behind the view: what is not writable there is not writable here either.
+
+    Returns:
+        None where the kernel has no Landlock, or none that would do.
+    """
+    version = landlock.abi()
+    if version < _RENAMING_ABI:
+        return None
+    # Loopback is needed, and the network namespace confines ports; it confines abstract sockets, too.
+    scopes = landlock.SCOPE_SIGNAL | (0 if policy.network == "isolated" else landlock.SCOPE_ABSTRACT_UNIX)
+    ruleset = Ruleset(version, network=True, scopes=scopes)
+    ruleset.allow("/", landlock.READ)
+    for path in (*layout.writable, "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 all three are private
+        ruleset.allow(path, landlock.WRITE)
+    ruleset.allow("/dev/pts", landlock.DEVICE | landlock.READ_DIR)
+    allow_devices(ruleset)
+    return ruleset
 
 
-def allow_terminals_and_devices(ruleset: Ruleset) -> None:
+def allow_devices(ruleset: Ruleset) -> None:
     """Rights on the few devices that every program may use."""
     for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx"):
         ruleset.allow(f"/dev/{name}", landlock.DEVICE)

@@ -139,6 +139,8 @@ def _forbidden(confinement: Confinement, policy: Policy, canaries: Canaries) -> 
         yield _Attempt(f"no {_kind(listener)} of the host", False, partial(_connect, listener), unheard)
     if policy.tier == "bwrap" and policy.network == "isolated":
         yield _Attempt("no network but loopback", False, _find_interface)
+    if policy.tier == "seatbelt" and policy.network == "isolated":
+        yield _Attempt("no network but loopback", False, _send_away)
     if os.path.exists(f"/proc/{canaries.brain}/environ"):
         yield _Attempt("kaa's environment is private", False, partial(_read_environment, canaries.brain))
     if confinement.owns_process_namespace:
@@ -206,6 +208,17 @@ def _find_interface() -> str:
     if not others:
         raise ConnectionError("there is no other interface")
     return f"found {', '.join(others)}"
+
+
+def _send_away() -> str:
+    """Nothing is sent where this is denied, and nothing answers where it is not: RFC 5737 reserves the address."""
+    with socket.socket(socket.AF_INET) as sock:
+        sock.setblocking(False)
+        try:
+            sock.connect(("192.0.2.1", 9))
+        except BlockingIOError:
+            return "it was attempted"
+    return "it was made"
 
 
 def _read_environment(pid: int) -> str:

@@ -1,0 +1,75 @@
+"""Tier `bwrap`, seen from the brain: the arguments with which bubblewrap builds the view of tier `full`.
+
+For machines where ordinary programs may not use user namespaces but bubblewrap may, as Ubuntu has it since 23.10.
+Needs bubblewrap 0.5 or later, for `--perms`.
+"""
+
+import os
+from collections.abc import Iterator
+
+from kaa.hands.confinement.layout import resolve
+from kaa.hands.confinement.view import Step, View, host_sockets, plan
+from kaa.hands.policy import Policy
+
+# The same that root keeps elsewhere, see `capabilities`.
+_KEPT_BY_ROOT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
+
+
+def bwrap_arguments(policy: Policy, home: str) -> list[str]:
+    """Everything between `bwrap` and the program to run.
+
+    There is no `--die-with-parent`: it means the thread that started bwrap, which need not live as long as the brain.
+    Hands end when their control socket does, and everything in their process namespace with them.
+
+    Args:
+        policy: what is to be allowed.
+        home: the user's home directory.
+
+    Raises:
+        ConfinementError: the policy makes no sense on this machine.
+    """
+    view = plan(policy, resolve(policy), host_sockets())
+    network = ["--unshare-net"] if policy.network == "isolated" else []
+    return [
+        *("--unshare-pid", "--unshare-ipc", *network, "--new-session", *_identity()),
+        *("--ro-bind", "/", "/"),
+        *(argument for step in view.steps for argument in _step(step, view)),
+        *(argument for step in view.steps if _is_filled_later(step) for argument in ("--remount-ro", step.target)),
+        *("--proc", "/proc", "--chdir", "/", "--"),
+    ]
+
+
+def _identity() -> Iterator[str]:
+    yield from ("--cap-drop", "ALL")
+    if os.geteuid() == 0:  # in a user namespace bwrap knows one user only, but root works on files of all
+        for capability in _KEPT_BY_ROOT:
+            yield from ("--cap-add", capability)
+    else:
+        yield "--unshare-user"
+
+
+def _step(step: Step, view: View) -> Iterator[str]:
+    match step.kind:
+        case "writable":
+            pins = [pin for pin in view.pins if pin.startswith(step.target + "/")]
+            for pin in (step.target, *pins) if pins else ():
+                yield from ("--bind", pin, pin)  # buried by the next, see `Builder`
+            yield from ("--bind", step.source, step.target)
+        case "readable" | "protected":
+            yield from ("--ro-bind", step.source, step.target)
+        case "temporary" if step.source:
+            yield from ("--bind", step.source, step.target)
+        case "temporary" | "shared memory":
+            yield from ("--perms", "1777", "--tmpfs", step.target)
+        case "empty":
+            yield from ("--tmpfs", step.target)
+        case "hidden directory":
+            yield from ("--perms", "0111" if step.has_more else "0000", "--tmpfs", step.target)
+        case "hidden file":
+            yield from ("--ro-bind", "/dev/null", step.target)  # without devices: nobody can open it
+        case "devices":
+            yield from ("--dev", step.target)
+
+
+def _is_filled_later(step: Step) -> bool:
+    return step.kind in ("empty", "hidden directory")

@@ -1,0 +1,41 @@
+"""Tier `bwrap`, seen from the hands: bubblewrap has built the view; Landlock and the filter are left to add."""
+
+import os
+
+from kaa.hands.confinement import kernel, landlock
+from kaa.hands.confinement.forked import Forked
+from kaa.hands.confinement.layout import resolve
+from kaa.hands.confinement.restrictions import (
+    ALL_FAMILIES,
+    PROCESS_LIMIT,
+    Restrictions,
+    make_filter,
+    ruleset_over_mounts,
+)
+from kaa.hands.policy import Policy
+
+
+def establish(policy: Policy) -> Forked:
+    """Prepare what slots impose on themselves.
+
+    Raises:
+        ConfinementError: the policy cannot be held.
+        OSError: the kernel refused a step.
+    """
+    kernel.forbid_new_privileges()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    ruleset = ruleset_over_mounts(policy, resolve(policy))
+    # All slots share one process namespace, so commands must keep their hands off each other's.
+    program = make_filter(ALL_FAMILIES, others_visible=True, ipc_shared=False, ptrace=ruleset is not None)
+    ordinary = os.geteuid() != 0
+    return Forked(
+        Restrictions(program, ruleset, limit_processes=ordinary),
+        features={
+            "namespaces": "by bwrap",
+            "landlock": f"ABI {landlock.abi()}" if ruleset else "no",
+            "seccomp": "yes",
+            "process limit": str(PROCESS_LIMIT) if ordinary else "no",
+        },
+        warnings=[],
+        own_loopback=policy.network == "isolated",
+    )

@@ -1,0 +1,41 @@
+"""Slots without process namespaces of their own: plain forks that restrict themselves."""
+
+import os
+import socket
+from collections.abc import Sequence
+
+from kaa.hands.confinement.restrictions import Restrictions
+
+
+class Forked:
+    """What the tiers `bwrap` and `landlock` have in common."""
+
+    owns_process_namespace = False
+
+    def __init__(
+        self, restrictions: Restrictions, features: dict[str, str], warnings: list[str], own_loopback: bool
+    ) -> None:
+        self._restrictions = restrictions
+        self._own_loopback = own_loopback
+        self.features = features
+        self.warnings = warnings
+
+    def fork(self) -> int:
+        """Fork a slot."""
+        return os.fork()
+
+    def enclose(self) -> None:
+        """Confine the calling slot."""
+        self._restrictions.impose()
+
+    def namespaces(self) -> Sequence[int]:
+        """None that others could join."""
+        return ()
+
+    def proxy_listener(self) -> socket.socket | None:
+        """On the loopback address, if it is not the host's."""
+        return socket.create_server(("127.0.0.1", 0)) if self._own_loopback else None
+
+    def tcp_socket(self) -> socket.socket:
+        """In the network of the slots."""
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
