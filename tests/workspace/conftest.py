@@ -65,6 +65,13 @@ class Processes:
                 found.append(int(path.parent.name))
         return found
 
+    def descendants(self, ancestor: int) -> list[int]:
+        """All that a process started, as far as it was not orphaned."""
+        found = list(self.children(ancestor))
+        for pid in found:
+            found += self.children(pid)
+        return found
+
     def hands(self) -> int:
         """The fork-server that this process started."""
         for child in self.children(os.getpid()):

@@ -77,6 +77,9 @@ def test_rules_match(rule: str, host: str, port: int, matches: bool) -> None:
         ("straße.example", "ASCII"),
         ("a\u200db.example", "ASCII"),
         ("-a.example", "not the name"),
+        ("[::1", "cannot be understood"),
+        ("[2606:4700::1]443", "cannot be understood"),
+        ("[2606:4700::1]:0", "cannot be understood"),
         ("a..b", "not the name"),
         ("..ä", "ASCII"),
         ("0x7f.1", "four decimal"),
@@ -94,6 +97,11 @@ def test_rules_match(rule: str, host: str, port: int, matches: bool) -> None:
 def test_what_cannot_be_a_state_is_explained(text: str, says: str) -> None:
     with pytest.raises(NetworkRuleError, match=says):
         NetworkState.parse(text)
+
+
+def test_an_empty_rule_is_explained() -> None:
+    with pytest.raises(NetworkRuleError, match="empty"):
+        NetworkRule.parse(" ")
 
 
 def test_off_allows_nothing_and_on_what_is_public() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 
 import pytest
 
@@ -295,6 +296,29 @@ def test_an_answer_before_the_end_of_the_request_is_passed_on() -> None:
             await client.send(b"POST http://example.com/ HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1000)
 
             assert (await client.rest()).startswith(b"HTTP/1.1 413 ")
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_that_breaks_off_does_not_look_complete() -> None:
+    async def scenario() -> None:
+        async def serve(peer: Peer) -> None:
+            await peer.head()
+            await peer.send(b"HTTP/1.1 200 OK\r\n\r\nhalf of")
+            await peer.receive(4)
+            peer.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0" + bytes(4))
+            peer.writer.transport.abort()
+
+        async with world() as here:
+            await here.serve("example.com", serve)
+            client = await here.client()
+            await client.send(b"POST http://example.com/ HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+            await client.head()
+            await client.receive(7)
+            await client.send(b"part")
+
+            with pytest.raises(ConnectionResetError):
+                await client.rest()
 
     asyncio.run(scenario())
 

@@ -42,6 +42,9 @@ async def _corporate(here: World, answer: bytes, seen: list[bytes]) -> None:
         ({"https_proxy": "http://p:1", "no_proxy": "10.0.0.0/8"}, "10.1.1.1:443", None),
         ({"https_proxy": "http://p:1", "no_proxy": "10.0.0.0/8"}, "11.1.1.1:443", UpstreamProxy("p", 1)),
         ({"https_proxy": "http://p:1", "no_proxy": "[fd00::1]"}, "[fd00::1]:443", None),
+        ({"https_proxy": "http://p:1", "no_proxy": "10.1.1.1:443"}, "10.1.1.1:443", None),
+        ({"https_proxy": "http://p:1", "no_proxy": "a.example:443"}, "a.example:443", None),
+        ({"https_proxy": "http://p:1", "no_proxy": "a.example"}, "10.1.1.1:443", UpstreamProxy("p", 1)),
     ],
 )
 def test_the_environment_names_the_proxy(
