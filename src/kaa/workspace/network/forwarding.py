@@ -96,7 +96,7 @@ class PortForwards:
         try:
             server = Stream(await self._connect(sandbox_port))
         except ForwardError:
-            client.abort()  # as a port on which nobody listens would
+            client.break_off()  # as a server does that ends
             return
         try:
             await splice(client, server)

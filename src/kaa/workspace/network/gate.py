@@ -105,7 +105,9 @@ class NetworkGate:
         await self._acceptor.close()
 
     async def _serve(self, connection: socket.socket) -> None:
-        visit = _Visit(Stream(connection))
+        task = asyncio.current_task()
+        assert task is not None
+        visit = _Visit(Stream(connection), task)
         self._visits.add(visit)
         try:
             async with asyncio.timeout(self._limits.head_seconds):
@@ -113,8 +115,8 @@ class NetworkGate:
             if first:
                 serve = socks.serve_socks if first[0] == socks.VERSION else serve_http
                 await serve(visit.client, self._reach_for(visit), self._limits)
-        except OSError:  # the other side is told in its own way: by a connection that breaks
-            visit.cut()
+        except OSError:  # including those of time: both sides are told by a connection that breaks
+            visit.break_off()
         finally:
             self._visits.discard(visit)
             visit.close()
@@ -190,17 +192,25 @@ class _Visit:
         address: None while not connected, and where an upstream proxy chooses it.
     """
 
-    def __init__(self, client: Stream) -> None:
+    def __init__(self, client: Stream, task: asyncio.Task[None]) -> None:
         self.client = client
+        self._task = task
         self.destination: Destination | None = None
         self.address: str | None = None
         self.server: Stream | None = None
 
     def cut(self) -> None:
-        """Let no byte more pass. Whoever serves the visit notices and ends."""
-        self.client.abort()
+        """Let no byte more out, and end."""
+        self.break_off()
         if self.server is not None:
-            self.server.abort()
+            self.server.stop()
+        self._task.cancel()
+
+    def break_off(self) -> None:
+        """Let neither side take what it got for complete."""
+        self.client.break_off()
+        if self.server is not None:
+            self.server.break_off()
 
     def close(self) -> None:
         """Close the connection to the server; the other is closed by who accepted it."""

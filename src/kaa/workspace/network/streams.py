@@ -37,6 +37,7 @@ class Stream:
         _tune(sock)
         self._socket = sock
         self._ahead = bytearray()
+        self._broken = False
 
     async def receive(self) -> bytes:
         """Some bytes, or none at the end.
@@ -112,13 +113,19 @@ class Stream:
 
     def end_sending(self) -> None:
         """Say that nothing more follows; the other direction stays open."""
+        if self._broken:
+            return
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 
-    def abort(self) -> None:
-        """Cut the connection: from here on no byte passes, and the other side gets a reset when it is closed."""
+    def break_off(self) -> None:
+        """Let the end, when it is closed, look like the failure that it is: what was sent is not complete."""
+        self._broken = True
         with contextlib.suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+
+    def stop(self) -> None:
+        """Let no byte more pass in either direction, while others may be reading and sending."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -174,8 +181,8 @@ async def splice(one: Stream, other: Stream) -> None:
             pumps.create_task(pump(one, other))
             pumps.create_task(pump(other, one))
     except* OSError:
-        one.abort()
-        other.abort()
+        one.break_off()
+        other.break_off()
 
 
 def _tune(sock: socket.socket) -> None:
