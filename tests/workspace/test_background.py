@@ -30,6 +30,7 @@ else:
     Processes = RunLocal = Any
 
 _LONG_SECONDS = 15.0
+_OUTSIDE = Blocked("outside", "Running commands")
 
 
 class Manual:
@@ -108,13 +109,13 @@ def test_of_a_long_output_the_end_is_kept_and_all_of_it_in_a_log(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("error", "blocked"),
+    ("error", "message", "blocked"),
     [
-        (FileNotFoundError("no such directory"), ()),
-        (BlockedError(Blocked("outside", "Running commands"), "/"), (Blocked("outside", "Running commands"),)),
+        (FileNotFoundError("no such directory"), "no such directory", ()),
+        (BlockedError(_OUTSIDE, "/"), _OUTSIDE.text, (_OUTSIDE,)),
     ],
 )
-def test_one_that_cannot_be_run_says_why(error: OSError, blocked: tuple[Blocked, ...]) -> None:
+def test_one_that_cannot_be_run_says_why(error: OSError, message: str, blocked: tuple[Blocked, ...]) -> None:
     async def scenario() -> None:
         table, manual = ProcessTable(), Manual()
         await _started(table, manual)
@@ -122,7 +123,7 @@ def test_one_that_cannot_be_run_says_why(error: OSError, blocked: tuple[Blocked,
         manual.endings[0].set_exception(error)
         failed = await table.wait(1, _LONG_SECONDS)
 
-        assert (failed.state, failed.error, failed.blocked) == ("failed", str(error), blocked)
+        assert (failed.state, failed.error, failed.blocked) == ("failed", message, blocked)
 
     run(scenario())
 

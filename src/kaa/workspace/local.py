@@ -1,5 +1,6 @@
-"""The workspace on this machine: files and commands by way of the hands, searches by way of ripgrep."""
+"""The workspace on this machine: files and commands by way of the sandbox's hands, searches by way of ripgrep."""
 
+import contextlib
 import errno
 import os
 import time
@@ -7,15 +8,19 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kaa.hands.wire import Frame
+from kaa.workspace.background import ProcessTable
+from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
-from kaa.workspace.commands import CommandRunner
+from kaa.workspace.commands import CommandRunner, StandardStreams
 from kaa.workspace.environment import command_environment
 from kaa.workspace.file_requests import FileRequests
-from kaa.workspace.hands import Hands
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.output import OutputCollector
+from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
     Absent,
+    BackgroundProcess,
     Command,
     CommandResult,
     Digest,
@@ -31,7 +36,11 @@ from kaa.workspace.protocol import (
     SearchResult,
 )
 from kaa.workspace.ripgrep import Ripgrep
+from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.sandbox import Sandbox
 
+# What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
+_REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
 _KINDS: dict[bytes, EntryKind] = {b"f": "file", b"d": "directory", b"s": "symlink", b"o": "other"}
 
 
@@ -60,19 +69,44 @@ class LocalWorkspace:
     """A project on this machine. Use `start`.
 
     All calls must come from one event loop.
+
+    Args:
+        root: absolute path of the project.
+        environment: kaa's own, from which that of commands is made.
+        home: the user's home directory.
+        sandbox: gives out hands.
+        places: where whole outputs go.
+        processes: knows what runs in the background; None makes a new one.
     """
 
-    def __init__(self, root: str, environment: Mapping[str, str], hands: Hands) -> None:
+    def __init__(
+        self,
+        root: str,
+        environment: Mapping[str, str],
+        home: str,
+        sandbox: Sandbox,
+        places: Places,
+        processes: ProcessTable | None = None,
+    ) -> None:
         self._root = root
-        self._environment = environment
-        self._hands = hands
-        self._files = FileRequests(hands)
-        self._runner = CommandRunner(hands)
-        self._ripgrep = Ripgrep(self._runner, environment)
+        self._own_environment = environment
+        self._home = home
+        self._places = places
+        self._files = FileRequests(sandbox)
+        self._runner = CommandRunner(sandbox)
+        self._ripgrep = Ripgrep(self._runner, command_environment(environment, confined=True))
+        self._processes = processes or ProcessTable(self._logs)
+        self._unconfined: LocalWorkspace | None = None
+        self.sandbox = sandbox
 
     @classmethod
     def start(
-        cls, root: str, *, env: Mapping[str, str] | None = None, launched: LaunchedHands | None = None
+        cls,
+        root: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        launched: LaunchedHands | None = None,
+        sandbox: SandboxOptions | None = None,
     ) -> "LocalWorkspace":
         """Start the hands for a project, without waiting for them. Needs no event loop yet.
 
@@ -80,17 +114,34 @@ class LocalWorkspace:
             root: the project's directory.
             env: kaa's own environment, from which that of commands is made; the process's if None.
             launched: hands that were started before; None starts them.
+            sandbox: what the user chose; None takes the defaults: the project may be written, no network.
+
+        Raises:
+            OSError: the directories for temporary files and caches cannot be created.
         """
         own = os.environ if env is None else env
         root = os.path.abspath(root)
-        hands = Hands(root, own.get("HOME") or os.path.expanduser("~"))
-        hands.start(launched)
-        return cls(root, command_environment(own), hands)
+        home = own.get("HOME") or os.path.expanduser("~")
+        places = Places.of(own, home, root)
+        confines = Sandbox(root, home, sandbox or SandboxOptions(), places, own)
+        confines.start(launched)
+        return cls(root, own, home, confines, places)
 
     @property
     def root(self) -> str:
         """Absolute path of the directory that relative paths start from."""
         return self._root
+
+    def unconfined(self) -> "LocalWorkspace":
+        """The same project without a sandbox. Whoever holds this holds the user's rights: only with the user's yes."""
+        if self._unconfined is None:
+            open_to_all = SandboxOptions(mode="full-access")
+            sandbox = Sandbox(self._root, self._home, open_to_all, self._places, self._own_environment)
+            sandbox.start()
+            self._unconfined = LocalWorkspace(
+                self._root, self._own_environment, self._home, sandbox, self._places, self._processes
+            )
+        return self._unconfined
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
@@ -128,7 +179,7 @@ class LocalWorkspace:
                 request["absent"] = True
             case Digest(sha256):
                 request["digest"] = sha256
-        frame = await self._files.call(path, request, data)
+        frame = await self._changing(path, request, data)
         info = parse(frame.header, _InfoReply).info
         if info is None:
             raise FileNotFoundError(f"{path} was written, but removed right after.")
@@ -157,19 +208,28 @@ class LocalWorkspace:
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`."""
         output = OutputCollector(
-            command.tail_bytes, spill=command.spill, spill_lines=command.spill_lines, on_output=on_output
+            command.tail_bytes,
+            logs=self._logs() if command.spill else None,
+            spill_lines=command.spill_lines,
+            on_output=on_output,
         )
+        refused_before = self.sandbox.network.mark()
         started = time.monotonic()
         try:
-            ending = await self._runner.run(
-                command.argv,
-                cwd=command.cwd,
-                env=_changed(self._environment, command.env),
-                timeout=command.timeout,
-                output=output.feed,
-            )
+            async with self.sandbox.guarded() as planted:
+                ending = await self._runner.run(
+                    command.argv,
+                    cwd=command.cwd,
+                    env=_changed(await self._environment(), command.env),
+                    timeout=command.timeout,
+                    output=output.feed,
+                )
         finally:
             output.close()
+        told: tuple[Blocked, ...] = ()
+        if ending.exit_code != 0:
+            text = output.tail.decode("utf-8", "replace")
+            told = self.sandbox.denials().in_output(text, self._absolute(command.cwd))
         return CommandResult(
             exit_code=ending.exit_code,
             signal=ending.signal,
@@ -181,13 +241,81 @@ class LocalWorkspace:
             timed_out=ending.timed_out,
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,
+            blocked=self._blocked(planted, refused_before, told),
         )
+
+    async def run_in_background(self, command: Command) -> BackgroundProcess:
+        """See `Workspace.run_in_background`."""
+        return self._processes.start(command, self.run)
+
+    @property
+    def processes(self) -> ProcessTable:
+        """See `Workspace.processes`."""
+        return self._processes
+
+    async def attach(self, argv: Sequence[str], streams: StandardStreams) -> CommandResult:
+        """Run a command whose standard streams are the caller's own, to its end.
+
+        Raises:
+            BlockedError: nothing confines it although the user wants that.
+        """
+        refused_before = self.sandbox.network.mark()
+        async with self.sandbox.guarded() as planted:
+            ending = await self._runner.run(argv, cwd=".", env=await self._environment(), timeout=None, output=streams)
+        blocked = self._blocked(planted, refused_before)
+        return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
 
     async def close(self) -> None:
         """Stop everything that still runs and the hands themselves."""
+        await self._processes.close()
         await self._runner.close()
         self._files.close()
-        await self._hands.close()
+        if self._unconfined is not None:
+            await self._unconfined.close()
+        await self.sandbox.close()
+
+    def _logs(self) -> str | None:
+        """Where whole outputs are kept; without a place for them their ends have to do."""
+        with contextlib.suppress(OSError):
+            return self._places.output
+        return None
+
+    async def _environment(self) -> dict[str, str]:
+        """What commands get, unless they ask for changes."""
+        confining = await self.sandbox.environment()
+        return {**command_environment(self._own_environment, confined=bool(confining)), **confining}
+
+    async def _changing(self, path: str, request: Mapping[str, object], data: bytes) -> Frame:
+        """Change a file, or say what keeps it from being changed."""
+        absolute = self._absolute(path)
+        denied = self.sandbox.denials().of_write(absolute)
+        if denied is not None and denied.kind != "write":
+            raise BlockedError(denied, path)  # a name that does not exist yet: the kernel could not tell
+        try:
+            async with self.sandbox.guarded() as planted:
+                frame = await self._files.call(path, request, data)
+        except BlockedError:
+            raise
+        except OSError as error:
+            if error.errno in _REFUSALS and self.sandbox.confined:
+                raise BlockedError(denied or Blocked("write", absolute), path) from error
+            raise
+        if planted:
+            raise BlockedError(planted[0], path)
+        return frame
+
+    def _blocked(self, planted: Sequence[Blocked], mark: int, told: Sequence[Blocked] = ()) -> tuple[Blocked, ...]:
+        """What the sandbox stopped while a command ran: seen by the guard, by the proxy, and told by the command."""
+        refusals = self.sandbox.network.blocked_since(mark)
+        hosts = [Blocked("network", refusal.rule or str(refusal.destination)) for refusal in refusals]
+        if hosts:  # then it is known which
+            told = [one for one in told if one != Blocked("network")]
+        return tuple(dict.fromkeys((*planted, *hosts, *told)))
+
+    def _absolute(self, path: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        return os.path.normpath(os.path.join(self._root, path))
 
     async def _existing(self, path: str) -> FileInfo:
         info = await self.stat(path)

@@ -17,9 +17,11 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.hands.lines import slice_lines
+from kaa.workspace.background import ProcessTable
 from kaa.workspace.globs import compile_glob, path_order
 from kaa.workspace.protocol import (
     Absent,
+    BackgroundProcess,
     Command,
     CommandResult,
     ContentChangedError,
@@ -71,6 +73,7 @@ class MemoryWorkspace:
         self._root = posixpath.normpath(root)
         self._home = home
         self._handler = commands
+        self._processes = ProcessTable()
         self._files: dict[str, _File] = {}
         self._directories: set[str] = {"/"}
         self._make_directories(self._root)
@@ -192,8 +195,18 @@ class MemoryWorkspace:
             on_output(result.tail)
         return result
 
+    async def run_in_background(self, command: Command) -> BackgroundProcess:
+        """See `Workspace.run_in_background`."""
+        return self._processes.start(command, self.run)
+
+    @property
+    def processes(self) -> ProcessTable:
+        """See `Workspace.processes`."""
+        return self._processes
+
     async def close(self) -> None:
-        """Nothing runs here."""
+        """Stop what the handler of commands has not answered yet."""
+        await self._processes.close()
 
     def _absolute(self, path: str) -> str:
         if not path:

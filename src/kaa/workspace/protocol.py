@@ -11,6 +11,8 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from kaa.workspace.blocked import Blocked
+
 EntryKind = Literal["file", "directory", "symlink", "other"]
 
 
@@ -172,6 +174,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         timed_out: the timeout ended it.
         leftovers: background processes that were still running and were stopped.
         duration: seconds.
+        blocked: what the sandbox stopped, as far as it is known.
     """
 
     exit_code: int | None
@@ -184,9 +187,76 @@ class CommandResult(msgspec.Struct, frozen=True):
     timed_out: bool = False
     leftovers: int = 0
     duration: float = 0.0
+    blocked: tuple[Blocked, ...] = ()
 
 
 OnOutput: TypeAlias = Callable[[bytes], None]
+# `ended` by itself, by a signal or by its timeout; `stopped` because somebody asked for it; `failed` to start.
+BackgroundState: TypeAlias = Literal["running", "ended", "stopped", "failed"]
+
+
+class NoSuchProcessError(LookupError):
+    """No background process has this number; the message says which there are."""
+
+
+class TooManyProcessesError(OSError):
+    """As many background processes as are allowed are running."""
+
+
+class BackgroundProcess(msgspec.Struct, frozen=True):
+    """A command in the background, as it is at the moment.
+
+    Attributes:
+        id: from 1 on, never given twice.
+        output_bytes: size of the output so far.
+        seconds: how long it has been running, or ran.
+        log_path: where the whole output is, if it was too long to keep in memory.
+        result: how it ended, if it has `ended`.
+        error: why it `failed`.
+        blocked: what the sandbox stopped, as far as it is known.
+    """
+
+    id: int
+    command: Command
+    state: BackgroundState
+    output_bytes: int = 0
+    seconds: float = 0.0
+    log_path: str | None = None
+    result: CommandResult | None = None
+    error: str | None = None
+    blocked: tuple[Blocked, ...] = ()
+
+
+class BackgroundOutput(msgspec.Struct, frozen=True):
+    """A part of what a background process printed: bytes `start` to `end` of it all, where `end` is all so far."""
+
+    data: bytes
+    start: int
+    end: int
+
+
+class BackgroundProcesses(Protocol):
+    """What runs in the background, or did; of what has ended, the latest are remembered."""
+
+    def list(self) -> tuple[BackgroundProcess, ...]:
+        """All that are known, in the order they were started."""
+        ...
+
+    def output(self, process_id: int, position: int = 0) -> BackgroundOutput:
+        """The output from a position on. Starts later if that is no longer kept.
+
+        Raises:
+            NoSuchProcessError: there is none.
+        """
+        ...
+
+    async def wait(self, process_id: int, seconds: float) -> BackgroundProcess:
+        """Wait for a process to end, for so many seconds at most. Raises as `output` does."""
+        ...
+
+    async def stop(self, process_id: int) -> BackgroundProcess:
+        """Stop its whole tree, TERM, then KILL after a grace period. Raises as `output` does."""
+        ...
 
 
 class Workspace(Protocol):
@@ -213,6 +283,7 @@ class Workspace(Protocol):
         """Replace a file's content atomically, creating parents; mode and symlinks stay.
 
         Raises:
+            BlockedError: the sandbox does not let it be written.
             ContentChangedError: the file is not as expected.
         """
         ...
@@ -251,6 +322,21 @@ class Workspace(Protocol):
         (or an exception from `on_output`) stops the whole process tree, TERM, then KILL after a grace period, before
         it is raised here.
         """
+        ...
+
+    async def run_in_background(self, command: Command) -> BackgroundProcess:
+        """Run a command in the background: until it ends, is stopped, or the workspace is closed.
+
+        That it cannot be run is said by the process, once it is known.
+
+        Raises:
+            TooManyProcessesError: stop one first.
+        """
+        ...
+
+    @property
+    def processes(self) -> BackgroundProcesses:
+        """What was started in the background."""
         ...
 
     async def close(self) -> None:

@@ -8,19 +8,20 @@ import msgspec
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.toolbox import Toolbox
 
-DEFAULT = ("read", "bash", "edit", "write")
+DEFAULT = ("read", "bash", "edit", "write", "process")
 PARAMETERS = {
     "read": {"path", "offset", "limit"},
-    "bash": {"command", "timeout"},
+    "bash": {"command", "timeout", "background"},
     "edit": {"path", "edits"},
     "write": {"path", "content"},
+    "process": {"action", "id"},
     "grep": {"pattern", "path", "glob", "ignoreCase", "literal", "context", "limit"},
     "find": {"pattern", "path", "limit"},
     "ls": {"path", "limit"},
 }
 
 
-def test_seven_tools_with_the_parameters_of_pi_of_which_four_are_active() -> None:
+def test_the_tools_of_pi_with_their_parameters_and_what_background_processes_need() -> None:
     tools = Toolbox(MemoryWorkspace()).registered
 
     assert {name: set(tool.tool.schema.parameters["properties"]) for name, tool in tools.items()} == PARAMETERS

@@ -1,35 +1,40 @@
 """The bash tool: a command with its output live on the screen and its end for the model."""
 
 import re
-import signal
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from kaa.builtin.background import signal_name
 from kaa.builtin.live_output import LiveOutput
+from kaa.builtin.permits import workspace_for
 from kaa.builtin.terminal_text import plain_text
+from kaa.builtin.tools.process import ModelView
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, Kept, TruncationDetails, format_size, keep_tail
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
-from kaa.workspace.protocol import Command, CommandResult, Workspace
+from kaa.workspace.blocked import Blocked, BlockedError, note
+from kaa.workspace.protocol import BackgroundProcess, Command, CommandResult, Workspace
 
 _DEFAULT_TIMEOUT_SECONDS = 120
 _MAX_TIMEOUT_SECONDS = 3600
+_BACKGROUND_GRACE_SECONDS = 0.5  # for a server to say that its port is taken
 _DESCRIPTION = (
     "Run a shell command in the project directory, without stdin. "
-    f"Gives the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB of its output. Background processes end with it."
+    f"Gives the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB of its output. What it leaves running ends with it."
 )
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
 _BROKEN_CHARACTERS = re.compile("\ufffd+")
 
 
 class BashArguments(msgspec.Struct, rename="camel", frozen=True):
-    """What to run, and for how many seconds at most."""
+    """What to run, for how many seconds at most, and whether to wait for its end."""
 
     command: str
     timeout: Annotated[
         float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}, at most {_MAX_TIMEOUT_SECONDS}")
     ] = None
+    background: Annotated[bool, Meta(description="Do not wait for it; see process")] = False
 
 
 class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -40,32 +45,72 @@ class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     timed_out: bool = False
     truncation: TruncationDetails | None = None
     full_output_path: str | None = None
+    process: int | None = None
+    blocked: list[Blocked] = []
 
 
-def bash_tool(workspace: Workspace) -> TypedTool[BashArguments]:
-    """The tool, running commands in `workspace`."""
+def bash_tool(workspace: Workspace, view: ModelView) -> TypedTool[BashArguments]:
+    """The tool, running commands in `workspace`. `view` is shared with the tool for background processes."""
     shell: str | None = None
 
     async def bash(arguments: BashArguments, run: ToolRun) -> ToolResult:
         nonlocal shell
-        timeout = arguments.timeout or _DEFAULT_TIMEOUT_SECONDS
-        if not 0 < timeout <= _MAX_TIMEOUT_SECONDS:
-            raise ToolError(f"timeout must be between 1 and {_MAX_TIMEOUT_SECONDS} seconds.")
-        if "\0" in arguments.command:
-            raise ToolError("command holds a NUL character, which no command line can carry. Write \\0 instead.")
-        live = LiveOutput(run)
+        _check(arguments)
+        timeout = arguments.timeout or (None if arguments.background else _DEFAULT_TIMEOUT_SECONDS)
+        allowed = workspace_for(run, workspace)
         try:
             shell = shell or await _find_shell(workspace)
             argv = (shell, "-c", arguments.command)
             command = Command(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
-            result = await workspace.run(command, live.feed)
+            if arguments.background:
+                return await _in_background(allowed, command, view)
+            result = await _run(allowed, command, run)
+        except BlockedError as error:
+            details = BashDetails(blocked=[error.blocked])
+            raise ToolError(note(details.blocked), msgspec.to_builtins(details)) from error
         except OSError as error:
             raise ToolError(f"The command could not be run: {error}") from error
-        finally:
-            live.close()
-        return _report(result, timeout)
+        return _report(result, timeout, view.endings())
 
     return TypedTool("bash", _DESCRIPTION, BashArguments, bash)
+
+
+def _check(arguments: BashArguments) -> None:
+    if arguments.timeout and not 0 < arguments.timeout <= _MAX_TIMEOUT_SECONDS:
+        raise ToolError(f"timeout must be between 1 and {_MAX_TIMEOUT_SECONDS} seconds.")
+    if "\0" in arguments.command:
+        raise ToolError("command holds a NUL character, which no command line can carry. Write \\0 instead.")
+
+
+async def _run(workspace: Workspace, command: Command, run: ToolRun) -> CommandResult:
+    """Run a command to its end with its output on the screen."""
+    live = LiveOutput(run)
+    try:
+        return await workspace.run(command, live.feed)
+    finally:
+        live.close()
+
+
+async def _in_background(workspace: Workspace, command: Command, view: ModelView) -> ToolResult:
+    """Start a command, and see whether it ends right away."""
+    started = await workspace.run_in_background(command)
+    try:
+        process = await workspace.processes.wait(started.id, _BACKGROUND_GRACE_SECONDS)
+    except BaseException:  # the call is over before anybody learned of the process
+        await workspace.processes.stop(started.id)
+        raise
+    return _background_report(process, view)
+
+
+def _background_report(process: BackgroundProcess, view: ModelView) -> ToolResult:
+    news = view.news(process)
+    if process.state == "failed":
+        raise ToolError(news, msgspec.to_builtins(BashDetails(blocked=list(process.blocked))))
+    result = process.result
+    if result is not None:
+        return _report(result, process.command.timeout, view.endings())
+    text = "\n".join([news, *view.endings()])
+    return text_result(text, details=msgspec.to_builtins(BashDetails(process=process.id)))
 
 
 async def _find_shell(workspace: Workspace) -> str:
@@ -75,7 +120,7 @@ async def _find_shell(workspace: Workspace) -> str:
     return "/bin/sh"
 
 
-def _report(result: CommandResult, timeout: float) -> ToolResult:
+def _report(result: CommandResult, timeout: float | None, endings: list[str]) -> ToolResult:
     """What the model learns of a command that has ended."""
     kept = _kept_output(result)
     parts = [kept.text if kept.text.strip("\n") else "(no output)"]
@@ -92,7 +137,13 @@ def _report(result: CommandResult, timeout: float) -> ToolResult:
     status = _failure(result, timeout)
     if status is not None:
         parts.append(status)
-    details = BashDetails(result.exit_code, result.signal, result.timed_out, truncation, result.log_path)
+    if result.blocked:
+        parts.append(note(result.blocked))
+    if endings:
+        parts.append("\n".join(endings))
+    details = BashDetails(
+        result.exit_code, result.signal, result.timed_out, truncation, result.log_path, blocked=list(result.blocked)
+    )
     return text_result("\n\n".join(parts), details=msgspec.to_builtins(details), is_error=status is not None)
 
 
@@ -126,19 +177,12 @@ def _truncation_note(result: CommandResult, kept: Kept) -> str:
     return f"[{extent}. {rest}]"
 
 
-def _failure(result: CommandResult, timeout: float) -> str | None:
+def _failure(result: CommandResult, timeout: float | None) -> str | None:
     """How a command failed, None if it did not."""
-    if result.timed_out:
+    if result.timed_out and timeout is not None:
         return f"Command timed out after {timeout:g} seconds. Set a larger timeout, or run something quicker."
     if result.signal is not None:
-        return f"Command was ended by signal {_signal_name(result.signal)}"
+        return f"Command was ended by signal {signal_name(result.signal)}"
     if result.exit_code != 0:
         return f"Command exited with code {result.exit_code}"
     return None
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"{number} ({signal.Signals(number).name})"
-    except ValueError:
-        return str(number)

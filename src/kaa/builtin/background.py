@@ -1,0 +1,101 @@
+"""Background processes for the user: what runs, what it printed, and its end."""
+
+import shlex
+import signal
+
+from kaa.builtin.terminal_text import plain_text
+from kaa.builtin.truncate import keep_tail
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses
+
+_SHOWN_LINES = 50
+_TITLE_CHARACTERS = 60
+
+
+def extend(api: ExtensionAPI) -> None:
+    """Register /bg and /bg-cancel."""
+    processes = api.workspace.processes
+
+    async def show(arguments: str, _context: CommandContext) -> CommandAction:
+        return Reply(_output(processes, arguments) if arguments.strip() else _list(processes))
+
+    async def cancel(arguments: str, _context: CommandContext) -> CommandAction:
+        return Reply(await _cancel(processes, arguments))
+
+    api.register_command("bg", "List background processes, or show the output of one: /bg 1", show)
+    api.register_command("bg-cancel", "Stop a background process: /bg-cancel 1", cancel)
+
+
+def title_of(process: BackgroundProcess) -> str:
+    """What was run, in one short line."""
+    argv = process.command.argv
+    script = argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
+    line, more, _ = script.strip().partition("\n")
+    cut = line[:_TITLE_CHARACTERS]
+    return cut + (" …" if more or cut != line else "")
+
+
+def status_of(process: BackgroundProcess) -> str:
+    """How it is, or how it ended."""
+    result = process.result
+    if result is None:
+        match process.state:
+            case "running":
+                return f"running for {process.seconds:.0f} s"
+            case "failed":
+                return f"could not be run: {process.error}"
+            case _:
+                return "was stopped"
+    if result.timed_out:
+        return "was stopped by its timeout"
+    if result.signal is not None:
+        return f"was ended by signal {signal_name(result.signal)}"
+    return f"exited with code {result.exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """A signal's number and, if it has one, name."""
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)
+
+
+def overview(processes: BackgroundProcesses) -> str:
+    """One line for each process."""
+    return "\n".join(f"{process.id}  {title_of(process)}  ({status_of(process)})" for process in processes.list())
+
+
+def _list(processes: BackgroundProcesses) -> str:
+    return overview(processes) or "Nothing runs in the background."
+
+
+def _output(processes: BackgroundProcesses, arguments: str) -> str:
+    process = _find(processes, arguments)
+    if isinstance(process, str):
+        return process
+    text = plain_text(processes.output(process.id).data.decode("utf-8", "replace")).removesuffix("\n")
+    lines = keep_tail(text.split("\n") if text else (), max_lines=_SHOWN_LINES)
+    parts = [f"{process.id}  {title_of(process)}  ({status_of(process)})", lines.text or "(no output)"]
+    if process.log_path is not None:
+        parts.append(f"Whole output: {process.log_path}")
+    return "\n".join(parts)
+
+
+async def _cancel(processes: BackgroundProcesses, arguments: str) -> str:
+    process = _find(processes, arguments)
+    if isinstance(process, str):
+        return process
+    if process.state != "running":
+        return f"Process {process.id} does not run any more: it {status_of(process)}."
+    await processes.stop(process.id)
+    return f"Stopped process {process.id}: {title_of(process)}"
+
+
+def _find(processes: BackgroundProcesses, arguments: str) -> BackgroundProcess | str:
+    """The process that is meant, or what to tell the user."""
+    known = {str(process.id): process for process in processes.list()}
+    wanted = arguments.strip()
+    if wanted in known:
+        return known[wanted]
+    return f"Say which process, as a number: {', '.join(known)}." if known else "Nothing runs in the background."

@@ -1,0 +1,85 @@
+"""The process tool: what the model can see of background processes and do to them."""
+
+import codecs
+from typing import Literal
+
+import msgspec
+
+from kaa.builtin.background import overview, status_of, title_of
+from kaa.builtin.terminal_text import plain_text
+from kaa.builtin.truncate import keep_tail
+from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.workspace.blocked import note
+from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError
+
+_DESCRIPTION = "Background processes of bash. output: what is new."
+
+
+class ProcessArguments(msgspec.Struct, rename="camel", frozen=True):
+    """What to do with which process."""
+
+    action: Literal["list", "output", "stop"]
+    id: int | None = None
+
+
+class ModelView:
+    """What the model has seen of the background processes, so that it is told what is new and nothing twice."""
+
+    def __init__(self, processes: BackgroundProcesses) -> None:
+        self._processes = processes
+        self._positions: dict[int, int] = {}
+        self._known_to_have_ended: set[int] = set()
+
+    def news(self, process: BackgroundProcess) -> str:
+        """What a process printed since the model last looked, and how it is."""
+        position = self._positions.get(process.id, 0)
+        output = self._processes.output(process.id, position)
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = plain_text(decoder.decode(output.data, final=process.state != "running")).removesuffix("\n")
+        unfinished_character, _ = decoder.getstate()
+        self._positions[process.id] = output.end - len(unfinished_character)
+        kept = keep_tail(text.split("\n") if text else ())
+        parts = [kept.text or ("(no output)" if output.end == 0 else "(nothing new)")]
+        if output.start > position or kept.cut_by is not None:
+            log = f" All of it: {process.log_path}" if process.log_path is not None else ""
+            parts.insert(0, f"[The beginning is left out.{log}]")
+        return "\n".join([*parts, self.status(process)])
+
+    def status(self, process: BackgroundProcess) -> str:
+        """How a process is; that it has ended need not be said again."""
+        if process.state != "running":
+            self._known_to_have_ended.add(process.id)
+        status = f"[Process {process.id}: {status_of(process)}]"
+        return f"{status}\n{note(process.blocked)}" if process.blocked and process.result is not None else status
+
+    def overview(self) -> str:
+        """One line for each process."""
+        self.endings()  # the lines say it
+        return overview(self._processes)
+
+    def endings(self) -> list[str]:
+        """A line for each process that has ended without the model having been told."""
+        ended = [process for process in self._processes.list() if process.state != "running"]
+        fresh = [process for process in ended if process.id not in self._known_to_have_ended]
+        return [f"{self.status(process)} {title_of(process)}" for process in fresh]
+
+
+def process_tool(processes: BackgroundProcesses, view: ModelView) -> TypedTool[ProcessArguments]:
+    """The tool. `view` is shared with bash, which starts the processes."""
+
+    async def process(arguments: ProcessArguments, _run: ToolRun) -> ToolResult:
+        if arguments.action == "list":
+            return text_result(view.overview() or "No background processes.")
+        if arguments.id is None:
+            raise ToolError(f"id is missing: action {arguments.action} needs the number of a process.")
+        try:
+            if arguments.action == "stop":
+                known = await processes.stop(arguments.id)
+            else:
+                known = await processes.wait(arguments.id, 0)
+        except NoSuchProcessError as error:
+            raise ToolError(str(error)) from error
+        text = view.news(known)
+        return text_result("\n".join([text, *view.endings()]), details={"process": known.id})
+
+    return TypedTool("process", _DESCRIPTION, ProcessArguments, process)
