@@ -150,6 +150,14 @@ class TestInstructionsThatAreNoFile:
 
         assert (done.code, scene.caught) == (0, [])
         assert all(b"canary-of-the-private-key" not in request.body for request in server.requests)
+
+    def test_a_link_to_what_hands_can_read_shows_nothing_of_it_either(self, scene: Scene) -> None:
+        self.with_agents_md(scene).symlink_to("/etc/passwd")
+
+        done, server = work(scene)
+
+        assert (done.code, scene.caught) == (0, [])
+        assert "root:" not in system_prompt(server)
         assert "AGENTS.md is not used" in done.err
 
     def test_a_link_that_goes_round_is_no_trouble(self, scene: Scene) -> None:

@@ -114,9 +114,8 @@ class TestOfAnUntrustedProject:
         assert notice.startswith("/work/AGENTS.md, /work/project/AGENTS.md: ")
         assert "--trust" in notice
 
-    def test_a_link_shows_no_file_of_the_user_s(self, tmp_path: Path, project: Path) -> None:
-        (tmp_path / "id_ed25519").write_text("a private key")
-        (project / "AGENTS.md").symlink_to("../id_ed25519")
+    def test_a_link_shows_no_file_from_elsewhere(self, tmp_path: Path, project: Path) -> None:
+        (project / "AGENTS.md").symlink_to("/etc/passwd")
 
         found = read_real(project, tmp_path, trusted=False)
 

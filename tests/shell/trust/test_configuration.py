@@ -159,12 +159,6 @@ class TestLinks:
 
         assert [file.kind for file in surveyed(project).files] == ["link"] * 3
 
-    def test_on_the_way_to_the_project_do_not_matter(self, project: Path, tmp_path: Path) -> None:
-        write(project, a="1")
-        (tmp_path / "alias").symlink_to(project)
-
-        assert surveyed(tmp_path / "alias") == surveyed(project)
-
 
 def test_pipes_are_never_opened(project: Path) -> None:
     os.mkfifo(project / ".kaa" / "settings.json")
