@@ -19,6 +19,7 @@ _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
 MAX_FILES = 512  # of one guarded directory
 MAX_DEPTH = 4  # of one guarded directory, and of submodules' names
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?")
+UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that would be all right elsewhere
 _CONFIGURATIONS = ("config", "config.worktree")
 # In a .git only these are of interest; its other names change with every git command.
 _GIT_NAMES = frozenset((*_CONFIGURATIONS, "commondir", "hooks", "modules", "worktrees"))
@@ -131,7 +132,7 @@ def repository_items(
             target = (item.content or b"").decode("utf-8", "surrogateescape").strip().removeprefix("gitdir: ")
             items[""] = item._replace(dangers=frozenset()) if allowed and is_known(target) else item
         else:
-            items[""] = Item(frozenset() if allowed else frozenset({"a repository"}), reason)
+            items[""] = Item(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
             _collect_git_directory(descriptor, "", items, watch, depth=0)
     return items
 

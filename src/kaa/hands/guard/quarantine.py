@@ -31,7 +31,7 @@ class Finding(NamedTuple):
         path: absolute path of what should not have been there.
         kept_as: its path now; empty if it could not be moved.
         why: what was wrong with it, as a sentence without its dot.
-        kind: as `kaa.workspace.blocked` has it: `git` or `protected`.
+        kind: as `kaa.workspace.blocked` has it: `git` if git writes would have to be allowed, else `protected`.
     """
 
     path: str

@@ -13,6 +13,7 @@ from kaa.hands.guard.inotify import Happening, Inotify, WatchLimitError
 from kaa.hands.guard.items import (
     MAX_DEPTH,
     MAX_FILES,
+    UNWANTED_REPOSITORY,
     Items,
     bare_repository_items,
     is_kept,
@@ -289,7 +290,7 @@ class Guard:
         """Move one item of a subject away and put back what was there before."""
         absolute = os.path.join(subject.path, path).rstrip("/")
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
-        why, kind = items[path].reason, "git" if subject.is_git else "protected"
+        why, kind = items[path].reason, "git" if items[path].dangers == UNWANTED_REPOSITORY else "protected"
         kept = ""
         with open_below(Root(subject.directory.root.path, directory), parent) as descriptor:
             if descriptor is None:
