@@ -47,17 +47,17 @@ def test_a_blocked_host_is_refused_with_words_and_never_resolved(request_bytes: 
     asyncio.run(scenario())
 
 
-def test_a_refusal_reaches_a_client_that_is_still_sending() -> None:
+def test_a_refusal_reaches_a_client_that_first_sends_everything() -> None:
+    def ask(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"POST http://a.example/ HTTP/1.1\r\nContent-Length: 9000000\r\n\r\n")
+            for _ in range(9):
+                client.sendall(bytes(1_000_000))
+            return client.recv(65536)
+
     async def scenario() -> None:
         async with world("off") as here:
-            client = await here.client()
-            client.writer.write(
-                b"POST http://a.example/ HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 3_000_000
-            )
-
-            answer = await client.rest()
-
-            assert answer.startswith(b"HTTP/1.1 403 ")
+            assert (await asyncio.to_thread(ask, here.port)).startswith(b"HTTP/1.1 403 ")
 
     asyncio.run(scenario())
 
@@ -300,6 +300,26 @@ def test_an_answer_before_the_end_of_the_request_is_passed_on() -> None:
     asyncio.run(scenario())
 
 
+def test_a_request_that_turns_out_bad_adds_nothing_to_an_answer_under_way() -> None:
+    async def scenario() -> None:
+        async def serve(peer: Peer) -> None:
+            await peer.send(b"HTTP/1.1 200 OK\r\n\r\nhalf of")
+            await peer.rest()
+
+        async with world() as here:
+            await here.serve("example.com", serve)
+            client = await here.client()
+            await client.send(b"POST http://example.com/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+            await client.head()
+            await client.receive(7)
+
+            await client.send(b"no size\r\n")
+
+            assert await client.is_cut()
+
+    asyncio.run(scenario())
+
+
 def test_an_answer_that_breaks_off_does_not_look_complete() -> None:
     async def scenario() -> None:
         async def serve(peer: Peer) -> None:
@@ -419,6 +439,26 @@ def test_more_clients_than_the_limit_wait_for_their_turn() -> None:
             answers = await asyncio.gather(*(here.ask(_GET) for _ in range(40)))
 
             assert all(answer.endswith(b"hi") for answer in answers)
+
+    asyncio.run(scenario())
+
+
+def test_no_more_clients_than_the_limit_are_served_at_a_time() -> None:
+    async def scenario() -> None:
+        async with world(limits=Limits(connections=2)) as here:
+            await here.serve("example.com", echo, port=443)
+            tunnels = [await here.tunnel("example.com:443") for _ in range(2)]
+            third = asyncio.create_task(here.tunnel("example.com:443"))
+            for _ in range(20):  # round trips through the gate, which would have served the third by now
+                await tunnels[0].send(b"x")
+                await tunnels[0].receive(1)
+            connected = len(here.internet.connected)
+
+            await tunnels[1].close()
+            await third
+
+            assert connected == 2
+            assert len(here.internet.connected) == 3
 
     asyncio.run(scenario())
 
