@@ -69,7 +69,7 @@ class Scene(NamedTuple):
         yield "stderr", done.err.encode()
         sources = {self.kaa.home / "models.json", self.kaa.home / "auth.json", self.folder / "password-store"}
         for path in sorted(self.folder.rglob("*")):
-            if path.is_file() and path not in sources:
+            if path.is_file() and not path.is_symlink() and path not in sources:
                 yield str(path.relative_to(self.folder)), path.read_bytes()
 
     def _write(self, name: str, content: object) -> None:
@@ -158,6 +158,28 @@ def test_no_failure_tells_a_key(scene: Scene, place: str, status: int) -> None:
     assert done.code != 0
     assert "agent_end" in done.out
     assert _leaks(scene.artefacts(done)) == []
+
+
+def test_no_command_finds_a_key_where_kaa_keeps_it(scene: Scene) -> None:
+    home, project = scene.kaa.home, scene.kaa.project
+    files = f"{home}/auth.json {home}/models.json {project}/../home/auth.json {scene.folder}/password-store"
+    commands = (
+        f"cat {files}; cp {home}/auth.json . ; ln {home}/auth.json linked; ln -s {home}/auth.json named; cat named",
+        "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/task/*/environ | tr '\\0' '\\n'",
+        "cat /proc/[0-9]*/root$KAA_DIR/auth.json /proc/[0-9]*/cwd/../home/auth.json",
+        "grep -ars canary/ /proc/self/ /proc/$PPID/ --include=environ --include=cmdline",
+    )
+    calls = tuple(Call("bash", msgspec.json.encode({"command": command}).decode()) for command in commands)
+    reads = tuple(Call("read", msgspec.json.encode({"path": path}).decode()) for path in files.split())
+    with ModelServer([Answer(calls=calls), Answer(calls=reads), say("Done.")]) as server:
+        scene.configure(server)
+        if not msgspec.json.decode(scene.kaa.run("doctor", "--json").out)["confined"]:
+            pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+        done = scene.kaa.run(*_WAYS["flag"], "--verbose", "-p", "find my keys")
+
+    assert done.code == 0, done.err
+    assert _leaks(scene.artefacts(done)) == []
+    assert _leaks((f"request {number}", request.body) for number, request in enumerate(server.requests)) == []
 
 
 def test_no_recording_that_is_played_again_has_a_key(scene: Scene) -> None:

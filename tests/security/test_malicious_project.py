@@ -12,7 +12,7 @@ import pytest
 
 from tests.end_to_end.kaa_process import Finished, Kaa
 from tests.support.malicious_project import INJECTION, Sink, malicious_project
-from tests.support.model_server import ModelServer, call, say
+from tests.support.model_server import MODEL_ID, ModelServer, call, say
 
 _PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\ncanary-of-the-private-key\n"
 
@@ -133,6 +133,26 @@ def test_the_next_run_finds_no_trust_either(scene: Scene) -> None:
     assert done.code == 0
     assert scene.caught == []
     assert system_prompt(server).count(INJECTION) == 1
+
+
+class TestWithTrust:
+    def test_what_nobody_can_have_read_is_refused(self, scene: Scene) -> None:
+        done, server = work(scene, "--trust")
+
+        assert done.code == 2
+        assert "cannot be trusted: its configuration is larger than 2 MiB" in done.err
+        assert (scene.caught, server.requests) == ([], [])
+
+    def test_its_words_count_and_still_nothing_of_it_runs(self, scene: Scene) -> None:
+        (scene.kaa.project / ".kaa" / "huge").unlink()
+
+        done, server = work(scene, "--trust", "--model", f"test/{MODEL_ID}")
+
+        assert (done.code, scene.caught) == (0, []), done.err
+        assert system_prompt(server).startswith(INJECTION)  # .kaa/SYSTEM.md
+        assert f'<instructions path="{scene.kaa.project}/AGENTS.md">' in system_prompt(server)
+        for key in ("baseUrl", "apiKey", "headers", "env", "httpProxy", "extensions", "shellPath", "hooks", "sandbox"):
+            assert f"{key!r} is ignored" in done.err
 
 
 class TestInstructionsThatAreNoFile:
