@@ -1,0 +1,222 @@
+"""Having the user's next git command run a program. The canary is the program: it is run outside, or it is not."""
+
+import os
+import shutil
+import subprocess
+
+from tests.escapes.attempts.kit import Given, attempt, write
+
+_STATUS = "git status"
+
+
+@attempt("run-later", then="git commit --allow-empty -m x", alone=True)
+def hook(given: Given) -> None:
+    """Leave a hook."""
+    _executable(f"{given.project}/.git/hooks/post-commit", given.path)
+
+
+@attempt("run-later", then="git commit --allow-empty -m x", alone=True)
+def replaced_hooks(given: Given) -> None:
+    """Put another directory in place of the hooks."""
+    hooks = f"{given.project}/.git/hooks"
+    os.rename(hooks, f"{given.project}/old-hooks")
+    os.mkdir(hooks)
+    _executable(f"{hooks}/post-commit", given.path)
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def configuration(given: Given) -> None:
+    """Have git ask a monitor for changes."""
+    _git(given.project, "config", "core.fsmonitor", given.path)
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def appended_configuration(given: Given) -> None:
+    """Append to the configuration, without git."""
+    with open(f"{given.project}/.git/config", "a") as file:
+        file.write(_section(given))
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def replaced_configuration(given: Given) -> None:
+    """Move another file over the configuration."""
+    write(f"{given.project}/config", _section(given))
+    os.rename(f"{given.project}/config", f"{given.project}/.git/config")
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def configuration_of_worktree(given: Given) -> None:
+    """Create the configuration for one worktree, which does not exist in most repositories."""
+    write(f"{given.project}/.git/config.worktree", _section(given))
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def common_directory(given: Given) -> None:
+    """Say that the repository's configuration is somewhere else."""
+    other = f"{given.project}/other"
+    shutil.copytree(f"{given.project}/.git", other)
+    _monitor(other, given)
+    write(f"{given.project}/.git/commondir", "../other\n")
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def replaced_repository(given: Given) -> None:
+    """Move the repository away, and put a copy in its place."""
+    git = f"{given.project}/.git"
+    os.rename(git, f"{given.project}/aside")
+    shutil.copytree(f"{given.project}/aside", git)
+    _monitor(git, given)
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def repository_elsewhere(given: Given) -> None:
+    """Put a file in place of the repository which says where another is."""
+    git = f"{given.project}/.git"
+    shutil.copytree(git, f"{given.project}/other")
+    _monitor(f"{given.project}/other", given)
+    os.rename(git, f"{given.project}/aside")
+    write(git, "gitdir: other\n")
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def link_to_repository(given: Given) -> None:
+    """Put a symbolic link in place of the repository."""
+    git = f"{given.project}/.git"
+    os.rename(git, f"{given.project}/aside")
+    _monitor(f"{given.project}/aside", given)
+    os.symlink("aside", git)
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def directory_of_project_replaced(given: Given) -> None:
+    """Replace everything by replacing the project's directory."""
+    copy = f"{given.home}/copy"
+    shutil.copytree(given.project, copy, symlinks=True)
+    _monitor(f"{copy}/.git", given)
+    os.rename(given.project, f"{given.home}/aside")
+    os.rename(copy, given.project)
+
+
+@attempt("run-later", then=_STATUS, where="dependency", alone=True)
+def nested_repository(given: Given) -> None:
+    """Change the configuration of a repository inside the project."""
+    _git(f"{given.project}/dependency", "config", "core.fsmonitor", given.path)
+
+
+@attempt("run-later", then=_STATUS, where="module", alone=True)
+def repository_of_submodule(given: Given) -> None:
+    """Change the configuration of a submodule, which lies below the project's .git."""
+    _git(f"{given.project}/module", "config", "core.fsmonitor", given.path)
+
+
+@attempt("run-later", then=_STATUS, where="module", alone=True)
+def submodule_points_elsewhere(given: Given) -> None:
+    """Let a submodule's directory point to a repository of ours."""
+    shutil.copytree(f"{given.project}/.git/modules/module", f"{given.project}/other")
+    _monitor(f"{given.project}/other", given)
+    _git(given.project, "config", "--file", f"{given.project}/other/config", "--unset", "core.worktree")
+    write(f"{given.project}/module/.git", "gitdir: ../other\n")
+
+
+@attempt("run-later", then=_STATUS, where="new", alone=True)
+def new_repository(given: Given) -> None:
+    """Make a repository with a monitor in a directory of the project."""
+    _git(given.project, "init", "-q", "new")
+    _monitor(f"{given.project}/new/.git", given)
+
+
+@attempt("run-later", then=_STATUS, where="a/b/c/d/e", alone=True)
+def new_repository_deep_down(given: Given) -> None:
+    """Make a repository with a monitor where nobody looks."""
+    _git(given.project, "init", "-q", "a/b/c/d/e")
+    _monitor(f"{given.project}/a/b/c/d/e/.git", given)
+
+
+@attempt("run-later", then="git commit --allow-empty -m x", where="new", alone=True)
+def new_repository_with_hook(given: Given) -> None:
+    """Make a repository with a hook in a directory of the project."""
+    _git(given.project, "init", "-q", "new")
+    os.makedirs(f"{given.project}/new/.git/hooks", exist_ok=True)
+    _executable(f"{given.project}/new/.git/hooks/post-commit", given.path)
+
+
+@attempt("run-later", then=_STATUS, where="vendor", alone=True)
+def bare_repository(given: Given) -> None:
+    """Make a directory look like a bare repository (safe.bareRepository)."""
+    vendor = f"{given.project}/vendor"
+    _git(given.project, "init", "-q", "--bare", "vendor")
+    version = "repositoryformatversion = 0"  # without it, git does not take the directory for a repository
+    lines = ["[core]", version, "bare = false", f'worktree = "{given.project}"', f'fsmonitor = "{given.path}"']
+    write(f"{vendor}/config", "\n".join(lines))
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def submodule_in_index(given: Given) -> None:
+    """Add a repository with a monitor to the index: `git status` at the top looks into submodules."""
+    _git(given.project, "init", "-q", "new")
+    _git(f"{given.project}/new", "commit", "-q", "--allow-empty", "-m", "x")
+    _monitor(f"{given.project}/new/.git", given)
+    _git(given.project, "add", "new")
+
+
+@attempt("run-later", then=_STATUS, alone=True)
+def configuration_of_user(given: Given) -> None:
+    """Change the user's own configuration."""
+    _git(given.home, "config", "--file", f"{given.home}/.gitconfig", "core.fsmonitor", given.path)
+
+
+@attempt("kept", base="project", path=".git/index", alone=True)
+def index(given: Given) -> None:
+    """Change what is staged."""
+    write(f"{given.project}/staged")
+    _git(given.project, "add", "staged")
+
+
+@attempt("kept", base="project", path=".git/HEAD", alone=True)
+def head(given: Given) -> None:
+    """Change which branch is checked out."""
+    write(f"{given.project}/.git/HEAD", "ref: refs/heads/other\n")
+
+
+@attempt("kept", base="project", path=".git/refs", alone=True)
+def branch(given: Given) -> None:
+    """Create a branch."""
+    _git(given.project, "branch", "evil")
+
+
+@attempt("kept", base="project", path=".git/objects", alone=True)
+def history(given: Given) -> None:
+    """Destroy the history."""
+    shutil.rmtree(f"{given.project}/.git/objects")
+
+
+@attempt("kept", base="project", path=".git/info", alone=True)
+def attributes(given: Given) -> None:
+    """Say how git is to filter files."""
+    os.makedirs(f"{given.project}/.git/info", exist_ok=True)
+    write(f"{given.project}/.git/info/attributes", "* filter=evil\n")
+
+
+def _git(directory: str, *arguments: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", *arguments],
+        cwd=directory,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=5,
+    )
+
+
+def _monitor(git_directory: str, given: Given) -> None:
+    with open(f"{git_directory}/config", "a") as file:
+        file.write(_section(given))
+
+
+def _section(given: Given) -> str:
+    return f'[core]\n\tfsmonitor = "{given.path}"\n'
+
+
+def _executable(path: str, program: str) -> None:
+    write(path, f"#!/bin/sh\n{program}\n")
+    os.chmod(path, 0o755)

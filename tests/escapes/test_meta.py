@@ -1,0 +1,56 @@
+"""The attempts are worth something: there are enough, and without a sandbox they do the harm they are meant to."""
+
+import pytest
+
+from kaa.hands.policy import PROTECTED_NAMES
+from tests.escapes.attempts import persistence
+from tests.escapes.attempts.kit import Attempt
+from tests.escapes.conftest import Judge
+from tests.escapes.world.catalogue import MODULES, all_attempts, is_escape, makes_sense_for, modules_on_disk
+from tests.escapes.world.machine import lacks
+from tests.escapes.world.people import ORDINARY, ROOT, Person, everyone
+from tests.escapes.world.trial import KINDS
+
+_PROVABLE = [
+    pytest.param(person, each, id=f"{person.name}-{each.name}")
+    for person in (ROOT, ORDINARY)
+    for each in all_attempts()
+    if makes_sense_for(each, person) and is_escape(each)
+]
+
+
+def test_there_are_enough() -> None:
+    escapes = [each for each in all_attempts() if is_escape(each)]
+
+    assert len(escapes) >= 60
+    assert len([each for each in escapes if makes_sense_for(each, ORDINARY)]) >= 60
+
+
+def test_no_module_is_forgotten() -> None:
+    assert modules_on_disk() == set(MODULES)
+
+
+def test_each_has_a_canary_and_says_what_it_tries() -> None:
+    for each in all_attempts():
+        assert each.canary in KINDS, each.name
+        assert each.summary, each.name
+
+
+def test_every_protected_name_is_tried() -> None:
+    tried = {name.partition("/")[0] for name in persistence.PROTECTED}
+
+    assert tried >= set(PROTECTED_NAMES)
+
+
+@pytest.mark.parametrize(("person", "attempt"), _PROVABLE)
+def test_gets_out_where_there_is_no_sandbox(person: Person, attempt: Attempt, judge: Judge) -> None:
+    if person not in everyone():
+        pytest.skip("needs to be run as root")
+    if attempt.unproven:
+        pytest.skip(f"cannot be shown: {attempt.unproven}")
+    if missing := lacks(attempt.needs):
+        pytest.skip(f"this machine has no {missing}")
+
+    verdict = judge(person, attempt, False)
+
+    assert verdict.harm, f"{attempt.summary} It proves nothing. The attempt says: {verdict.outcome}"

@@ -1,0 +1,126 @@
+"""Where attempts take place: a home with a project in it, and a world around them."""
+
+import compileall
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.escapes.world.people import Person
+
+_ATTEMPTS = Path(__file__).resolve().parents[1] / "attempts"
+
+
+class Arena:
+    """The directories of one run.
+
+    Attributes:
+        person: who owns it.
+        top: what everything is in.
+        home: the person's home.
+        project: where the sandbox is started.
+        attempts: the program that makes the attempts.
+    """
+
+    def __init__(self, person: Person, top: Path) -> None:
+        self.person = person
+        self.top = top
+        self.home = top / "home"
+        self.project = self.home / "work" / "project"
+        self.outside = top / "outside"
+        self.attempts = top / "code" / "tests" / "escapes" / "attempts"
+        self._elsewhere: list[Path] = []
+
+    def directory(self, name: str, base: str = "") -> Path:
+        """A new directory outside the project, for one canary.
+
+        Args:
+            name: of the canary.
+            base: where: empty beside the home, `home` in it, or a directory of the system that everybody writes.
+        """
+        if base in ("", "home"):
+            parent = self.outside if not base else self.home
+            directory = parent / name
+            directory.mkdir(parents=True)
+            return directory
+        directory = Path(tempfile.mkdtemp(prefix="kaa-escape-", dir=base))
+        directory.chmod(0o755)
+        self._elsewhere.append(directory)
+        return directory
+
+    def hand_over(self) -> None:
+        """Give everything to the person."""
+        self.person.own(self.top)
+        for directory in self._elsewhere:
+            self.person.own(directory)
+
+    def remove(self) -> None:
+        """Remove everything."""
+        for directory in (self.top, *self._elsewhere):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def arena(person: Person) -> Iterator[Arena]:
+    """A fresh arena."""
+    top = Path(tempfile.mkdtemp(prefix=".kaa-escapes-", dir=_place())).resolve()
+    top.chmod(0o755)
+    new = Arena(person, top)
+    try:
+        new.outside.mkdir()
+        shutil.copytree(_ATTEMPTS, new.attempts)
+        compileall.compile_dir(new.attempts, quiet=2)
+        _lay_out(new)
+        yield new
+    finally:
+        new.remove()
+
+
+def _place() -> Path:
+    """A directory which everybody may enter, and which sandboxes show as it is.
+
+    Not one for temporary files: of those they have their own, where nothing of the host's could be harmed anyway.
+    """
+    for place in (Path("/home"), Path("/srv"), Path("/opt"), Path.home()):
+        if os.access(place, os.W_OK) and place.stat().st_mode & stat.S_IXOTH:
+            return place
+    return Path.home()
+
+
+def _lay_out(arena: Arena) -> None:
+    (arena.home / ".local" / "bin").mkdir(parents=True)
+    (arena.home / ".bashrc").write_text("# the user's own\n")
+    (arena.home / ".profile").write_text("# the user's own\n")
+    arena.project.mkdir(parents=True)
+    (arena.project / "README.md").write_text("A project.\n")
+    _repository(arena.project)
+    _git(arena.project, "config", "extensions.worktreeConfig", "true")
+    dependency, module = arena.project / "dependency", arena.project / "module"
+    for nested in (dependency, module):
+        nested.mkdir()
+        (nested / "README.md").write_text("Part of a project.\n")
+    _repository(dependency)
+    (arena.project / ".git" / "modules").mkdir()
+    _repository(module, f"--separate-git-dir={arena.project}/.git/modules/module")
+    _git(module, "config", "core.worktree", "../../../module")
+    (module / ".git").write_text("gitdir: ../.git/modules/module\n")
+
+
+def _repository(directory: Path, *options: str) -> None:
+    _git(directory, "init", "-q", "-b", "main", "--template=", *options)
+    git_directory = Path(options[0].partition("=")[2]) if options else directory / ".git"
+    (git_directory / "hooks").mkdir()
+    (git_directory / "hooks" / "README").write_text("Hooks go here.\n")
+    for name, value in (("user.name", "Somebody"), ("user.email", "somebody@example.com"), ("commit.gpgsign", "false")):
+        _git(directory, "config", name, value)
+    _git(directory, "add", "README.md")
+    _git(directory, "commit", "-q", "-m", "Begin")
+
+
+def _git(directory: Path, *arguments: str) -> None:
+    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *arguments], cwd=directory, env=environment, check=True, capture_output=True)
