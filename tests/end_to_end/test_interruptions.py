@@ -7,12 +7,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import HANG_SECONDS, Kaa, conversation
 from tests.support.model_server import OVERLOADED, Answer, Fault, ModelServer, Wire, call, say
+from tests.support.processes import Processes
 
 _POLL_SECONDS = 0.01
 
@@ -39,14 +39,6 @@ def _wait_for_text(stream: "subprocess.Popen[str]", text: str) -> None:
         seen += character
 
 
-def _is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
 def _interrupt_reply(kaa: Kaa, server: ModelServer, number: signal.Signals) -> int:
     """Send a signal after the first half of a reply is on the screen. Returns the exit code."""
     with kaa.running("-p", "tell me") as process:
@@ -60,10 +52,10 @@ def _interrupt_tool(kaa: Kaa, number: signal.Signals) -> int:
     """Send a signal while a command runs whose output was shown; the command ends too. Returns the exit code."""
     with kaa.running("--mode", "json", "-p", "work") as process:
         _wait_for_text(process, "shown\\n")
+        started = Processes().descendants(process.pid)
         process.send_signal(number)
         code = process.wait(HANG_SECONDS)
-    pid = int((kaa.project / "pid").read_text())
-    _wait_for(lambda: not _is_running(pid))
+    Processes().wait_until_gone(*started)
     return code
 
 

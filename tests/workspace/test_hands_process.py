@@ -19,11 +19,12 @@ from kaa.workspace.channel import Channel, parse
 from kaa.workspace.hands import Hands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Command, FileInfo, WorkspaceUnavailableError
+from tests.support.processes import Processes
 
 if TYPE_CHECKING:
-    from tests.workspace.conftest import Processes, RunLocal
+    from tests.workspace.conftest import RunLocal
 else:
-    Processes = RunLocal = Any
+    RunLocal = Any
 
 _UNCONFINED = Policy(tier="none", mode="full-access")
 

@@ -13,11 +13,12 @@ import pytest
 
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Command, CommandResult
+from tests.support.processes import Processes
 
 if TYPE_CHECKING:
-    from tests.workspace.conftest import Processes, RunLocal
+    from tests.workspace.conftest import RunLocal
 else:
-    Processes = RunLocal = Any
+    RunLocal = Any
 
 _MEGABYTE = 1024 * 1024
 # A daemon as daemons are made: two forks, a session of its own, no ties to the terminal.
