@@ -18,7 +18,7 @@ def read(files: dict[str, str], home: Path, *, context: bool = True, trusted: bo
 
 
 async def _read(workspace: Workspace, home: Path, *, context: bool = True, trusted: bool) -> ProjectFiles:
-    configuration = await survey(workspace) if trusted else None
+    configuration = await survey(workspace, Home(home)) if trusted else None
     return await read_project_files(workspace, Home(home), configuration, context=context)
 
 

@@ -21,6 +21,7 @@ from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
+from kaa.frontends.sanitize import sanitize
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
@@ -151,7 +152,7 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
         output.failure(str(error))
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 isolation boundary: even a bug of ours ends with a reason where it is looked for
-        traceback.print_exc()
+        sys.stderr.write(sanitize(traceback.format_exc()))  # an exception may quote what a server or a file says
         output.failure(
             f"a bug in kaa or an extension: {type(error).__name__}: {error}. Please report it with the above."
         )

@@ -94,7 +94,7 @@ async def open_conversation(
 
 async def _read_project(options: ConversationOptions, workspace: Workspace, home: Home, notify: Notify) -> ProjectFiles:
     """What the project says, as far as the user trusts it."""
-    configuration = await survey(workspace)
+    configuration = await survey(workspace, home)
     verdict = judge(options.trust, configuration, home)
     trusted = configuration if verdict.trusted else None
     project = await read_project_files(workspace, home, trusted, context=options.context_files)

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import pytest
 
+from kaa.shell.home import Home
 from kaa.shell.trust.configuration import MAX_BYTES, MAX_ENTRIES, ProjectConfiguration, survey
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
@@ -33,7 +34,7 @@ def in_project(project: Path, scene: Callable[[Workspace], Awaitable[T]]) -> T:
 
 
 def surveyed(project: Path) -> ProjectConfiguration:
-    return in_project(project, survey)
+    return in_project(project, lambda workspace: survey(workspace, Home(project.parent / "home")))
 
 
 def write(project: Path, **contents: str) -> None:
@@ -78,6 +79,16 @@ def test_what_it_would_do_is_said_in_plain_words(project: Path) -> None:
     assert "programs that run as a part of kaa, with your rights: .kaa/extensions/a.py, .kaa/extensions/b.py" in uses
     assert any(use.startswith("settings of kaa") for use in uses)
     assert any(".kaa/SYSTEM.md (left out: no regular file)" in use for use in uses)
+
+
+@pytest.mark.parametrize("own", [".kaa", ".kaa/agent"])
+def test_the_user_s_own_folder_is_no_project_s(project: Path, own: str) -> None:
+    """As when kaa is started in the user's home directory."""
+    write(project, **{"agent/auth.json": "a key"})
+
+    configuration = in_project(project, lambda workspace: survey(workspace, Home(project / own)))
+
+    assert not configuration.exists
 
 
 class TestTheDigest:
@@ -126,7 +137,7 @@ class TestTheDigest:
     def test_does_not_depend_on_where_a_file_ends(self) -> None:
         async def digest(**files: str) -> str:
             workspace = MemoryWorkspace({f".kaa/{name}": text.encode() for name, text in files.items()})
-            return (await survey(workspace)).digest
+            return (await survey(workspace, Home(Path("/home/user/.kaa/agent")))).digest
 
         assert run(digest(a="xb", c="")) != run(digest(a="x", b="c"))
 

@@ -25,7 +25,7 @@ def prompt_sent(stage: Stage, trust: TrustChoice) -> str:
 
 
 def decide(stage: Stage, *, trusted: bool) -> None:
-    configuration = run(survey(MemoryWorkspace(stage.files)))
+    configuration = run(survey(MemoryWorkspace(stage.files), Home(stage.home)))
     store = TrustStore(Home(stage.home))
     (store.trust if trusted else store.decline)(configuration)
 

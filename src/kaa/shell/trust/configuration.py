@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from kaa.shell.home import PROJECT_FOLDER
+from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.workspace.protocol import FileInfo, Workspace
 
 # All that kaa takes from a project, now or with a later version, besides AGENTS.md.
@@ -92,8 +92,12 @@ class _CannotBeTrustedError(Exception):
     """The survey met something that nobody could answer for."""
 
 
-async def survey(workspace: Workspace) -> ProjectConfiguration:
+async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
     """Read a project's configuration. Without any, that costs four small requests.
+
+    Args:
+        workspace: the project.
+        home: the user's folder. Where the project is the user's home directory, it lies in `.kaa`, but is no project's.
 
     Raises:
         OSError: the project's own directory cannot be examined.
@@ -102,13 +106,17 @@ async def survey(workspace: Workspace) -> ProjectConfiguration:
     if base is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
     try:
-        return ProjectConfiguration(base.real_path, await _files(workspace, base.real_path))
+        return ProjectConfiguration(base.real_path, await _files(workspace, base.real_path, _canonical(home)))
     except _CannotBeTrustedError as error:
         return ProjectConfiguration(base.real_path, problem=str(error))
 
 
-async def _files(workspace: Workspace, root: str) -> tuple[ConfigurationFile, ...]:
-    """All files, level by level, so that a limit that is exceeded ends it early."""
+def _canonical(home: Home) -> str:
+    return os.path.realpath(home.path)
+
+
+async def _files(workspace: Workspace, root: str, own: str) -> tuple[ConfigurationFile, ...]:
+    """All files but those in `own`, level by level, so that a limit that is exceeded ends it early."""
     regular: list[FileInfo] = []
     found: list[ConfigurationFile] = []
     level: Sequence[str] = _PLACES
@@ -116,7 +124,7 @@ async def _files(workspace: Workspace, root: str) -> tuple[ConfigurationFile, ..
         folders: list[str] = []
         for path in level:
             info = await _examine(workspace, path)
-            if info is None:
+            if info is None or posixpath.join(root, path) == own:
                 continue
             if info.kind == "symlink" or info.real_path != posixpath.join(root, path):
                 found.append(ConfigurationFile(path, "link", os.fsencode(info.real_path)))
