@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from kaa.core.tool import ToolError
+from kaa.workspace.blocked import BlockedError, note
 from kaa.workspace.protocol import FileInfo, Workspace
 
 _UNICODE_SPACE = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
@@ -76,6 +77,8 @@ async def future_path(workspace: Workspace, path: str) -> str:
 async def explained(workspace: Workspace, path: str, error: OSError) -> ToolError:
     """What to tell the model of an operating system error on `path`."""
     match error:
+        case BlockedError(blocked=blocked):
+            return ToolError(note([blocked]), {"blocked": [msgspec.to_builtins(blocked)]})
         case FileNotFoundError():
             return ToolError(await _missing(workspace, path))
         case IsADirectoryError():

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 
-from kaa.builtin import commands, prompt, tools
+from kaa.builtin import background, commands, prompt, tools
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.loop import Limits
 from kaa.ext.api import PromptContext, RegisteredTool
@@ -108,7 +108,7 @@ def _load_extensions(
 ) -> Registry:
     """Built-ins first, so that the user's extensions can replace prompt sections and see every hook after them."""
     registry = Registry(workspace, notify)
-    for module in (prompt, tools, commands):
+    for module in (prompt, tools, commands, background):
         registry.load(module.__name__, module.extend, built_in=True)
     found = [*discover(home.extensions), *map(expanded, settings.extensions)] if options.discover_extensions else []
     for path in (*found, *options.extensions):

@@ -1,4 +1,4 @@
-"""What the sandbox stopped, in the same words whatever stopped it: a mount, Landlock, seccomp, the proxy or the guard."""
+"""What the sandbox stopped, in the same words whatever did it: a mount, Landlock, seccomp, the proxy, the guard."""
 
 import errno
 from collections.abc import Iterable

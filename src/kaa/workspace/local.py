@@ -136,7 +136,9 @@ class LocalWorkspace:
         """The same project without a sandbox. Whoever holds this holds the user's rights: only with the user's yes."""
         if self._unconfined is None:
             open_to_all = SandboxOptions(mode="full-access")
-            sandbox = Sandbox(self._root, self._home, open_to_all, self._places, self._own_environment)
+            sandbox = Sandbox(
+                self._root, self._home, open_to_all, self._places, self._own_environment, beside=self.sandbox
+            )
             sandbox.start()
             self._unconfined = LocalWorkspace(
                 self._root, self._own_environment, self._home, sandbox, self._places, self._processes
@@ -306,8 +308,7 @@ class LocalWorkspace:
 
     def _blocked(self, planted: Sequence[Blocked], mark: int, told: Sequence[Blocked] = ()) -> tuple[Blocked, ...]:
         """What the sandbox stopped while a command ran: seen by the guard, by the proxy, and told by the command."""
-        refusals = self.sandbox.network.blocked_since(mark)
-        hosts = [Blocked("network", refusal.rule or str(refusal.destination)) for refusal in refusals]
+        hosts = self.sandbox.network.blocked_since(mark)
         if hosts:  # then it is known which
             told = [one for one in told if one != Blocked("network")]
         return tuple(dict.fromkeys((*planted, *hosts, *told)))

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
+from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.listing import listing_result
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import SearchError, Workspace
@@ -24,10 +25,11 @@ class FindArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int, Meta(description=f"Default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
 
 
-def find_tool(workspace: Workspace) -> TypedTool[FindArguments]:
-    """The tool, finding files of `workspace`."""
+def find_tool(confined: Workspace) -> TypedTool[FindArguments]:
+    """The tool, finding files of `confined`."""
 
-    async def find(arguments: FindArguments, _run: ToolRun) -> ToolResult:
+    async def find(arguments: FindArguments, run: ToolRun) -> ToolResult:
+        workspace = workspace_for(run, confined)
         path = (await existing(workspace, arguments.path)).path
         limit = min(max(arguments.limit, 1), _MAX_LIMIT)
         try:

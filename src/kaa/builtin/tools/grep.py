@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_paths import Located, existing, explained
+from kaa.builtin.permits import workspace_for
 from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
@@ -32,10 +33,11 @@ class GrepArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int, Meta(description=f"Matches, default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
 
 
-def grep_tool(workspace: Workspace) -> TypedTool[GrepArguments]:
-    """The tool, searching in `workspace`."""
+def grep_tool(confined: Workspace) -> TypedTool[GrepArguments]:
+    """The tool, searching in `confined`."""
 
-    async def grep(arguments: GrepArguments, _run: ToolRun) -> ToolResult:
+    async def grep(arguments: GrepArguments, run: ToolRun) -> ToolResult:
+        workspace = workspace_for(run, confined)
         searched = await existing(workspace, arguments.path)
         query = SearchQuery(
             pattern=arguments.pattern,

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
+from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.listing import listing_result
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import Workspace
@@ -21,10 +22,11 @@ class LsArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int, Meta(description=f"Default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
 
 
-def ls_tool(workspace: Workspace) -> TypedTool[LsArguments]:
-    """The tool, listing directories of `workspace`."""
+def ls_tool(confined: Workspace) -> TypedTool[LsArguments]:
+    """The tool, listing directories of `confined`."""
 
-    async def ls(arguments: LsArguments, _run: ToolRun) -> ToolResult:
+    async def ls(arguments: LsArguments, run: ToolRun) -> ToolResult:
+        workspace = workspace_for(run, confined)
         path = (await existing(workspace, arguments.path)).path
         try:
             entries = await workspace.list(path)

@@ -11,6 +11,7 @@ from msgspec import Meta
 from kaa.builtin.encoding import detect_encoding, display_text, is_binary
 from kaa.builtin.file_paths import Located, explained, locate_file
 from kaa.builtin.images import ImageError, image_type, prepare_image
+from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.argument_names import with_path
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncationDetails, format_size
 from kaa.core.messages import ImageContent, TextContent
@@ -34,10 +35,11 @@ class ReadArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int | None, Meta(description="Number of lines")] = None
 
 
-def read_tool(workspace: Workspace) -> TypedTool[ReadArguments]:
-    """The tool, reading from `workspace`."""
+def read_tool(confined: Workspace) -> TypedTool[ReadArguments]:
+    """The tool, reading from `confined`."""
 
-    async def read(arguments: ReadArguments, _run: ToolRun) -> ToolResult:
+    async def read(arguments: ReadArguments, run: ToolRun) -> ToolResult:
+        workspace = workspace_for(run, confined)
         first = 1 if arguments.offset is None else max(arguments.offset, 1)
         if arguments.offset is not None and arguments.offset < 0:
             raise ToolError("offset counts lines from 1. For the end of a file use bash: tail -n 100 FILE")

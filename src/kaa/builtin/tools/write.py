@@ -4,6 +4,7 @@ import msgspec
 
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import explained, future_path, locate
+from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import Workspace
@@ -18,10 +19,11 @@ class WriteArguments(msgspec.Struct, rename="camel", frozen=True):
     content: str
 
 
-def write_tool(workspace: Workspace, locks: FileLocks) -> TypedTool[WriteArguments]:
-    """The tool, writing to `workspace`. `locks` are shared with the other tools that change files."""
+def write_tool(confined: Workspace, locks: FileLocks) -> TypedTool[WriteArguments]:
+    """The tool, writing to `confined`. `locks` are shared with the other tools that change files."""
 
-    async def write(arguments: WriteArguments, _run: ToolRun) -> ToolResult:
+    async def write(arguments: WriteArguments, run: ToolRun) -> ToolResult:
+        workspace = workspace_for(run, confined)
         data = _encoded(arguments.content)
         present = await locate(workspace, arguments.path)
         path = arguments.path if present is None else present.path

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,15 +12,17 @@ from kaa.hands.policy import Mode, Policy, Tier
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.hands import Hands, PolicyRefusedError, Report, Slot, SlotKind
 from kaa.workspace.launch import LaunchedHands
-from kaa.workspace.network.forwarding import PortForwards
-from kaa.workspace.network.gate import NetworkGate
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.sandbox.denials import Denials
 from kaa.workspace.sandbox.environment import sandbox_environment
+from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
 from kaa.workspace.sandbox.watch import Watch
+
+if TYPE_CHECKING:
+    from kaa.workspace.network.forwarding import PortForwards
 
 
 class SandboxStatus(msgspec.Struct, frozen=True):
@@ -53,17 +56,24 @@ class Sandbox:
         options: what the user chose.
         places: directories for temporary files and caches.
         environment: the user's own, for proxies the network is reached through.
+        beside: for calls that the user lets out of another sandbox: that one, whose guard is not to mind them.
 
     Attributes:
         network: what commands may reach; changing it acts on running ones too.
-        forwards: ports of the sandbox that can be reached on the host's loopback.
     """
 
     def __init__(
-        self, root: str, home: str, options: SandboxOptions, places: Places, environment: Mapping[str, str]
+        self,
+        root: str,
+        home: str,
+        options: SandboxOptions,
+        places: Places,
+        environment: Mapping[str, str],
+        beside: "Sandbox | None" = None,
     ) -> None:
         self._root = root
         self._home = home
+        self._beside = beside
         self._options = options
         self._places = places
         self._tiers: list[Tier] = ["none"] if options.mode == "full-access" else list(tiers_to_try())
@@ -75,8 +85,8 @@ class Sandbox:
         self._watches: list[Watch] = []  # those of former hands too, as long as something may run in them
         self._switching = asyncio.Lock()
         self._proxy_port: int | None = None
-        self.network = NetworkGate(options.network, environment=environment)
-        self.forwards = PortForwards(self._inside_socket)
+        self.network = Network(options.network, environment)
+        self._forwards: PortForwards | None = None
 
     def start(self, launched: LaunchedHands | None = None) -> None:
         """Start hands in the strongest tier, without waiting for them. Needs no event loop.
@@ -89,6 +99,15 @@ class Sandbox:
         """
         self._hands = self._new_hands()
         self._hands.start(launched)
+
+    @property
+    def forwards(self) -> "PortForwards":
+        """Ports of the sandbox that can be reached on the host's loopback."""
+        if self._forwards is None:
+            from kaa.workspace.network.forwarding import PortForwards  # lazily: few need it
+
+            self._forwards = PortForwards(self._inside_socket)
+        return self._forwards
 
     @property
     def policy(self) -> Policy:
@@ -167,7 +186,10 @@ class Sandbox:
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
         planted: list[Blocked] = []
         if not self.confined:
-            yield planted
+            async with contextlib.AsyncExitStack() as permitted:
+                for watch in self._beside._watches if self._beside is not None else ():
+                    await permitted.enter_async_context(_permitted(watch))
+                yield planted
             return
         watch = await self._begin_watch()
         try:
@@ -190,7 +212,8 @@ class Sandbox:
 
     async def close(self) -> None:
         """End all hands and what runs in them."""
-        await self.forwards.close_all()
+        if self._forwards is not None:
+            await self._forwards.close_all()
         for watch in self._watches:
             watch.close()
         await asyncio.gather(*(hands.close() for hands in (*self._former, *([self._hands] if self._hands else ()))))
@@ -245,6 +268,8 @@ class Sandbox:
             self._hands = new
             self._serve_network(new)
             former.retire()
+            if self._watch is not None and new.policy.git_writable:
+                await self._watch.begin_permitted()  # it minds writes that are allowed now
             self._former.append(former)
 
     def _serve_network(self, hands: Hands) -> None:
@@ -278,3 +303,15 @@ class Sandbox:
             self._watches.remove(watch)
         if self._watch is watch:
             self._watch = None
+
+
+@contextlib.asynccontextmanager
+async def _permitted(watch: Watch) -> AsyncIterator[None]:
+    """Have a guard not mind what happens; one that is gone minds nothing anyway."""
+    with contextlib.suppress(WorkspaceUnavailableError, TimeoutError):
+        await watch.begin_permitted()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(WorkspaceUnavailableError, TimeoutError):
+            await watch.end_permitted()

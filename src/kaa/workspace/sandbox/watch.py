@@ -43,8 +43,9 @@ class Watch:
         self._root = root
         self._turn = asyncio.Lock()
         self._answers_due = 0
-        self._running = 0
-        self._noted = False
+        self._confined = 0
+        self._permitted = 0
+        self._minds = False
 
     def is_of(self, hands: object) -> bool:
         """Whether it belongs to these hands."""
@@ -57,11 +58,8 @@ class Watch:
             WorkspaceUnavailableError: the guard is gone.
             TimeoutError: it does not answer.
         """
-        self._running += 1
-        if self._running == 1:
-            # The first answer of all says that it has noted what was there before.
-            await self._ask("accept" if self._noted else "check")
-            self._noted = True
+        self._confined += 1
+        await self._tell()
 
     async def end(self) -> tuple[Finding, ...]:
         """Something that `begin` announced is over: what was found since the last time.
@@ -70,18 +68,35 @@ class Watch:
             WorkspaceUnavailableError: the guard is gone.
             TimeoutError: it does not answer.
         """
-        self._running -= 1
-        return await self._ask("check", *(["expect"] if self._running == 0 else []))
+        self._confined -= 1
+        return await self._tell() or await self._ask("check")
+
+    async def begin_permitted(self) -> None:
+        """From now on something may appear that the user permitted. Raises as `begin`."""
+        self._permitted += 1
+        await self._tell()
+
+    async def end_permitted(self) -> None:
+        """Something that `begin_permitted` announced is over. Raises as `begin`."""
+        self._permitted -= 1
+        await self._tell()
 
     def close(self) -> None:
         """Let the guard go."""
         self._slot.channel.close()
 
-    async def _ask(self, *operations: str) -> tuple[Finding, ...]:
+    async def _tell(self) -> tuple[Finding, ...]:
+        """Have the guard mind what it should mind now, if that has changed; what it found until then."""
+        minds = self._confined > 0 and self._permitted == 0
+        if minds == self._minds:
+            return ()
+        self._minds = minds
+        return await self._ask("accept" if minds else "expect")
+
+    async def _ask(self, operation: str) -> tuple[Finding, ...]:
         async with self._turn:
-            for operation in operations:
-                self._answers_due += 1
-                await self._slot.channel.send({"op": operation, "path": self._root})
+            self._answers_due += 1
+            await self._slot.channel.send({"op": operation, "path": self._root})
             found: tuple[Finding, ...] = ()
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while self._answers_due:  # those to questions that were cancelled too

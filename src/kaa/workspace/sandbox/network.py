@@ -1,0 +1,94 @@
+"""The network of the sandbox as long as nobody uses it: the gate is loaded with the first connection, not before.
+
+Most commands never connect to anything, and loading the gate takes longer than they do.
+"""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.network.allow_list import NetworkRule, NetworkState
+
+if TYPE_CHECKING:
+    from kaa.workspace.network.gate import NetworkGate
+
+
+class Network:
+    """What commands may reach. Changing it acts on running commands too.
+
+    Args:
+        state: what is allowed at first.
+        environment: where the proxies of the user's network are named.
+    """
+
+    def __init__(self, state: NetworkState, environment: Mapping[str, str]) -> None:
+        self._state = state
+        self._environment = environment
+        self._gate: NetworkGate | None = None
+        self._waiting: dict[socket.socket, asyncio.AbstractEventLoop] = {}
+
+    @property
+    def state(self) -> NetworkState:
+        """What is allowed now."""
+        return self._state
+
+    def set_state(self, state: NetworkState) -> None:
+        """Change what is allowed; connections that are no longer allowed are cut."""
+        self._state = state
+        if self._gate is not None:
+            self._gate.set_state(state)
+
+    def allow(self, rule: str) -> None:
+        """Allow one more destination, written as `--net` takes it.
+
+        Raises:
+            NetworkRuleError: it is no rule.
+        """
+        self.set_state(self._state.allowing(NetworkRule.parse(rule)))
+
+    def attach(self, listener: socket.socket) -> int:
+        """Serve what comes to a listening socket, which is owned from now on. Needs a running loop. Gives its port."""
+        listener.setblocking(False)
+        if self._gate is not None:
+            return self._gate.attach(listener)
+        loop = asyncio.get_running_loop()
+        self._waiting[listener] = loop
+        loop.add_reader(listener, self._open)
+        return int(listener.getsockname()[1])
+
+    def mark(self) -> int:
+        """The present, for `blocked_since`."""
+        return 0 if self._gate is None else self._gate.mark()
+
+    def blocked_since(self, mark: int) -> tuple[Blocked, ...]:
+        """Where commands were kept from since, each destination once."""
+        refusals = () if self._gate is None else self._gate.blocked_since(mark)
+        return tuple(Blocked("network", refusal.rule or str(refusal.destination)) for refusal in refusals)
+
+    @property
+    def problem(self) -> str | None:
+        """What in the environment keeps commands from the network, as far as it is known."""
+        return None if self._gate is None else self._gate.problem
+
+    async def close(self) -> None:
+        """Close the listeners and cut all connections."""
+        for listener in self._take_waiting():
+            listener.close()
+        if self._gate is not None:
+            await self._gate.close()
+
+    def _open(self) -> None:
+        """Somebody connects: load the gate, and let it serve."""
+        from kaa.workspace.network.gate import NetworkGate  # only now, see above
+
+        self._gate = NetworkGate(self._state, environment=self._environment)
+        for listener in self._take_waiting():
+            self._gate.attach(listener)
+
+    def _take_waiting(self) -> list[socket.socket]:
+        waiting, self._waiting = self._waiting, {}
+        for listener, loop in waiting.items():
+            loop.remove_reader(listener)
+        return list(waiting)
