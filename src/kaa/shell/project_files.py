@@ -66,7 +66,8 @@ async def read_project_files(
         system_prompt=prompt("SYSTEM.md"),
         append_system_prompt=prompt("APPEND_SYSTEM.md"),
         context_files=context_files,
-        notices=tuple(texts.notices),
+        # A line feed in a path must not begin a line that looks like one of ours.
+        notices=tuple(" ".join(notice.split()) for notice in texts.notices),
     )
 
 

@@ -80,7 +80,10 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """What would be used, for people: one line for each purpose, with the files that serve it."""
+        """What would be used, for people: one line for each purpose, with the files that serve it.
+
+        The names are the project's: for a terminal they have to be sanitized.
+        """
         grouped: dict[str, list[str]] = {}
         for file in self.files:
             name = file.path if file.kind == "file" else f"{file.path} (left out: no regular file)"

@@ -23,7 +23,10 @@ class KnownFile(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What changed, by path. `diff`: unified diffs of what was kept, at most 400 lines in all."""
+    """What changed, by path. `diff`: unified diffs of what was kept, at most 400 lines in all.
+
+    Names and texts are the project's: for a terminal they have to be sanitized.
+    """
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()

@@ -39,7 +39,8 @@ def _notice(configuration: ProjectConfiguration) -> str:
     unused = "the project's configuration is not used, because the project is not trusted"
     if configuration.problem is not None:
         return f"{unused}, and it cannot be: {configuration.problem}"
-    names = [file.path for file in configuration.files[:_MAX_NAMED]]
+    # A line feed in a name must not begin a line that looks like one of ours.
+    names = [" ".join(file.path.split()) for file in configuration.files[:_MAX_NAMED]]
     if len(configuration.files) > _MAX_NAMED:
         names.append(f"{len(configuration.files) - _MAX_NAMED} more")
     return f"{unused} ({', '.join(names)}). If you know what is in it, --trust uses it"
