@@ -147,14 +147,14 @@ class LocalWorkspace:
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
-        frame = await self._files.call(path, {"op": "read", "path": path, "offset": offset, "length": length})
+        frame = await self._reading(path, {"op": "read", "path": path, "offset": offset, "length": length})
         reply = parse(frame.header, _ReadReply)
         return FileContent(frame.body, reply.size, reply.digest)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
         limits = {"start": start, "max_lines": max_lines, "max_bytes": max_bytes}
-        frame = await self._files.call(path, {"op": "read_lines", "path": path, **limits})
+        frame = await self._reading(path, {"op": "read_lines", "path": path, **limits})
         reply = parse(frame.header, _LinesReply)
         return LineSlice(
             frame.body, reply.lines, reply.total_lines, reply.size, reply.end_of_file, reply.first_line_cut
@@ -189,12 +189,12 @@ class LocalWorkspace:
 
     async def stat(self, path: str) -> FileInfo | None:
         """See `Workspace.stat`."""
-        frame = await self._files.call(path, {"op": "stat", "path": path})
+        frame = await self._reading(path, {"op": "stat", "path": path})
         return parse(frame.header, _InfoReply).info
 
     async def list(self, path: str) -> list[DirEntry]:
         """See `Workspace.list`."""
-        frame = await self._files.call(path, {"op": "list", "path": path})
+        frame = await self._reading(path, {"op": "list", "path": path})
         records = frame.body.split(b"\0")[:-1]
         return [DirEntry(record[1:].decode("utf-8", "replace"), _KINDS.get(record[:1], "other")) for record in records]
 
@@ -286,6 +286,16 @@ class LocalWorkspace:
         """What commands get, unless they ask for changes."""
         confining = await self.sandbox.environment()
         return {**command_environment(self._own_environment, confined=bool(confining)), **confining}
+
+    async def _reading(self, path: str, request: Mapping[str, object]) -> Frame:
+        """Look at a file, or say what keeps it from being looked at."""
+        try:
+            return await self._files.call(path, request)
+        except OSError as error:
+            hidden = self.sandbox.denials().of_read(self._absolute(path))
+            if hidden is not None:
+                raise BlockedError(hidden, path) from error
+            raise
 
     async def _changing(self, path: str, request: Mapping[str, object], data: bytes) -> Frame:
         """Change a file, or say what keeps it from being changed."""
