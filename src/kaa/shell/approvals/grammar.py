@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from kaa.shell.approvals.words import is_harmless_redirection, literal, scan
+from kaa.shell.approvals.words import is_harmless_redirection, literal, plain_commands
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS = 200
 # The program and its arguments; None for a word that bash computes.
 Words: TypeAlias = tuple[str | None, ...]
 
-# What `words.scan` understands too. Anything else needs a yes whatever the rules say.
+# What `words.plain_commands` understands too. Anything else needs a yes whatever the rules say.
 _PLAIN = frozenset(
     {
         "program",
@@ -89,13 +89,9 @@ _BEYOND_RULES = {
     "heredoc_content": "a here-document",
     "heredoc_end": "a here-document",
 }
-_WORD_TYPES = frozenset({"word", "number", "string", "raw_string", "concatenation"})
 _COMMAND_TYPES = frozenset({"command", "declaration_command", "unset_command", "test_command"})
 _REDIRECTION_TYPES = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _NO_ARGUMENTS = _REDIRECTION_TYPES | {"variable_assignment", "comment"}
-_KEYWORDS = frozenset({"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"})
-# A program of such a name is a construct that the grammar has misread.
-_NO_PROGRAMS = _KEYWORDS | {"case", "coproc", "esac", "for", "function", "in", "select", "time", "[[", "]]"}
 
 
 class SimpleCommand(msgspec.Struct, frozen=True):
@@ -161,11 +157,10 @@ def _parser() -> "Parser":
 
 
 class _Place(NamedTuple):
-    """A node on the way through the tree: the redirections that hold there, and whether it is part of a word."""
+    """A node on the way through the tree, and the redirections that hold there."""
 
     node: "Node"
     redirections: tuple[str, ...] = ()
-    in_word: bool = False
 
 
 class _Reading:
@@ -174,7 +169,6 @@ class _Reading:
     def __init__(self, source: bytes) -> None:
         self._source = source
         self._commands: list[SimpleCommand] = []
-        self._words: list[tuple[int, int]] = []
         self._beyond: str | None = None
         self._understood = True
 
@@ -189,25 +183,14 @@ class _Reading:
 
     def _visit(self, place: "_Place") -> "Iterator[_Place]":
         """Take note of a node; what is to be visited next."""
-        node, redirections, in_word = place
-        if not node.is_named:
-            if node.type in _KEYWORDS and not in_word:
-                self._words.append((node.start_byte, node.end_byte))
-            return
+        node, redirections = place
         self._note_type(node)
-        if node.type in _WORD_TYPES:
-            if not in_word:
-                self._words.append((node.start_byte, node.end_byte))
-            in_word = True
         if _is_command(node):
             self._commands.append(self._command(node, redirections))
             redirections = ()
         elif node.child_by_field_name("redirect") is not None:
             redirections = (*redirections, *self._redirections(node))
-        children = node.children
-        if node.type == "file_redirect" and is_harmless_redirection(self._redirection(node)):
-            children = node.children_by_field_name("destination")[1:]
-        yield from (_Place(child, redirections, in_word) for child in children)
+        yield from (_Place(child, redirections) for child in node.named_children)
 
     def _note_type(self, node: "Node") -> None:
         if node.type in _BEYOND_RULES:
@@ -220,14 +203,9 @@ class _Reading:
             return "its syntax is not understood"
         if self._beyond is not None:
             return self._beyond
-        return None if self._is_confirmed() else "it is written in a way that rules are not trusted with"
-
-    def _is_confirmed(self) -> bool:
-        """Whether the small reader sees the same words."""
-        tokens = scan(self._source)
-        if tokens is None or any(command.words[:1] and command.words[0] in _NO_PROGRAMS for command in self._commands):
-            return False
-        return [(token.start, token.end) for token in tokens if token.kind == "word"] == sorted(self._words)
+        if plain_commands(self._source) != [command.words for command in self._commands]:
+            return "it is written in a way that rules are not trusted with"
+        return None
 
     def _command(self, node: "Node", inherited: tuple[str, ...]) -> SimpleCommand:
         words: list[str | None] = []

@@ -28,7 +28,7 @@ class Loss(msgspec.Struct, frozen=True):
 
 def listed(words: Sequence[str | None]) -> str:
     """Words of a command for a sentence; None stands for one that bash computes."""
-    shown = [word or "what bash computes" for word in words[:3]]
+    shown = [word or "what is computed" for word in words[:3]]
     more = [f"{len(words) - 3} more"] if len(words) > 3 else []
     return ", ".join((*shown, *more)) or "something"
 

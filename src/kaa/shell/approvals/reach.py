@@ -121,7 +121,8 @@ def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
         options, own_words = _WRAPPERS[name]
         inner = _behind_options(rest, options, assignments=name in ("env", "sudo", "doas"))
         if inner := inner[own_words:]:
-            yield tuple(inner)
+            from_input = [None] if name in ("xargs", "parallel") else []
+            yield (*inner, *from_input)
 
 
 def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:

@@ -152,9 +152,11 @@ def _command_rule(rule: Rule, pattern: str, *, deny: bool) -> Rule:
 
 
 def _path_rule(rule: Rule, pattern: str) -> Rule:
+    if not pattern:
+        return rule
     pattern = re.sub(r"\A(?:\./)+", "", pattern)
-    if pattern.endswith("/"):
-        pattern += "**"
+    if pattern in ("", ".") or pattern.endswith("/"):
+        pattern = pattern.removesuffix(".") + "**"
     if ".." in pattern.split("/"):
         raise RuleError(f"{rule.text!r}: a pattern cannot hold '..': write it from the project or as an absolute path")
     try:

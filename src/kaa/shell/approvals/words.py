@@ -1,11 +1,13 @@
 """The plain part of bash's language: words that stand for themselves, the operators between them, and nothing else.
 
 Two readers judge a command. This one is small enough to be checked by eye and accepts only what it is certain of;
-the grammar (`grammar.py`) knows the whole language. A rule can allow a command only where both see the same words.
-Text is handled as Latin-1 here, one character for each byte, so that positions are those of the grammar.
+the grammar (`grammar.py`) knows the whole language. A rule can allow a command only where both see the same programs
+with the same words. Text is handled as Latin-1 here, one character for each byte.
 """
 
 import re
+from collections.abc import Sequence
+from itertools import groupby, takewhile
 from typing import Literal
 
 import msgspec
@@ -33,16 +35,20 @@ _OPERATOR = re.compile(r"&&|\|\||\|&?|;(?!;)|&(?!>)|\((?!\()|\)|\n")
 # What could be read differently elsewhere, even within quotes: control characters and NUL.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
+# Words that bash obeys where a command may begin; a command may follow the first ones, an end the others.
+_OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!"})
+_CLOSING = frozenset({"fi", "done", "}"})
+_OTHER_KEYWORDS = frozenset({"case", "coproc", "esac", "for", "function", "in", "select", "time", "[[", "]]"})
+
 # In double quotes a backslash is itself, except before these (POSIX.1-2017, shell, 2.2.3).
 _DOUBLE_ESCAPE = re.compile(r'\\([$`"\\\n])')
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A piece of a plain command line. `start` and `end` count bytes."""
+    """A piece of a plain command line."""
 
     kind: Literal["word", "operator", "redirection"]
-    start: int
-    end: int
+    text: bytes
 
 
 def scan(line: bytes) -> tuple[Token, ...] | None:
@@ -62,8 +68,26 @@ def scan(line: bytes) -> tuple[Token, ...] | None:
         if token is None:
             return None
         tokens.append(token)
-        position = token.end
+        position += len(token.text)
     return tuple(tokens)
+
+
+def plain_commands(line: bytes) -> list[tuple[str, ...]] | None:
+    """The words of each simple command of a line, in their order; None if there is anything else in it."""
+    tokens = scan(line)
+    if tokens is None:
+        return None
+    commands: list[tuple[str, ...]] = []
+    for is_operator, group in groupby(tokens, key=lambda token: token.kind == "operator"):
+        if is_operator:
+            continue
+        words = [token.text for token in group if token.kind == "word"]
+        command = _command(words)
+        if command is None:
+            return None
+        if command:
+            commands.append(command)
+    return commands
 
 
 def literal(word: bytes) -> str | None:
@@ -95,8 +119,7 @@ def split(line: str) -> tuple[str, ...] | None:
     tokens = scan(data)
     if tokens is None or any(token.kind != "word" for token in tokens):
         return None
-    values = [literal(data[token.start : token.end]) for token in tokens]
-    return tuple(value for value in values if value is not None) if None not in values else None
+    return _literals([token.text for token in tokens])
 
 
 def is_harmless_redirection(text: bytes) -> bool:
@@ -104,15 +127,30 @@ def is_harmless_redirection(text: bytes) -> bool:
     return _HARMLESS.fullmatch(text.decode("latin-1")) is not None
 
 
+def _command(words: Sequence[bytes]) -> tuple[str, ...] | None:
+    """The words behind the keywords that they begin with; empty if there are none."""
+    keywords = list(takewhile(lambda word: word.decode("latin-1") in _OPENING | _CLOSING, words))
+    rest = words[len(keywords) :]
+    first = rest[0].decode("latin-1") if rest else ""
+    closes = any(word.decode("latin-1") in _CLOSING for word in keywords)
+    return None if first in _OTHER_KEYWORDS or (rest and closes) else _literals(rest)
+
+
+def _literals(words: Sequence[bytes]) -> tuple[str, ...] | None:
+    values = [literal(word) for word in words]
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else None
+
+
 def _token(text: str, position: int) -> Token | None:
     if (match := _HARMLESS.match(text, position)) and _ENDS_WORD.match(text, match.end()):
-        return Token("redirection", position, match.end())
+        return Token("redirection", match[0].encode("latin-1"))
     if match := _OPERATOR.match(text, position):
-        return Token("operator", position, match.end())
+        return Token("operator", match[0].encode("latin-1"))
     match = _WORD.match(text, position) or _ALONE.match(text, position)
     # What directly follows a word must end it, and a parenthesis would make it a function or a pattern.
     if match and _ENDS_WORD.match(text, match.end()) and not text.startswith("(", match.end()):
-        return Token("word", position, match.end())
+        return Token("word", match[0].encode("latin-1"))
     return None
 
 

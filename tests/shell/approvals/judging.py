@@ -1,0 +1,59 @@
+"""Calls, rules and a sandbox to judge."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.core.messages import Json, ToolCall
+from kaa.ext.api import Risk
+from kaa.hands.policy import Mode
+from kaa.shell.approvals.calls import examine
+from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
+from kaa.shell.approvals.rule_file import parse_rules
+from kaa.shell.settings import ApprovalPolicy
+
+ROOT = "/project"
+RISKS: dict[str, Risk] = {
+    "bash": "command",
+    "read": "read",
+    "grep": "read",
+    "write": "write",
+    "edit": "write",
+    "deploy": "outside",
+}
+
+
+class Confinement(msgspec.Struct, frozen=True):
+    """What is known of a sandbox."""
+
+    confined: bool = True
+    mode: Mode = "workspace-write"
+    root: str = ROOT
+    writable: tuple[str, ...] = (ROOT, "/tmp")
+    temporary: tuple[str, ...] = ("/tmp",)
+
+
+CONFINED = Confinement()
+UNCONFINED = Confinement(confined=False)
+FULL_ACCESS = Confinement(confined=False, mode="full-access")
+READ_ONLY = Confinement(mode="read-only", writable=("/tmp",))
+
+
+def verdict(
+    tool: str,
+    arguments: dict[str, Json],
+    *,
+    policy: ApprovalPolicy = "ask",
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    confinement: Confinement = CONFINED,
+    changed: Sequence[str] | None = None,
+) -> Allowed | Denied | Doubtful:
+    """The verdict on a call."""
+    call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement)
+    return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, changed=changed)
+
+
+def bash(command: str, **circumstances: object) -> Allowed | Denied | Doubtful:
+    """The verdict on a command."""
+    return verdict("bash", {"command": command}, **circumstances)  # type: ignore[arg-type]  # forwards

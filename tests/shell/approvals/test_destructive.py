@@ -1,0 +1,150 @@
+"""What asks even in `auto`: commands that throw work away."""
+
+import pytest
+
+from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
+from tests.shell.approvals.judging import bash
+
+
+def warning(command: str, changed: tuple[str, ...] | None = None) -> str | None:
+    verdict = bash(command, policy="auto", changed=changed)
+    assert not isinstance(verdict, Denied)
+    return verdict.warning if isinstance(verdict, Doubtful) else None
+
+
+@pytest.mark.parametrize(
+    ("command", "lost"),
+    [
+        ("git reset --hard", "all changes"),
+        ("git -C sub reset --hard HEAD~1", "all changes"),
+        ("git -c a=b --no-pager clean -fdx", "does not track"),
+        ("git checkout -f main", "changes"),
+        ("git checkout -- a b", "in a, b"),
+        ("git checkout .", "in ."),
+        ("git checkout HEAD~1 src", "in src"),
+        ("git restore .", "in ."),
+        ("git restore --staged --worktree x", "in x"),
+        ("git switch --discard-changes main", "changes"),
+        ("git stash drop", "stashed"),
+        ("git stash clear", "stashed"),
+        ("git branch -D topic", "topic"),
+        ("git branch --delete --force topic", "topic"),
+        ("git push --force", "remote"),
+        ("git push -f origin main", "remote"),
+        ("git push --force-with-lease", "remote"),
+        ("git push origin +main", "remote"),
+        ("git push --mirror", "remote"),
+        ("git push origin --delete topic", "topic on the remote"),
+        ("git push origin :topic", ":topic on the remote"),
+        ("git reflog expire --expire=now --all", "record"),
+        ("git filter-branch --tree-filter x", "history"),
+        ("git worktree remove -f x", "worktree"),
+        ("rm -rf build", "build"),
+        ("rm -r -- a b c d", "a, b, c, 1 more"),
+        ("rm -f x", "x"),
+        ("rm -rf $x", "what is computed"),
+        ("rm -rf /tmp/../etc", "/tmp/../etc"),
+        ("rm -rf /tmp/a b", "b"),
+        ("find . -name x -delete", "all files it finds"),
+        ("shred x", "x"),
+        ("truncate -s 0 x", "x"),
+        ("dd if=/dev/zero of=x", "x"),
+        ("mkfs.ext4 /dev/sda1", "/dev/sda1"),
+        ("cat x > /dev/sda", "disk"),
+        ("chmod -R 777 /", "everything in /"),
+        ("chown -R me ~", "what is computed"),
+        ("kill -9 -1", "every process"),
+        ("docker system prune -af", "unused"),
+        ("docker compose down -v", "volumes"),
+        ("docker volume rm data", "data"),
+        ("psql -c 'DROP TABLE users'", "database"),
+        # Wherever it stands, and whoever runs it.
+        ("make && rm -rf x", "x"),
+        ("echo $(rm -rf x)", "x"),
+        ("f() { rm -rf x; }; f", "x"),
+        ("sudo -u root rm -rf x", "x"),
+        ("env -i A=1 rm -rf x", "x"),
+        ("nohup nice -n 5 rm -rf x", "x"),
+        ("timeout -s KILL 5 rm -rf x", "x"),
+        ("ls | xargs -n 1 rm -rf", "what is computed"),
+        ("find . -name x -exec rm -rf {} +", "{}"),
+        ("sh -c 'cd y; rm -rf x'", "x"),
+        ("bash -lc \"git reset --hard\"", "all changes"),
+        ("eval rm -rf x", "x"),
+        ("sh -c \"sh -c 'rm -rf x'\"", "x"),
+        ("command rm -rf x", "x"),
+        ("/bin/rm -rf x", "x"),
+        ("A=1 rm -rf x 2>/dev/null", "x"),
+        ("cat <<E\n$(rm -rf x)\nE", "x"),
+    ],
+)  # fmt: skip
+def test_what_would_be_lost_is_said(command: str, lost: str) -> None:
+    found = warning(command)
+
+    assert found is not None
+    assert lost in found
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset HEAD x",
+        "git reset --soft HEAD~1",
+        "git clean -n",
+        "git checkout -b topic",
+        "git checkout",
+        "git switch main",
+        "git restore --staged x",
+        "git stash",
+        "git stash pop",
+        "git branch -d topic",
+        "git push",
+        "git push -u origin topic",
+        "rm x",
+        "rm -rf /tmp/x",
+        "find . -name x",
+        "dd if=x of=/dev/null",
+        "chmod +x run.sh",
+        "chmod -R u+w build",
+        "kill -9 123",
+        "docker ps",
+        "echo rm -rf x",
+        "grep -rf patterns x",
+        "command -v rm",
+        "timeout 5 grep rm x",
+        "psql -c 'SELECT 1'",
+    ],
+)
+def test_what_loses_nothing_does_not_warn(command: str) -> None:
+    assert warning(command) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "changed", "warns"),
+    [
+        ("git checkout main", (), False),
+        ("git checkout main", ("src/main.py",), False),
+        ("git checkout main", ("main/a.py",), True),
+        ("git checkout -- src/a.py", ("src/a.py",), True),
+        ("git checkout -- a.py", ("src/a.py",), True),
+        ("git checkout -- src", ("src/a.py",), True),
+        ("git checkout -- src", ("lib/a.py",), False),
+        ("git checkout .", ("lib/a.py",), True),
+        ("git checkout .", (), False),
+        ("git restore $x", ("lib/a.py",), True),
+        ("git reset --hard", (), False),
+        ("git reset --hard", ("a",), True),
+        ("git checkout main", None, True),
+        ("git clean -fd", (), True),
+        ("git reset --hard; rm -rf x", (), True),
+    ],
+)
+def test_what_git_knows_of_changes_decides_where_only_they_are_lost(
+    command: str, changed: tuple[str, ...] | None, warns: bool
+) -> None:
+    assert (warning(command, changed) is not None) is warns
+
+
+def test_a_rule_with_an_open_end_does_not_allow_destruction_and_one_for_exactly_it_does() -> None:
+    assert isinstance(bash("rm -rf build", policy="auto", allow=["bash: rm *"]), Doubtful)
+    assert bash("rm -rf build", policy="auto", allow=["bash: rm -rf build"]) == Allowed()

@@ -1,0 +1,520 @@
+"""The gate in a run of the agent: who is asked what, what the answers do, and what the model learns."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kaa.core.events import AgentEnd
+from kaa.core.hooks import Block, ToolHooks
+from kaa.core.messages import Json, ToolCall, ToolResultMessage
+from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
+from kaa.hands.policy import Mode
+from kaa.llm.scripted import reply
+from kaa.shell.approvals.gate import Gate
+from kaa.shell.approvals.memory import Memory
+from kaa.shell.approvals.requests import (
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Answer,
+    ApprovalRequest,
+    Deny,
+    Lift,
+)
+from kaa.shell.approvals.rule_file import RuleFile, Rules, parse_rules
+from kaa.shell.settings import ApprovalPolicy
+from tests.shell.approvals.judging import RISKS, ROOT
+from tests.support.agents import Scene, run, say
+
+
+class CommandArguments(msgspec.Struct):
+    """Arguments of the tools here."""
+
+    command: str = ""
+    path: str = ""
+
+
+class Sandbox:
+    """A sandbox that blocks what the test says, and what was changed about it."""
+
+    def __init__(self) -> None:
+        self.confined = True
+        self.mode: Mode = "workspace-write"
+        self.root = ROOT
+        self.writable = (ROOT, "/tmp")
+        self.temporary = ("/tmp",)
+        self.git_writable = False
+        self.hosts: list[str] = []
+        self.fails = False
+        self.settled = asyncio.Event()
+        self.settled.set()
+
+    async def settle(self) -> None:
+        await self.settled.wait()
+
+    async def allow_git_writes(self) -> None:
+        if self.fails:
+            raise OSError("the hands are gone")
+        self.git_writable = True
+
+    def allow_host(self, host: str) -> None:
+        self.hosts.append(host)
+
+    def unconfined(self) -> object:
+        return "outside"
+
+
+class Person:
+    """Answers from a list; a question beyond its end is a failure."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = list(answers)
+        self.questions: list[ApprovalRequest] = []
+        self.asking = 0
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        assert self.asking == 0, "one question at a time"
+        self.asking += 1
+        self.questions.append(request)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.asking -= 1
+        return self.answers.pop(0)
+
+
+class Stage:
+    """An agent with a gate whose tools tell what the sandbox would have blocked."""
+
+    def __init__(
+        self,
+        *answers: Answer,
+        policy: ApprovalPolicy = "ask",
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        file: RuleFile | None = None,
+        headless: bool = False,
+        changed: Sequence[str] | None = None,
+    ) -> None:
+        self.person = Person(*answers)
+        self.sandbox = Sandbox()
+        self.ran: list[tuple[str, object]] = []
+        self.blocks: Callable[[str, bool], list[Json]] = lambda _command, _permitted: []
+        self._changed = changed
+        self.gate = Gate(
+            policy=policy,
+            memory=Memory(parse_rules(allow, deny, "test"), file),
+            risks=RISKS,
+            sandbox=self.sandbox,
+            approver=None if headless else self.person,
+            abort=self._abort,
+            changed_files=self._changed_files,
+        )
+        self._scene = Scene([])
+
+    def _abort(self) -> None:
+        self._scene.agent.abort()
+
+    async def _changed_files(self) -> Sequence[str] | None:
+        return self._changed
+
+    def play(self, *calls: tuple[str, dict[str, Json]]) -> AgentEnd:
+        """One reply with these calls, and one that ends the run."""
+        script = [reply(tool_calls=[(name, arguments, f"c{n}") for n, (name, arguments) in enumerate(calls)])]
+        hooks = ToolHooks((self.gate.before,), (self.gate.after,))
+        tools = [self._tool(name) for name in (*RISKS, "surprise")]
+        self._scene = Scene([*script, reply(text="All done!")], *tools, hooks=hooks)
+        return run(self._scene.agent.run(say("go")))
+
+    def commands(self, *commands: str) -> AgentEnd:
+        """The same with calls of bash."""
+        return self.play(*(("bash", {"command": command}) for command in commands))
+
+    def _tool(self, name: str) -> Tool:
+        async def work(arguments: CommandArguments, tool_run: ToolRun) -> ToolResult:
+            what = arguments.command or arguments.path or name
+            permitted = tool_run.permit.grant if tool_run.permit else None
+            self.ran.append((what, permitted))
+            blocked = self.blocks(what, permitted is not None)
+            return text_result("ran", details={"blocked": blocked} if blocked else None)
+
+        return TypedTool(name, name, CommandArguments, work)
+
+
+def results(end: AgentEnd) -> list[ToolResultMessage]:
+    return [message for message in end.messages if isinstance(message, ToolResultMessage)]
+
+
+class TestBefore:
+    def test_a_yes_runs_the_call_and_the_question_says_all_there_is_to_know(self) -> None:
+        stage = Stage(AllowOnce())
+
+        end = stage.commands("make $x && git status")
+
+        (question,) = stage.person.questions
+        assert end.reason == "done"
+        assert stage.ran == [("make $x && git status", None)]
+        assert (question.call_id, question.tool, question.risk) == ("c0", "bash", "command")
+        assert question.title == "make $x && git status"
+        assert question.arguments == {"command": "make $x && git status"}
+        assert [part.text for part in question.parts] == ["make $x", "git status"]
+        assert question.reasons == ("no rule can allow it: it contains a variable",)
+        assert (question.suggestion, question.lifts, question.was_run) == (None, (), False)
+
+    def test_a_no_blocks_the_call_tells_the_model_and_is_no_success(self) -> None:
+        stage = Stage(Deny("not on a Friday"))
+
+        end = stage.commands("make deploy")
+
+        assert stage.ran == []
+        assert results(end)[0].is_error
+        assert results(end)[0].text.startswith("The user does not allow this: not on a Friday")
+        assert end.reason == "denied"
+
+    def test_reads_are_not_asked(self) -> None:
+        stage = Stage()
+
+        stage.play(("read", {"path": "a"}), ("grep", {}))
+
+        assert len(stage.ran) == 2
+
+    def test_once_is_once(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce())
+
+        stage.commands("make", "make")
+
+        assert len(stage.person.questions) == 2
+
+    def test_for_the_session_without_a_rule_means_exactly_this_call(self) -> None:
+        stage = Stage(AllowForSession(), Deny())
+
+        stage.commands("make $x", "make $x", "make $y")
+
+        assert [what for what, _ in stage.ran] == ["make $x", "make $x"]
+
+    def test_a_rule_answered_to_one_of_a_batch_lets_the_others_run_unasked(self) -> None:
+        stage = Stage(AllowForSession("bash: npm *"))
+
+        end = stage.commands("npm test", "npm start", "npm run x")
+
+        assert (end.reason, len(stage.person.questions), len(stage.ran)) == ("done", 1, 3)
+
+    def test_always_keeps_the_rule_for_the_next_kaa(self, tmp_path: Path) -> None:
+        file = RuleFile(tmp_path / "home" / "approvals.json")
+        first = Stage(AllowAlways("bash: npm test\nbash: npm start\n"), file=file)
+        first.commands("npm test && npm start")
+
+        second = Stage(file=RuleFile(tmp_path / "home" / "approvals.json"))
+        end = second.commands("npm start")
+
+        assert (end.reason, second.ran) == ("done", [("npm start", None)])
+
+    @pytest.mark.parametrize(
+        ("answer", "problem"),
+        [
+            (AllowAlways("bash: npm start"), "'bash: npm start' does not allow this call"),
+            (AllowAlways("bash: *"), "would allow every command"),
+            (AllowAlways(""), "does not allow this call"),
+            (AllowForSession("nonsense rule"), "is no rule"),
+            (AllowAlways("bash: npm test"), "no file to keep rules in"),
+        ],
+    )
+    def test_a_rule_that_would_not_have_helped_is_asked_about_again(self, answer: Answer, problem: str) -> None:
+        stage = Stage(answer, Deny())
+
+        end = stage.commands("npm test")
+
+        assert stage.person.questions[0].problem is None
+        assert problem in (stage.person.questions[1].problem or "")
+        assert (stage.ran, end.reason) == ([], "denied")
+
+    def test_a_file_that_cannot_be_written_is_asked_about_again_and_not_overwritten(self, tmp_path: Path) -> None:
+        path = tmp_path / "approvals.json"
+        stage = Stage(AllowAlways("bash: npm test"), AllowOnce(), file=RuleFile(path))
+        path.write_text("{broken")
+        path.chmod(0o600)
+
+        end = stage.commands("npm test")
+
+        assert "no JSON object" in (stage.person.questions[1].problem or "")
+        assert (end.reason, path.read_text()) == ("done", "{broken")
+
+    def test_abort_stops_the_run_and_asks_nothing_more(self) -> None:
+        stage = Stage(Abort())
+
+        end = stage.commands("make a", "make b", "make c")
+
+        assert end.reason == "aborted"
+        assert (len(stage.person.questions), stage.ran) == (1, [])
+        assert [result.is_error for result in results(end)] == [True, True, True]
+
+    def test_after_an_abort_the_next_run_asks_again(self) -> None:
+        stage = Stage(Abort(), AllowOnce())
+        stage.commands("make a")
+
+        assert stage.commands("make a").reason == "done"
+
+    def test_questions_come_in_the_order_of_the_calls(self) -> None:
+        stage = Stage(*[AllowOnce()] * 6)
+
+        stage.commands(*(f"make {letter}" for letter in "abcdef"))
+
+        assert [question.title for question in stage.person.questions] == [f"make {letter}" for letter in "abcdef"]
+
+    def test_step_asks_for_every_call_and_takes_no_rules(self) -> None:
+        stage = Stage(AllowAlways("read"), AllowForSession(), AllowOnce(), policy="step", allow=["read"])
+
+        stage.play(("read", {"path": "a"}), ("read", {"path": "a"}))
+
+        assert [question.suggestion for question in stage.person.questions] == [None] * 3
+        assert "no rule can allow this" in (stage.person.questions[1].problem or "")
+
+    def test_a_yes_to_what_is_outside_gives_a_permit(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce(), policy="auto")
+
+        stage.play(("write", {"path": "/etc/hosts"}), ("write", {"path": "a"}), ("deploy", {}))
+
+        assert set(stage.ran) == {("/etc/hosts", "outside"), ("a", None), ("deploy", None)}
+        assert [question.lifts for question in stage.person.questions] == [(Lift("outside"),), ()]
+
+    def test_a_rule_that_says_outside_gives_a_permit_without_a_question(self) -> None:
+        stage = Stage(allow=["outside bash: docker ps"])
+
+        stage.commands("docker ps")
+
+        assert stage.ran == [("docker ps", "outside")]
+
+    def test_where_nothing_confines_every_write_and_command_is_asked_in_auto(self) -> None:
+        stage = Stage(AllowOnce(), AllowForSession(), policy="auto")
+        stage.sandbox.confined = False
+
+        stage.play(
+            ("bash", {"command": "ls"}), ("write", {"path": "a"}), ("read", {"path": "a"}), ("write", {"path": "a"})
+        )
+
+        assert sorted(stage.ran, key=str) == [("a", "outside"), ("a", "outside"), ("a", None), ("ls", "outside")]
+
+    def test_full_access_needs_no_permit(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.mode = "full-access"
+        stage.sandbox.confined = False
+
+        stage.play(("bash", {"command": "ls"}), ("write", {"path": "/etc/hosts"}))
+
+        assert {permit for _, permit in stage.ran} == {None}
+
+    def test_nothing_is_judged_before_it_is_certain_what_confines(self) -> None:
+        async def scenario() -> tuple[bool, object]:
+            stage = Stage(policy="auto", headless=True)
+            stage.sandbox.settled.clear()
+            judging = asyncio.ensure_future(stage.gate.before(ToolCall("1", "bash", {"command": "ls"})))
+            await asyncio.sleep(0.01)
+            early = judging.done()
+            stage.sandbox.confined = False
+            stage.sandbox.settled.set()
+            return early, await judging
+
+        early, verdict = run(scenario())
+
+        assert not early
+        assert isinstance(verdict, Block)
+
+    @pytest.mark.parametrize(("changed", "asked"), [((), 0), (("a.py",), 1), (None, 1)])
+    def test_git_is_asked_what_would_be_lost(self, changed: Sequence[str] | None, asked: int) -> None:
+        stage = Stage(*[AllowOnce()] * asked, policy="auto", changed=changed)
+
+        end = stage.commands("git checkout .")
+
+        assert (end.reason, len(stage.person.questions)) == ("done", asked)
+
+    def test_what_git_knows_of_this_project_says_nothing_of_another(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce(), policy="auto", changed=())
+
+        stage.commands("git -C ../other reset --hard", "cd x && git checkout .")
+
+        assert len(stage.person.questions) == 2
+
+    def test_a_deny_rule_is_not_asked_about(self) -> None:
+        stage = Stage(deny=["bash: make"])
+
+        end = stage.commands("make")
+
+        assert "the rule 'bash: make' forbids it" in results(end)[0].text
+        assert end.reason == "denied"
+
+    def test_the_policy_can_be_changed_while_the_gate_stands(self) -> None:
+        stage = Stage()
+        stage.gate.policy = "auto"
+
+        assert stage.commands("make").reason == "done"
+
+
+class TestNobodyToAsk:
+    @pytest.mark.parametrize("policy", ["ask", "auto", "never"])
+    def test_what_the_sandbox_holds_runs_and_the_rest_is_denied_with_a_way_out(self, policy: ApprovalPolicy) -> None:
+        stage = Stage(policy=policy, headless=True)
+
+        end = stage.play(
+            ("bash", {"command": "make"}), ("bash", {"command": "git clean -fd"}), ("write", {"path": "/etc/hosts"}),
+            ("deploy", {}),
+        )  # fmt: skip
+
+        denied = {result.tool_call_id: result.text for result in results(end) if result.is_error}
+        assert stage.ran == [("make", None)]
+        assert end.reason == "denied"
+        assert "it deletes files that git does not track. Nobody can be asked" in denied["c1"]
+        assert "'bash: git clean -fd' into approvals.allow" in denied["c1"]
+        assert "--sandbox full-access" in denied["c2"]
+        assert "deploy runs in kaa itself" in denied["c3"]
+
+    def test_never_asks_nobody_even_where_somebody_is(self) -> None:
+        stage = Stage(policy="never")
+
+        assert stage.commands("rm -rf x").reason == "denied"
+
+    def test_step_without_anybody_denies_everything(self) -> None:
+        stage = Stage(policy="step", headless=True)
+
+        assert stage.play(("read", {"path": "a"})).reason == "denied"
+
+    def test_rules_allow_all_the_same(self) -> None:
+        stage = Stage(headless=True, allow=["deploy", "bash: rm -rf build", "outside write: /etc/hosts"])
+
+        end = stage.play(("deploy", {}), ("bash", {"command": "rm -rf build"}), ("write", {"path": "/etc/hosts"}))
+
+        assert (end.reason, len(stage.ran)) == ("done", 3)
+
+    @pytest.mark.parametrize(
+        ("kind", "what", "way"),
+        [
+            ("network", "pypi.org", "--net pypi.org"),
+            ("git", ".git/index", "run kaa interactively"),
+            ("write", "/x", "outside bash: make"),
+        ],
+    )
+    def test_a_blocked_call_is_an_error_and_the_run_no_success(self, kind: str, what: str, way: str) -> None:
+        stage = Stage(policy="auto", headless=True)
+        stage.blocks = lambda _command, _permitted: [{"kind": kind, "what": what}]
+
+        end = stage.commands("make")
+
+        assert results(end)[0].is_error
+        assert results(end)[0].text.startswith("ran\n")
+        assert way in results(end)[0].text
+        assert (end.reason, len(stage.ran)) == ("denied", 1)
+
+
+class TestAfter:
+    def test_git_writes_are_allowed_once_for_the_session(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.git_writable else [{"kind": "git", "what": ".git/index"}]
+
+        end = stage.commands("git add a", "git add b")
+
+        (question,) = stage.person.questions
+        assert end.reason == "done"
+        assert (question.lifts, question.was_run, question.suggestion) == ((Lift("git"),), True, None)
+        assert question.reasons == ("Writing to .git is blocked until the user allows git writes for this session.",)
+        assert [what for what, _ in stage.ran].count("git add a") == 2
+        assert all(result.text == "ran" and not result.is_error for result in results(end))
+
+    def test_hosts_are_allowed_one_after_the_other(self) -> None:
+        wanted = ["pypi.org", "files.pythonhosted.org"]
+        stage = Stage(AllowOnce(), AllowForSession(), policy="auto")
+
+        def blocks(_command: str, _permitted: bool) -> list[Json]:
+            return [{"kind": "network", "what": host} for host in wanted if host not in stage.sandbox.hosts][:1]
+
+        stage.blocks = blocks
+        end = stage.commands("pip install x")
+
+        assert end.reason == "done"
+        assert stage.sandbox.hosts == wanted
+        assert len(stage.ran) == 3
+
+    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "network"])
+    def test_anything_else_runs_this_call_outside(self, kind: str) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": kind, "what": ""}]
+
+        end = stage.commands("make")
+
+        assert stage.person.questions[0].lifts == (Lift("outside"),)
+        assert stage.person.questions[0].suggestion == "outside bash: make"
+        assert (end.reason, stage.ran) == ("done", [("make", None), ("make", "outside")])
+
+    def test_a_session_answer_lets_the_same_call_out_from_the_start(self) -> None:
+        stage = Stage(AllowForSession(), policy="auto")
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
+        stage.commands("make")
+
+        stage.commands("make")
+
+        assert stage.ran[-1] == ("make", "outside")
+        assert len(stage.ran) == 3
+
+    def test_a_rule_for_always_must_say_outside(self, tmp_path: Path) -> None:
+        file = RuleFile(tmp_path / "home" / "approvals.json")
+        stage = Stage(AllowAlways("bash: make"), AllowAlways("outside bash: make"), policy="auto", file=file)
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
+
+        end = stage.commands("make")
+
+        assert "has to leave the sandbox" in (stage.person.questions[1].problem or "")
+        assert end.reason == "done"
+        assert file.load() == Rules(parse_rules(["outside bash: make"], [], "").allow)
+
+    def test_what_is_still_blocked_after_it_was_lifted_needs_to_go_outside(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "git", "what": ".git/index"}]
+
+        end = stage.commands("git add a")
+
+        assert [question.lifts for question in stage.person.questions] == [(Lift("git"),), (Lift("outside"),)]
+        assert end.reason == "done"
+
+    def test_a_call_that_is_blocked_for_ever_ends(self) -> None:
+        stage = Stage(*[AllowOnce()] * 9, policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
+
+        assert stage.commands("make").reason == "denied"
+
+    def test_a_no_keeps_the_result_as_an_error(self) -> None:
+        stage = Stage(Deny("never"), policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
+
+        end = stage.commands("make")
+
+        assert results(end)[0].is_error
+        assert results(end)[0].text.startswith("ran\nThe user does not allow this: never")
+        assert end.reason == "denied"
+
+    def test_abort_stops_the_run(self) -> None:
+        stage = Stage(Abort(), policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
+
+        assert stage.commands("make", "make").reason == "aborted"
+
+    def test_a_sandbox_that_cannot_be_changed_is_said(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.sandbox.fails = True
+        stage.blocks = lambda _c, _p: [{"kind": "git", "what": ".git/index"}]
+
+        end = stage.commands("git add a")
+
+        assert "the hands are gone" in results(end)[0].text
+        assert end.reason == "denied"
+
+    @pytest.mark.parametrize(
+        "details", [None, [], {"blocked": []}, {"blocked": "x"}, {"blocked": [{"kind": "odd"}]}, 5]
+    )
+    def test_details_that_tell_of_nothing_blocked_change_nothing(self, details: Json) -> None:
+        stage = Stage()
+
+        async def scenario() -> object:
+            return await stage.gate.after(ToolCall("1", "bash", {}), text_result("ran", details=details))
+
+        assert run(scenario()) is None

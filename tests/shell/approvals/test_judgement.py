@@ -1,0 +1,249 @@
+"""Every policy against every risk, in every mode, with and without rules."""
+
+from typing import Literal
+
+import pytest
+
+from kaa.core.messages import Json
+from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
+from kaa.shell.settings import ApprovalPolicy
+from tests.shell.approvals.judging import CONFINED, FULL_ACCESS, READ_ONLY, UNCONFINED, Confinement, bash, verdict
+
+_CALLS: dict[str, tuple[str, dict[str, Json]]] = {
+    "read": ("read", {"path": "a.py"}),
+    "write": ("write", {"path": "src/a.py"}),
+    "command": ("bash", {"command": "make test"}),
+    "destructive": ("bash", {"command": "git clean -fd"}),
+    "write elsewhere": ("write", {"path": "/etc/hosts"}),
+    "protected": ("edit", {"path": ".vscode/tasks.json"}),
+    "outside": ("deploy", {"to": "production"}),
+    "unknown tool": ("surprise", {}),
+}
+_POLICIES: tuple[ApprovalPolicy, ...] = ("ask", "auto", "never", "step")
+Decision = Literal["+", "?"]
+
+# Which calls run (+) and which are in doubt (?) under ask, auto, never and step. Nobody to ask: a doubt is a denial.
+_MATRIX: list[tuple[Confinement, dict[str, str]]] = [
+    (
+        CONFINED,
+        {
+            "read": "+++?",
+            "write": "?++?",
+            "command": "?++?",
+            "destructive": "????",
+            "write elsewhere": "????",
+            "protected": "????",
+            "outside": "????",
+            "unknown tool": "????",
+        },
+    ),
+    (
+        READ_ONLY,
+        {"read": "+++?", "write": "????", "command": "?++?", "destructive": "????", "outside": "????"},
+    ),
+    (
+        UNCONFINED,
+        {"read": "+++?", "write": "????", "command": "????", "destructive": "????", "outside": "????"},
+    ),
+    (
+        FULL_ACCESS,
+        {
+            "read": "+++?",
+            "write": "?++?",
+            "command": "?++?",
+            "destructive": "????",
+            "write elsewhere": "?++?",
+            "protected": "?++?",
+            "outside": "?++?",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("confinement", "what", "policy", "decision"),
+    [
+        pytest.param(held, what, policy, decision, id=f"{held.mode}-{held.confined}-{what}-{policy}")
+        for held, row in _MATRIX
+        for what, decisions in row.items()
+        for policy, decision in zip(_POLICIES, decisions, strict=True)
+    ],
+)  # fmt: skip
+def test_policy_and_risk_decide(
+    confinement: Confinement, what: str, policy: ApprovalPolicy, decision: Decision
+) -> None:
+    tool, arguments = _CALLS[what]
+
+    found = verdict(tool, arguments, policy=policy, confinement=confinement)
+
+    assert isinstance(found, Allowed if decision == "+" else Doubtful)
+
+
+@pytest.mark.parametrize("policy", _POLICIES)
+@pytest.mark.parametrize(
+    ("what", "rule"),
+    [
+        ("read", "read: *.py"),
+        ("write", "write: src/**"),
+        ("write", "write"),
+        ("command", "bash: make test"),
+        ("command", "bash"),
+        ("outside", "deploy"),
+        ("protected", "edit"),
+    ],
+)
+def test_deny_rules_win_in_every_policy_and_over_allow_rules(what: str, rule: str, policy: ApprovalPolicy) -> None:
+    tool, arguments = _CALLS[what]
+    allow = ["bash: make test", "read", "write", "deploy", "outside edit"]
+
+    found = verdict(tool, arguments, policy=policy, allow=allow, deny=[rule], confinement=FULL_ACCESS)
+
+    assert found == Denied(f"the rule {rule!r} forbids it")
+
+
+@pytest.mark.parametrize("policy", ["ask", "auto", "never"])
+@pytest.mark.parametrize(
+    ("what", "rule", "leaves"),
+    [
+        ("write", "write: src/**", False),
+        ("write", "write", False),
+        ("write", "outside write", True),
+        ("command", "bash: make test", False),
+        ("command", "outside bash: make test", True),
+        ("destructive", "bash: git clean -fd", False),
+        ("write elsewhere", "outside write: /etc/hosts", True),
+        ("protected", "outside edit", True),
+        ("outside", "deploy", False),
+    ],
+)
+def test_allow_rules_end_the_doubt_except_in_step(what: str, rule: str, leaves: bool, policy: ApprovalPolicy) -> None:
+    tool, arguments = _CALLS[what]
+
+    assert verdict(tool, arguments, policy=policy, allow=[rule]) == Allowed(leaves)
+    assert isinstance(verdict(tool, arguments, policy="step", allow=[rule]), Doubtful)
+
+
+@pytest.mark.parametrize(
+    ("what", "rule"),
+    [("write elsewhere", "write: /etc/hosts"), ("protected", "write"), ("protected", "edit"), ("write", "read")],
+)
+def test_a_rule_without_outside_lets_nothing_out(what: str, rule: str) -> None:
+    tool, arguments = _CALLS[what]
+
+    assert isinstance(verdict(tool, arguments, allow=[rule]), Doubtful)
+    assert isinstance(verdict(*_CALLS["command"], allow=["bash: make test"], confinement=UNCONFINED), Doubtful)
+
+
+def test_a_command_leaves_the_sandbox_only_if_all_of_it_may() -> None:
+    allow = ["outside bash: docker ps", "bash: git status"]
+
+    assert bash("docker ps", allow=allow) == Allowed(outside=True)
+    assert bash("docker ps; git status", allow=allow) == Allowed(outside=False)
+    assert isinstance(bash("docker ps; git status", allow=allow, confinement=UNCONFINED), Doubtful)
+
+
+@pytest.mark.parametrize("policy", ["auto", "never"])
+@pytest.mark.parametrize("command", ["$tool push", "echo 'git push", "eval $x", "git $x", "x" * 20_000])
+def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command: str, policy: ApprovalPolicy) -> None:
+    assert bash(command, policy=policy) == Allowed()
+
+    doubt = bash(command, policy=policy, deny=["bash: git push"])
+
+    assert isinstance(doubt, Doubtful)
+    assert "'bash: git push' may forbid it" in doubt.reasons[0]
+    assert not doubt.rules_count
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "cd x && git push origin",
+        "git -C x push",
+        "git -c a=b --no-pager push",
+        "sudo git push",
+        "env A=1 git push",
+        "sh -c 'git push'",
+        "xargs git push",
+        "find . -exec git push \\;",
+        "nohup timeout 5 git push &",
+        "echo $(git push)",
+        "/usr/bin/git push",
+    ],
+)
+def test_denied_commands_are_found_behind_others(command: str) -> None:
+    assert bash(command, policy="auto", deny=["bash: git push"]) == Denied("the rule 'bash: git push' forbids it")
+
+
+@pytest.mark.parametrize(
+    ("path", "free"),
+    [
+        ("a.py", True),
+        ("./src/../a.py", True),
+        ("/project/a.py", True),
+        ("/tmp/x", True),
+        ("../x", False),
+        ("/project/../x", False),
+        ("/projects/x", False),
+        ("~/x", False),
+        ("/project", False),
+        (".git/config", False),
+        ("sub/.git/hooks/x", False),
+        (".GIT/config", False),
+        (".kaa/settings.json", False),
+        (".envrc", False),
+        (".gitignore", True),
+        ("sub/.envrc", True),
+        ("@/etc/hosts", False),
+        ("a\0b", False),
+        ("", False),
+    ],
+)
+def test_writes_are_free_below_writable_directories_but_for_what_others_execute(path: str, free: bool) -> None:
+    assert (verdict("write", {"path": path}, policy="auto") == Allowed()) is free
+
+
+@pytest.mark.parametrize("arguments", [{}, {"path": 5}, {"path": None}, {"path": ["a"]}])
+def test_a_write_without_a_path_is_in_doubt(arguments: dict[str, Json]) -> None:
+    assert isinstance(verdict("write", arguments, policy="auto"), Doubtful)
+
+
+def test_a_path_is_found_under_the_names_that_other_agents_have_for_it() -> None:
+    assert verdict("write", {"file_path": "a.py"}, policy="auto") == Allowed()
+    assert isinstance(verdict("write", {"file_path": "/etc/x"}, policy="auto"), Doubtful)
+    assert isinstance(verdict("write", {"file_path": "a.py", "path": "/etc/x"}, policy="auto"), Doubtful)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"command": 5}, {"command": None}])
+def test_a_command_that_is_no_text_is_allowed_by_no_rule(arguments: dict[str, Json]) -> None:
+    assert isinstance(verdict("bash", arguments, allow=["bash: make *"]), Doubtful)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "confinement", "expected"),
+    [
+        ("bash", {"command": "make test"}, CONFINED, "bash: make test"),
+        ("bash", {"command": "git commit -m 'a b'"}, CONFINED, "bash: git commit *"),
+        ("bash", {"command": "npm run build -- x"}, CONFINED, "bash: npm run build *"),
+        ("bash", {"command": "git push --force"}, CONFINED, "bash: git push --force"),
+        ("bash", {"command": "git log --output=x"}, CONFINED, "bash: git log --output=x"),
+        ("bash", {"command": "echo '*' a\\ b"}, CONFINED, "bash: echo '*' 'a b'"),
+        ("bash", {"command": "ls x && cat y; ls x"}, CONFINED, "bash: ls x\nbash: cat y"),
+        ("bash", {"command": "ls $x"}, CONFINED, None),
+        ("bash", {"command": "docker ps"}, UNCONFINED, "outside bash: docker ps"),
+        ("write", {"path": "src/a/b.py"}, CONFINED, "write: src/a/**"),
+        ("write", {"path": "README.md"}, CONFINED, "write: README.md"),
+        ("write", {"path": "/etc/ho[s]ts"}, CONFINED, "outside write: /etc/ho\\[s]ts"),
+        ("deploy", {}, CONFINED, "deploy"),
+    ],
+)  # fmt: skip
+def test_the_rule_offered_would_have_allowed_the_call(
+    tool: str, arguments: dict[str, Json], confinement: Confinement, expected: str | None
+) -> None:
+    doubt = verdict(tool, arguments, confinement=confinement)
+
+    assert isinstance(doubt, Doubtful)
+    assert doubt.suggestion == expected
+    if expected is not None:
+        after = verdict(tool, arguments, confinement=confinement, allow=expected.splitlines())
+        assert isinstance(after, Allowed)
