@@ -28,6 +28,15 @@ class QuietContext:
     active_tools = ()
     commands = ()
 
+    async def describe_sandbox(self) -> str:
+        return ""
+
+    def set_network(self, text: str) -> str:
+        return text
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        return host_port or port
+
 
 @pytest.fixture
 def context() -> CommandContext:

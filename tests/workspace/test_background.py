@@ -23,11 +23,12 @@ from kaa.workspace.protocol import (
 )
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
+from tests.support.processes import Processes
 
 if TYPE_CHECKING:
-    from tests.workspace.conftest import Processes, RunLocal
+    from tests.workspace.conftest import RunLocal
 else:
-    Processes = RunLocal = Any
+    RunLocal = Any
 
 _LONG_SECONDS = 15.0
 _OUTSIDE = Blocked("outside", "Running commands")

@@ -14,9 +14,9 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Absent, ContentChangedError, DirEntry
 
 if TYPE_CHECKING:
-    from tests.workspace.conftest import Processes, RunLocal
+    from tests.workspace.conftest import RunLocal
 else:
-    Processes = RunLocal = Any
+    RunLocal = Any
 
 _MEGABYTE = 1024 * 1024
 

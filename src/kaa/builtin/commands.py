@@ -1,12 +1,15 @@
 """The built-in slash commands."""
 
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
 
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command("help", "List the slash commands", _help)
     api.register_command("session", "Show the session's file, id, model and tools", _session)
+    api.register_command("sandbox", "Show what holds commands back", _sandbox)
+    api.register_command("net", "Show or change what commands may reach: off, on, or domains", _net)
+    api.register_command("forward", "Make a port that a command listens on reachable here: PORT [PORT HERE]", _forward)
 
 
 async def _help(_arguments: str, context: CommandContext) -> CommandAction:
@@ -22,3 +25,21 @@ async def _session(_arguments: str, context: CommandContext) -> CommandAction:
         "tools": ", ".join(context.active_tools) or "none",
     }
     return Reply("\n".join(f"{name:<6} {value}" for name, value in rows.items()))
+
+
+async def _sandbox(_arguments: str, context: CommandContext) -> CommandAction:
+    return Reply(await context.describe_sandbox())
+
+
+async def _net(arguments: str, context: CommandContext) -> CommandAction:
+    if not arguments:
+        return Reply(await context.describe_sandbox())
+    return Reply(f"network: {context.set_network(arguments)}")
+
+
+async def _forward(arguments: str, context: CommandContext) -> CommandAction:
+    words = arguments.split()
+    if not 1 <= len(words) <= 2 or not all(word.isdecimal() for word in words):
+        raise CommandError("give a port: /forward 3000, or /forward 3000 8080 for another one here")
+    port = await context.forward(*map(int, words))
+    return Reply(f"http://127.0.0.1:{port} leads to port {words[0]} of the sandbox")

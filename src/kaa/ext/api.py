@@ -27,6 +27,10 @@ class RegistrationError(Exception):
 Risk: TypeAlias = Literal["read", "write", "command", "outside"]
 
 
+class CommandError(Exception):
+    """What a slash command was asked for cannot be done; the message is for the user."""
+
+
 class RegisteredTool(msgspec.Struct, frozen=True):
     """A tool and what the prompt says of it. `default`: active unless the user chose otherwise."""
 
@@ -120,6 +124,26 @@ class CommandContext(Protocol):
     @property
     def commands(self) -> tuple["Command", ...]:
         """All slash commands."""
+        ...
+
+    async def describe_sandbox(self) -> str:
+        """What holds the tools back, in some lines."""
+        ...
+
+    def set_network(self, text: str) -> str:
+        """Change what the commands of tools may reach, running ones too: `off`, `on`, or domains. Returns the state.
+
+        Raises:
+            CommandError: it is something else.
+        """
+        ...
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        """Make a port that a command of a tool listens on reachable on 127.0.0.1. Returns the port there.
+
+        Raises:
+            CommandError: nobody listens, or the wanted port is taken.
+        """
         ...
 
 

@@ -12,6 +12,7 @@ from kaa.ext.api import (
     Command,
     CommandAction,
     CommandContext,
+    CommandError,
     CommandHandler,
     EventHandler,
     Extension,
@@ -193,6 +194,8 @@ class Registry:
         """
         try:
             action: object = await self._commands[name].handler(arguments, context)
+        except CommandError as error:
+            return Reply(str(error))
         except Exception as error:  # isolation boundary, as in `load`
             raise ExtensionError(f"The command /{name} failed: {_described(error)}") from error
         if action is None or isinstance(action, Reply | Submit):

@@ -204,6 +204,7 @@ def _options(arguments: argparse.Namespace) -> ConversationOptions:
         context_files=not arguments.no_context_files,
         extensions=tuple(expanded(path) for path in arguments.extension),
         discover_extensions=not arguments.no_extensions,
+        approvals=arguments.approvals,
         trust="yes" if arguments.trust else "no",  # a decision made elsewhere was not made for a run nobody watches
         session=_session(arguments),
         session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,

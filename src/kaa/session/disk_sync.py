@@ -57,9 +57,11 @@ class DiskSync:
             self._flush_folder()
             while True:
                 self._wake.wait()
-                last = self._closing.wait(_GATHER_SECONDS)
-                # Cleared first: what is requested from here on gets a flush of its own.
+                self._closing.wait(_GATHER_SECONDS)
+                # Cleared first: what is requested from here on gets a flush of its own, and whoever closes from here
+                # on wakes us once more.
                 self._wake.clear()
+                last = self._closing.is_set()
                 os.fsync(self._descriptor)
                 if last:
                     return

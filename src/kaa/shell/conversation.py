@@ -12,7 +12,10 @@ from kaa.ext.api import Command, Reply, Submit
 from kaa.ext.registry import Registry
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
+from kaa.shell.approvals.gate import Gate
+from kaa.shell.containment import Containment
 from kaa.shell.model_link import ModelLink
+from kaa.shell.settings import ApprovalPolicy
 
 
 class CommandReply(msgspec.Struct, frozen=True):
@@ -33,6 +36,8 @@ class Conversation:
         store: where the session is kept.
         recorder: writes events into the store; it sees each one before any other subscriber.
         link: the way to the model, closed with the conversation.
+        gate: stands between the model and the tools.
+        containment: holds the tools back.
     """
 
     def __init__(
@@ -42,8 +47,12 @@ class Conversation:
         store: SessionStore,
         recorder: SessionRecorder,
         link: ModelLink,
+        gate: Gate,
+        containment: Containment,
     ) -> None:
         self._agent = agent
+        self._gate = gate
+        self._containment = containment
         self._registry = registry
         self._store = store
         self._recorder = recorder
@@ -81,6 +90,39 @@ class Conversation:
     def commands(self) -> tuple[Command, ...]:
         """All slash commands."""
         return tuple(self._registry.commands.values())
+
+    @property
+    def approvals(self) -> ApprovalPolicy:
+        """Who is asked before what."""
+        return self._gate.policy
+
+    def set_approvals(self, policy: ApprovalPolicy) -> None:
+        """Change who is asked before what, from the next call on."""
+        self._gate.policy = policy
+
+    @property
+    def containment(self) -> Containment:
+        """What holds the tools back; to show it, and to switch the network."""
+        return self._containment
+
+    async def describe_sandbox(self) -> str:
+        """What holds the tools back, in some lines."""
+        status = await self._containment.status()
+        if status is None:
+            return "nothing needs to be held back"
+        rows = {"sandbox": status.tier, "mode": status.mode, "network": status.network, "approvals": self._gate.policy}
+        if status.git_writable:
+            rows["git"] = "writes allowed for this session"
+        lines = [f"{name:<9} {value}" for name, value in rows.items()]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in status.warnings)])
+
+    def set_network(self, text: str) -> str:
+        """Change what commands may reach, running ones too. Returns the state now. See `Containment.set_network`."""
+        return self._containment.set_network(text)
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        """Make a port of the sandbox reachable on 127.0.0.1. Returns the port there. See `Containment.forward`."""
+        return await self._containment.forward(port, host_port)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""

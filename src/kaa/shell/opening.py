@@ -1,11 +1,12 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from kaa.builtin import background, commands, prompt, tools
 from kaa.core.agent import Agent, AgentConfig
+from kaa.core.hooks import ToolHooks
 from kaa.core.loop import Limits
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.loader import discover, load_extension
@@ -18,6 +19,11 @@ from kaa.session.library import SessionLibrary
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore
+from kaa.shell.approvals.gate import Gate
+from kaa.shell.approvals.memory import Memory
+from kaa.shell.approvals.requests import Approver
+from kaa.shell.approvals.rule_file import RuleFile, parse_rules
+from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, expanded
 from kaa.shell.model_link import ModelLink, link_model
@@ -26,13 +32,20 @@ from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.trust.configuration import survey
 from kaa.shell.trust.verdict import judge
+from kaa.workspace.git import Git
 from kaa.workspace.protocol import Workspace
 
 Notify = Callable[[str], None]
 
 
 async def open_conversation(
-    options: ConversationOptions, *, workspace: Workspace, home: Home, environ: Mapping[str, str], notify: Notify
+    options: ConversationOptions,
+    *,
+    workspace: Workspace,
+    home: Home,
+    environ: Mapping[str, str],
+    notify: Notify,
+    approver: Approver | None = None,
 ) -> Conversation:
     """Open a conversation about the project in `workspace`.
 
@@ -42,9 +55,11 @@ async def open_conversation(
         home: the user's folder.
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
+        approver: who can be asked for a yes; None where nobody is there.
 
     Raises:
         SettingsError: a settings file has a mistake.
+        ApprovalsError: a rule is none, or the kept ones cannot be read.
         TrustError: the project is to be trusted and cannot be, or earlier decisions cannot be read.
         SessionError: the session cannot be found, read or written.
         NoModelError: there is no model to talk to.
@@ -56,6 +71,13 @@ async def open_conversation(
     project = await _read_project(options, workspace, home, notify)
     settings = load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
     registry = _load_extensions(options, settings, workspace, home, notify)
+    containment = contain(workspace)
+    stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
+
+    def abort() -> None:
+        stop[0]()
+
+    gate = _gate(options, settings, registry, workspace, containment, home, approver, abort)
     active = registry.select_tools(
         options.tools if options.tools is not None else settings.default_tools,
         options.exclude_tools,
@@ -73,12 +95,14 @@ async def open_conversation(
     recorder = SessionRecorder(store, context)
     recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
     recorder.thinking_level_change(link.resolved.thinking)
+    hooks = registry.hooks
     agent = Agent(
         provider=link.provider,
         model=link.resolved.model,
         system_prompt=system_prompt,
         tools=[registered.tool for registered in active],
-        hooks=registry.hooks,
+        # What was approved is what runs, and what was blocked is seen first.
+        hooks=ToolHooks((*hooks.before, gate.before), (gate.after, *hooks.after)),
         config=AgentConfig(
             steering_mode=settings.steering_mode,
             follow_up_mode=settings.follow_up_mode,
@@ -89,7 +113,39 @@ async def open_conversation(
         session_id=store.header.id,
         messages=context.messages,
     )
-    return Conversation(agent, registry, store, recorder, link)
+    stop.append(agent.abort)
+    return Conversation(agent, registry, store, recorder, link, gate, containment)
+
+
+def _gate(
+    options: ConversationOptions,
+    settings: Settings,
+    registry: Registry,
+    workspace: Workspace,
+    containment: Containment,
+    home: Home,
+    approver: Approver | None,
+    abort: Callable[[], None],
+) -> Gate:
+    """Who stands between the model and the tools."""
+    chosen = settings.approvals
+    policy = options.approvals or chosen.policy or ("never" if approver is None else "ask")
+    configured = parse_rules(chosen.allow, chosen.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
+    git = Git(workspace)
+
+    async def changed_files() -> Sequence[str] | None:
+        changed = await git.changed_files()
+        return None if changed is None or changed.more else changed.paths
+
+    return Gate(
+        policy=policy,
+        memory=Memory(configured, RuleFile(home.path / "approvals.json")),
+        risks={tool.name: tool.risk for tool in registry.tools},
+        sandbox=containment,
+        approver=approver,
+        abort=abort,
+        changed_files=changed_files,
+    )
 
 
 async def _read_project(options: ConversationOptions, workspace: Workspace, home: Home, notify: Notify) -> ProjectFiles:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.core.provider import ThinkingLevel
+from kaa.shell.settings import ApprovalPolicy
 
 
 class NewSession(msgspec.Struct, frozen=True):
@@ -68,6 +69,8 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         system_prompt: replaces kaa's own.
         append_system_prompt: added to it.
         extensions: Python files or folders to load besides the user's own.
+        approvals: who is asked before what; None takes the setting, or `ask` where somebody can be asked and `never`
+            where not.
         trust: whether the project may configure anything. `no` where nobody is there to answer for it.
         max_turns: requests to the model per run.
     """
@@ -84,6 +87,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     context_files: bool = True
     extensions: tuple[Path, ...] = ()
     discover_extensions: bool = True
+    approvals: ApprovalPolicy | None = None
     trust: TrustChoice = "no"
     session: SessionChoice = NewSession()
     session_dir: Path | None = None

@@ -120,7 +120,7 @@ class LocalWorkspace:
             OSError: the directories for temporary files and caches cannot be created.
         """
         own = os.environ if env is None else env
-        root = os.path.abspath(root)
+        root = os.path.realpath(root)  # behind a link in /tmp there would be nothing inside the sandbox
         home = own.get("HOME") or os.path.expanduser("~")
         places = Places.of(own, home, root)
         confines = Sandbox(root, home, sandbox or SandboxOptions(), places, own)

@@ -119,6 +119,18 @@ class Sandbox:
         """Whether the kernel holds the hands. Only known for sure once something was taken."""
         return self.policy.tier != "none"
 
+    @property
+    def mode(self) -> Mode:
+        """What the user chose may be written."""
+        return self._options.mode
+
+    @property
+    def temporary(self) -> tuple[str, ...]:
+        """Directories for temporary files, as commands know them."""
+        if self.policy.tier in ("full", "bwrap"):
+            return ("/tmp", "/var/tmp")  # noqa: S108 - private ones are mounted there
+        return (self.policy.temporary,) if self.policy.temporary else ("/tmp",)  # noqa: S108
+
     async def take(self, kind: SlotKind) -> Slot:
         """A slot under the policy in force; falls back to the next tier where the machine cannot hold one.
 

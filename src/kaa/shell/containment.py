@@ -1,0 +1,170 @@
+"""What holds the tools of a conversation back, and what the user can change about it while it goes on.
+
+To the gate it is what a yes can change (`kaa.shell.approvals.gate.Sandbox`), to frontends what they show and switch.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kaa.ext.api import CommandError
+from kaa.hands.policy import Mode
+from kaa.shell.approvals.gate import Sandbox
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
+from kaa.workspace.protocol import Workspace
+from kaa.workspace.sandbox.sandbox import SandboxStatus
+
+
+class Containment(Sandbox, Protocol):
+    """The sandbox of a conversation."""
+
+    async def status(self) -> SandboxStatus | None:
+        """What holds; None where nothing needs to be held."""
+        ...
+
+    def set_network(self, text: str) -> str:
+        """Change what commands may reach, running ones too. Returns the state now.
+
+        Args:
+            text: `off`, `on`, or domains separated by commas.
+
+        Raises:
+            CommandError: it is something else.
+        """
+        ...
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        """Make a port that a command listens on reachable on 127.0.0.1 of the host. Returns the port there.
+
+        Args:
+            port: inside the sandbox.
+            host_port: 0 for any.
+
+        Raises:
+            CommandError: nobody listens there, or the port on the host is taken.
+        """
+        ...
+
+
+def contain(workspace: Workspace) -> Containment:
+    """What holds back the tools that work in this workspace."""
+    return Contained(workspace) if isinstance(workspace, LocalWorkspace) else Harmless(workspace)
+
+
+class Contained:
+    """The sandbox of a workspace on this machine."""
+
+    def __init__(self, workspace: LocalWorkspace) -> None:
+        self._workspace = workspace
+
+    @property
+    def confined(self) -> bool:
+        """Whether the kernel holds back calls that have no permit."""
+        return self._workspace.sandbox.confined
+
+    @property
+    def mode(self) -> Mode:
+        """What the user chose."""
+        return self._workspace.sandbox.mode
+
+    @property
+    def root(self) -> str:
+        """The project."""
+        return self._workspace.root
+
+    @property
+    def writable(self) -> Sequence[str]:
+        """Directories that calls without a permit can write."""
+        return (*self._workspace.sandbox.policy.writes, *self.temporary)
+
+    @property
+    def temporary(self) -> Sequence[str]:
+        """Directories whose files nobody misses, as commands know them."""
+        return self._workspace.sandbox.temporary
+
+    async def settle(self) -> None:
+        """Wait until it is certain whether the kernel confines what runs."""
+        await self._workspace.sandbox.status()
+
+    async def allow_git_writes(self) -> None:
+        """Let `.git` be written for the rest of the session."""
+        await self._workspace.sandbox.allow_git_writes()
+
+    def allow_host(self, host: str) -> None:
+        """Let a host be reached for the rest of the session."""
+        try:
+            self._workspace.sandbox.network.allow(host)
+        except NetworkRuleError as error:  # what was blocked cannot be named by a rule: metadata services, loopback
+            raise PermissionError(str(error)) from error
+
+    def unconfined(self) -> Workspace:
+        """The project without a sandbox, for one call."""
+        return self._workspace.unconfined()
+
+    async def status(self) -> SandboxStatus:
+        """What holds."""
+        return await self._workspace.sandbox.status()
+
+    def set_network(self, text: str) -> str:
+        """Change what commands may reach."""
+        network = self._workspace.sandbox.network
+        try:
+            network.set_state(NetworkState.parse(text))
+        except NetworkRuleError as error:
+            raise CommandError(str(error)) from error
+        return str(network.state)
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        """Make a port that a command listens on reachable from the host."""
+        from kaa.workspace.network.forwarding import ForwardError  # lazy: few need it
+
+        try:
+            forward = await self._workspace.sandbox.forwards.open(port, host_port)
+        except (ForwardError, OSError) as error:
+            raise CommandError(str(error)) from error
+        return forward.host_port
+
+
+class Harmless:
+    """For a workspace that touches no machine: nothing is held back and nothing can be switched."""
+
+    confined = True
+    mode: Mode = "full-access"
+    temporary: Sequence[str] = ()
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @property
+    def root(self) -> str:
+        """The project."""
+        return self._workspace.root
+
+    @property
+    def writable(self) -> Sequence[str]:
+        """All of it can be written."""
+        return ("/",)
+
+    async def settle(self) -> None:
+        """There is nothing to wait for."""
+
+    async def allow_git_writes(self) -> None:
+        """They are allowed."""
+
+    def allow_host(self, host: str) -> None:
+        """There is no network."""
+
+    def unconfined(self) -> Workspace:
+        """The same workspace."""
+        return self._workspace
+
+    async def status(self) -> None:
+        """Nothing is held."""
+
+    def set_network(self, text: str) -> str:
+        """There is no network to switch."""
+        raise CommandError(f"this workspace has no network; {text!r} changes nothing")
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        """There are no ports."""
+        raise CommandError(f"this workspace has no ports; {port} cannot be forwarded to {host_port}")
