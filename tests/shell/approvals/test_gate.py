@@ -322,6 +322,17 @@ class TestBefore:
         assert not early
         assert isinstance(verdict, Block)
 
+    def test_a_sandbox_that_is_gone_runs_nothing(self) -> None:
+        async def gone() -> None:
+            raise OSError("the hands are gone")
+
+        stage = Stage()
+        stage.sandbox.settle = gone  # type: ignore[method-assign]  # as if its process had died
+
+        end = stage.commands("ls")
+
+        assert (results(end)[0].text, stage.ran) == ("bash was not run: the hands are gone", [])
+
     @pytest.mark.parametrize(("changed", "asked"), [((), 0), (("a.py",), 1), (None, 1)])
     def test_git_is_asked_what_would_be_lost(self, changed: Sequence[str] | None, asked: int) -> None:
         stage = Stage(*[AllowOnce()] * asked, policy="auto", changed=changed)
@@ -336,6 +347,15 @@ class TestBefore:
         stage.commands("git -C ../other reset --hard", "cd x && git checkout .")
 
         assert len(stage.person.questions) == 2
+
+    def test_long_commands_are_judged_like_short_ones(self) -> None:
+        long = f"echo {'a ' * 2000}; rm -rf x"
+        stage = Stage(Deny(), policy="auto", allow=["bash: echo *"])
+
+        end = stage.commands(f"echo {'a ' * 2000}", long)
+
+        assert [question.warning for question in stage.person.questions] == ["deletes x for good"]
+        assert [result.is_error for result in results(end)] == [False, True]
 
     def test_a_deny_rule_is_not_asked_about(self) -> None:
         stage = Stage(deny=["bash: make"])
@@ -518,3 +538,15 @@ class TestAfter:
             return await stage.gate.after(ToolCall("1", "bash", {}), text_result("ran", details=details))
 
         assert run(scenario()) is None
+
+
+@pytest.mark.parametrize(
+    ("lift", "text"),
+    [
+        (Lift("outside"), "runs this call outside the sandbox"),
+        (Lift("git"), "allows writing to .git for this session"),
+        (Lift("network", "pypi.org"), "allows network access to pypi.org for this session"),
+    ],
+)
+def test_what_a_yes_does_is_said(lift: Lift, text: str) -> None:
+    assert lift.text == text

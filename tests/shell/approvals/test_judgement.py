@@ -143,7 +143,9 @@ def test_a_command_leaves_the_sandbox_only_if_all_of_it_may() -> None:
 
 
 @pytest.mark.parametrize("policy", ["auto", "never"])
-@pytest.mark.parametrize("command", ["$tool push", "echo 'git push", "eval $x", "git $x", "x" * 20_000])
+@pytest.mark.parametrize(
+    "command", ["$tool push", "echo 'git push", "eval $x", "git $x", "find -exec " * 1400, "x" * 20_000]
+)
 def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command: str, policy: ApprovalPolicy) -> None:
     assert bash(command, policy=policy) == Allowed()
 

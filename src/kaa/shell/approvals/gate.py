@@ -38,6 +38,9 @@ from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked
 
+# Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
+_LONG_CHARACTERS = 1024
+
 ChangedFiles: TypeAlias = Callable[[], Awaitable[Sequence[str] | None]]
 
 
@@ -112,7 +115,7 @@ class Gate:
                 await self._sandbox.settle()
         except OSError as error:
             return Block(f"{call.name} was not run: {error}")
-        examined = examine(call, risk, self._sandbox)
+        examined = await self._examine(call)
         verdict = self._judge(examined)
         if isinstance(verdict, Doubtful):
             verdict = await self._resolve(examined)
@@ -130,7 +133,7 @@ class Gate:
         lifts = _lifts(blocked)
         if had.issuperset(lifts):  # it was lifted already, and that was not all
             lifts = (Lift("outside"),)
-        examined = examine(call, self._risks.get(call.name, "outside"), self._sandbox)
+        examined = await self._examine(call)
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Refuse(wording.stopped())
@@ -151,6 +154,12 @@ class Gate:
 
     def _permit(self) -> Permit | None:
         return None if self._sandbox.mode == "full-access" else Permit(self._sandbox.unconfined())
+
+    async def _examine(self, call: ToolCall) -> Call:
+        risk = self._risks.get(call.name, "outside")
+        if len(str(call.arguments.get("command", ""))) < _LONG_CHARACTERS:
+            return examine(call, risk, self._sandbox)
+        return await asyncio.to_thread(examine, call, risk, self._sandbox)
 
     def _judge(self, call: Call, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.

@@ -12,7 +12,7 @@ import msgspec
 from kaa.shell.approvals.words import is_harmless_redirection, literal, plain_commands
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Tree
 
 # Longer ones are not read: 16 KiB of the worst nonsense take 20 ms, and no person reads that before saying yes.
 _MAX_BYTES = 16 * 1024
@@ -148,18 +148,28 @@ def _not_understood(obstacle: str) -> Script:
 
 
 @cache
-def _parser() -> "Parser":
-    # Lazily: the first command pays 15 ms for it, and many conversations run none.
+def _bash() -> "Language":
+    # Lazily: the first command pays 5 to 15 ms for it, and many conversations run none.
     import tree_sitter
     import tree_sitter_bash
 
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def _parse(source: bytes) -> "Tree":
+    import tree_sitter  # lazily, as above
+
+    return tree_sitter.Parser(_bash()).parse(source)  # a parser of its own: long commands are read in threads
 
 
 class _Place(NamedTuple):
-    """A node on the way through the tree, and the redirections that hold there."""
+    """A node on the way through the tree, what it is in, and the redirections that hold there.
+
+    (To ask the tree for the parent of a node takes as many steps as the node is deep.)
+    """
 
     node: "Node"
+    parent: "Node | None" = None
     redirections: tuple[str, ...] = ()
 
 
@@ -173,7 +183,7 @@ class _Reading:
         self._understood = True
 
     def script(self) -> Script:
-        root = _parser().parse(self._source).root_node
+        root = _parse(self._source).root_node
         # A stack, since the depth of the tree is for the author of the command to choose.
         stack = [_Place(root)]
         while stack:
@@ -183,14 +193,14 @@ class _Reading:
 
     def _visit(self, place: "_Place") -> "Iterator[_Place]":
         """Take note of a node; what is to be visited next."""
-        node, redirections = place
+        node, parent, redirections = place
         self._note_type(node)
-        if _is_command(node):
-            self._commands.append(self._command(node, redirections))
+        if _is_command(node, parent):
+            self._commands.append(self._command(place))
             redirections = ()
         elif node.child_by_field_name("redirect") is not None:
             redirections = (*redirections, *self._redirections(node))
-        yield from (_Place(child, redirections) for child in node.named_children)
+        yield from (_Place(child, node, redirections) for child in node.named_children)
 
     def _note_type(self, node: "Node") -> None:
         if node.type in _BEYOND_RULES:
@@ -207,7 +217,8 @@ class _Reading:
             return "it is written in a way that rules are not trusted with"
         return None
 
-    def _command(self, node: "Node", inherited: tuple[str, ...]) -> SimpleCommand:
+    def _command(self, place: _Place) -> SimpleCommand:
+        node, parent, inherited = place
         words: list[str | None] = []
         assigns = node.type == "variable_assignment"
         match node.type:
@@ -218,7 +229,7 @@ class _Reading:
                 names = [child.type for child in node.named_children]
                 assigns = "variable_assignment" in names
                 arguments = [child for child in node.named_children if child.type not in _NO_ARGUMENTS]
-                words = [literal(self._bytes(child)) for child in (*arguments, *_behind_redirections(node))]
+                words = [literal(self._bytes(child)) for child in (*arguments, *_behind_redirections(node, parent))]
         return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, (*inherited, *self._redirections(node)))
 
     def _redirections(self, node: "Node") -> tuple[str, ...]:
@@ -235,19 +246,18 @@ class _Reading:
         return self._source[node.start_byte : node.end_byte]
 
 
-def _is_command(node: "Node") -> bool:
+def _is_command(node: "Node", parent: "Node | None") -> bool:
     match node.type:
         case "variable_assignment":
-            return node.parent is None or node.parent.type not in _COMMAND_TYPES
+            return parent is None or parent.type not in _COMMAND_TYPES
         case "redirected_statement":
             return node.child_by_field_name("body") is None
         case _:
             return node.type in _COMMAND_TYPES
 
 
-def _behind_redirections(node: "Node") -> "Iterator[Node]":
+def _behind_redirections(node: "Node", parent: "Node | None") -> "Iterator[Node]":
     """Words that follow a redirection's target: the grammar puts them there, to bash they are arguments."""
-    parent = node.parent
     holders = [node, parent] if parent is not None and parent.type == "redirected_statement" else [node]
     for holder in holders:
         for child in holder.children:
@@ -257,5 +267,5 @@ def _behind_redirections(node: "Node") -> "Iterator[Node]":
 
 def _cut(text: bytes) -> str:
     """A text for people: its first line, if that is not too long."""
-    line, more, _ = text.decode(errors="replace").partition("\n")
+    line, more, _ = text[: 4 * _SHOWN_CHARACTERS + 4].decode(errors="replace").partition("\n")
     return line if len(line) <= _SHOWN_CHARACTERS and not more else line[:_SHOWN_CHARACTERS] + "…"

@@ -12,8 +12,8 @@ from kaa.shell.approvals.programs import program_name
 
 # Wrappers within wrappers; deeper than this nobody writes by accident.
 _MAX_DEPTH = 8
-# Commands that one may lead to. More are not looked at and count as unseen.
-_MAX_COMMANDS = 1000
+# Words of all commands that one leads to. More are not looked at and count as unseen; 16 KiB hold 8,000 words.
+_MAX_WORDS = 20_000
 
 # Programs that run the words after their own options; with the options that take a value in the next word, and how
 # many words of their own follow the options. From the manual pages (GNU coreutils 9, sudo 1.9, util-linux 2.39).
@@ -84,6 +84,7 @@ class _Search:
         self.commands: list[Words] = []
         self.simple: list[SimpleCommand] = []
         self.complete = True
+        self._words_seen = 0
 
     def add(self, script: Script, depth: int) -> None:
         self.complete &= script.understood
@@ -93,22 +94,26 @@ class _Search:
                 self._add_words(command.words, depth)
 
     def _add_words(self, words: Words, depth: int) -> None:
-        if depth > _MAX_DEPTH or len(self.commands) > _MAX_COMMANDS:
-            self.complete = False
-            return
-        program, *rest = words
-        if program is None:
+        self._words_seen += len(words)
+        program, rest = words[0], words[1:]
+        if program is None or self._is_exhausted(depth):
             self.complete = False
             return
         name = program_name(program)
         self.commands.append((program, *_without_git_options(rest)) if name == "git" else words)
         for text in _command_strings(name, rest):
-            if text is None:
+            if text is None or self._is_exhausted(depth):
                 self.complete = False
-            else:
-                self.add(read(text), depth + 1)
+                break
+            self.add(read(text), depth + 1)
         for inner in _wrapped(name, rest):
+            if self._is_exhausted(depth):
+                self.complete = False
+                break
             self._add_words(inner, depth + 1)
+
+    def _is_exhausted(self, depth: int) -> bool:
+        return depth > _MAX_DEPTH or self._words_seen > _MAX_WORDS
 
 
 def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:

@@ -96,9 +96,7 @@ def literal(word: bytes) -> str | None:
     Raises nothing: a word that is no UTF-8 is not literal.
     """
     text = word.decode("latin-1")
-    if _CONTROL.search(text):
-        return None
-    if _WORD.fullmatch(text):
+    if _WORD.fullmatch(text) and not _CONTROL.search(text):
         value = "".join(_value(piece) for piece in _PIECE.findall(text))
     elif _ALONE.fullmatch(text):
         value = text
