@@ -1,6 +1,7 @@
 """Builds a view with mounts, in a mount namespace of the calling process's own."""
 
 import contextlib
+import errno
 import os
 import stat
 
@@ -9,6 +10,9 @@ from kaa.hands.confinement.view import Step, View
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+
+_VANISHED = (FileNotFoundError, NotADirectoryError)
+_MAY_VANISH = frozenset({"readable", "protected", "hidden directory", "hidden file"})
 
 # Kinds of file systems that hold files of people. Others below a writable directory, such as the /proc or /sys of a
 # root file system that somebody assembles there, stay read-only: root could change the machine through them.
@@ -40,11 +44,10 @@ class Builder:
         self._unreachable = unreachable
         self._handles: dict[str, int] = {}
         self._points = _mount_points()
-        for path in (*(step.source for step in view.steps if step.source), *view.pins, *filter(None, [unreachable])):
-            self._open(path)
-        for name in _DEVICES:
-            with contextlib.suppress(FileNotFoundError):
-                self._open(f"/dev/{name}")
+        devices = (f"/dev/{name}" for name in _DEVICES)
+        for path in (*(step.source for step in view.steps), *view.pins, *devices, unreachable):
+            if path:
+                self._open(path)
 
     def build(self) -> None:
         """Mount everything. Descriptors of the host's view are closed, whatever happens.
@@ -55,8 +58,10 @@ class Builder:
         try:
             mounts.freeze()
             for step in self._view.steps:
-                self._take(step)
-            for pin in self._view.pins:
+                # Sockets of other programs and the like go while we look; then there is nothing to show or to hide.
+                with contextlib.suppress(*_VANISHED if step.kind in _MAY_VANISH else ()):
+                    self._take(step)
+            for pin in filter(self._handles.__contains__, self._view.pins):
                 self._pin(pin)
             for step in self._view.steps:
                 if step.kind in ("empty", "devices") or (step.kind == "hidden directory" and step.has_more):
@@ -99,7 +104,9 @@ class Builder:
             mounts.make_read_only(step.target)
 
     def _bind(self, source: str, target: str) -> None:
-        handle = self._handles[source]
+        handle = self._handles.get(source)
+        if handle is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
         if stat.S_ISDIR(os.fstat(handle).st_mode):
             _make_directory(target)
         else:
@@ -143,7 +150,8 @@ class Builder:
 
     def _open(self, path: str) -> None:
         if path not in self._handles:
-            self._handles[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with contextlib.suppress(FileNotFoundError):
+                self._handles[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _make_directory(path: str) -> None:

@@ -7,6 +7,7 @@ Needs bubblewrap 0.5 or later, for `--perms`.
 import os
 from collections.abc import Iterator
 
+from kaa.hands.confinement import canaries
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.view import Step, View, host_sockets, plan
 from kaa.hands.policy import Policy
@@ -28,7 +29,9 @@ def bwrap_arguments(policy: Policy, home: str) -> list[str]:
     Raises:
         ConfinementError: the policy makes no sense on this machine.
     """
-    view = plan(policy, resolve(policy), host_sockets())
+    # Canaries of other hands are gone before bwrap gets there, and then it would not start.
+    sockets = [path for path in host_sockets() if canaries.PREFIX not in path]
+    view = plan(policy, resolve(policy), sockets)
     network = ["--unshare-net"] if policy.network == "isolated" else []
     return [
         *("--unshare-pid", "--unshare-ipc", *network, "--new-session", *_identity()),

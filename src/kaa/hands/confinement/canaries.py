@@ -10,6 +10,7 @@ from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.layout import concealment, is_below_any, real_directories
 from kaa.hands.policy import Policy
 
+PREFIX = ".kaa-canary-"  # of directories that live for some milliseconds
 _SOCKET_NAME = "socket"
 _MAX_SOCKET_PATH = 107  # unix(7)
 
@@ -108,7 +109,7 @@ def _secrets(policy: Policy) -> Iterator[Secret]:
 
 @contextlib.contextmanager
 def _directory(parent: str) -> Iterator[tuple[str, int]]:
-    path = os.path.join(parent, f".kaa-canary-{os.urandom(8).hex()}")
+    path = os.path.join(parent, f"{PREFIX}{os.urandom(8).hex()}")
     os.mkdir(path, 0o700)
     with _janitor(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -145,6 +145,8 @@ def _forbidden(confinement: Confinement, policy: Policy, canaries: Canaries) -> 
         yield _Attempt("kaa's environment is private", False, partial(_read_environment, canaries.brain))
     if confinement.owns_process_namespace:
         yield _Attempt("kaa cannot be signalled", False, partial(_signal, canaries.brain))
+    if policy.tier != "seatbelt":
+        yield _Attempt("system calls are filtered", False, _make_raw_socket)
     if canaries.secrets:
         yield _Attempt("secrets are unreadable", False, partial(_read_secrets, canaries))
 
@@ -219,6 +221,16 @@ def _send_away() -> str:
         except BlockingIOError:
             return "it was attempted"
     return "it was made"
+
+
+def _make_raw_socket() -> str:
+    """The kernel too refuses this to most, but with another error than our filter."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            raise
+    return "the filter let it pass"
 
 
 def _read_environment(pid: int) -> str:
