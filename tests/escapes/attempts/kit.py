@@ -75,6 +75,8 @@ class Attempt(NamedTuple):
 
 
 ATTEMPTS: dict[str, Attempt] = {}
+# Not a flag of the command line: the user is asked for it in a conversation.
+GIT_WRITES = ("git writes allowed",)
 
 
 def attempt(
@@ -110,6 +112,12 @@ def attempt(
         return act
 
     return register
+
+
+def again(each: Attempt, flags: tuple[str, ...]) -> None:
+    """Register an attempt once more, for a sandbox of other flags."""
+    name = f"{each.name}, {' '.join(flags)}"
+    ATTEMPTS[name] = each._replace(name=name, group=name, flags=flags)
 
 
 _X86 = platform.machine() == "x86_64"

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from tests.escapes.attempts.kit import Given, attempt, write
+from tests.escapes.attempts.kit import ATTEMPTS, GIT_WRITES, Given, again, attempt, write
 
 _STATUS = "git status"
 
@@ -163,6 +163,11 @@ def submodule_in_index(given: Given) -> None:
 def configuration_of_user(given: Given) -> None:
     """Change the user's own configuration."""
     _git(given.home, "config", "--file", f"{given.home}/.gitconfig", "core.fsmonitor", given.path)
+
+
+# When git writes are allowed, hooks and configuration are still not to be touched: the same attempts once more.
+for _each in [each for each in ATTEMPTS.values() if each.name.startswith("repository.")]:
+    again(_each, GIT_WRITES)
 
 
 @attempt("kept", base="project", path=".git/index", alone=True)

@@ -292,15 +292,14 @@ def inherited_descriptors(given: Given) -> bytes:
 @attempt("descriptor")
 def descriptors_of_brain(given: Given) -> bytes:
     """Open the descriptors of the process that started the sandbox."""
-    folder = f"/proc/{given.brain}/fd"
-    return b"".join(_read_if_allowed(f"{folder}/{name}") for name in os.listdir(folder))
+    os.listdir(f"/proc/{given.brain}/fd")
+    return _opened(str(given.brain))
 
 
 @attempt("descriptor")
 def descriptors_of_all(given: Given) -> bytes:
     """Open the descriptors of every process there is."""
-    pids = glob.glob("/proc/[0-9]*") if given.sandboxed else [f"/proc/{given.brain}"]
-    return b"".join(_read_if_allowed(path) for pid in pids for path in glob.glob(f"{pid}/fd/*"))
+    return _opened("[0-9]*" if given.sandboxed else str(given.brain))
 
 
 @attempt("victim")
@@ -325,6 +324,12 @@ def descriptor_of_stranger(given: Given) -> bytes:
 def listing_of_processes(given: Given) -> bytes:
     """List all processes with their arguments."""
     return _output("ps", "-ww", "-o", "args", "-p", str(given.pid)) if shutil.which("ps") else b""
+
+
+def _opened(processes: str) -> bytes:
+    """What descriptors are open on, but for standard streams: those carry our own reports."""
+    paths = glob.glob(f"/proc/{processes}/fd/*")
+    return b"".join(_read_if_allowed(path) for path in paths if int(os.path.basename(path)) > 2)
 
 
 def _uncovered(given: Given, cover: str) -> bytes:

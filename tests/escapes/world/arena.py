@@ -1,6 +1,8 @@
 """Where attempts take place: a home with a project in it, and a world around them."""
 
+import atexit
 import compileall
+import functools
 import os
 import shutil
 import stat
@@ -72,12 +74,23 @@ def arena(person: Person) -> Iterator[Arena]:
     new = Arena(person, top)
     try:
         new.outside.mkdir()
-        shutil.copytree(_ATTEMPTS, new.attempts)
-        compileall.compile_dir(new.attempts, quiet=2)
-        _lay_out(new)
+        template = _template()
+        shutil.copytree(template.home, new.home, symlinks=True)
+        shutil.copytree(template.attempts, new.attempts)
         yield new
     finally:
         new.remove()
+
+
+@functools.cache
+def _template() -> Arena:
+    """An arena to copy: git takes longer to make one."""
+    template = Arena(Person("nobody", -1), Path(tempfile.mkdtemp(prefix="kaa-escapes-template-")))
+    atexit.register(template.remove)
+    shutil.copytree(_ATTEMPTS, template.attempts, ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(template.attempts, quiet=2)
+    _lay_out(template)
+    return template
 
 
 def _place() -> Path:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tests.escapes.attempts.kit import AT_FDCWD, libc, syscall
 from tests.escapes.attempts.machine_code import x32
 from tests.escapes.attempts.uring import Ring
+from tests.escapes.world.people import Person
 
 _MPTCP = 262
 
@@ -39,6 +40,12 @@ class ControlGroups(NamedTuple):
 def lacks(needs: tuple[str, ...]) -> str:
     """What of `needs` this machine has not; empty if it has all. `root` is not of its concern."""
     return ", ".join(need for need in needs if need != "root" and not _PROBES[need]())
+
+
+def owns_packages(person: Person) -> bool:
+    """Whether a person may change the interpreter's packages."""
+    packages = Path(sysconfig.get_path("purelib"))
+    return os.access(packages, os.W_OK) if person.uid < 0 else packages.stat().st_uid == person.uid
 
 
 @functools.cache
@@ -195,7 +202,6 @@ _PROBES: dict[str, Callable[[], bool]] = {
     "keyrings": _has_keyrings,
     "unshare": lambda: shutil.which("unshare") is not None,
     "vsock loopback": functools.cache(_has_vsock_loopback),
-    "writable packages": lambda: os.access(sysconfig.get_path("purelib"), os.W_OK),
     "x32 calls": _has_x32_calls,
 }
 assert ctypes.sizeof(ctypes.c_long) == 8, "the attempts are written for 64 bits"

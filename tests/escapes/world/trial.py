@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from tests.escapes.attempts.kit import Attempt
-from tests.escapes.world import file_canaries, kernel_canaries, process_canaries, socket_canaries
+from tests.escapes.attempts.kit import GIT_WRITES, Attempt
+from tests.escapes.world import approved, file_canaries, kernel_canaries, process_canaries, socket_canaries
 from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.canary import Canary, Ending
 from tests.escapes.world.people import Person
@@ -80,11 +80,17 @@ class _Report(msgspec.Struct, frozen=True):
     secrets: tuple[str, ...]
 
 
-def sandbox_command() -> list[str]:
-    """What to put before a command's flags, `--` and the command."""
+def sandbox_command(flags: Sequence[str] = ()) -> list[str]:
+    """What to put before a command to run it in the sandbox.
+
+    Args:
+        flags: those of `kaa sandbox`, or `GIT_WRITES`.
+    """
     if other := os.environ.get(_SANDBOX_VARIABLE):
-        return shlex.split(other)
-    return [str(Path(sysconfig.get_path("scripts")) / "kaa"), "sandbox"]
+        return [*shlex.split(other), "--"]
+    if tuple(flags) == GIT_WRITES:
+        return [sys.executable, approved.__file__, "--"]
+    return [str(Path(sysconfig.get_path("scripts")) / "kaa"), "sandbox", *flags, "--"]
 
 
 def base_environment(home: Path) -> dict[str, str]:
@@ -156,7 +162,7 @@ class _Trial:
             terminal = canary.terminal() if terminal is None else terminal
         command = [sys.executable, "-I", "-S", str(self._arena.attempts), str(self._write_job())]
         if self._sandboxed:
-            command = [*sandbox_command(), *self._attempts[0].flags, "--", *command]
+            command = [*sandbox_command(self._attempts[0].flags), *command]
         return self._arena.person.start(
             command,
             directory=self._arena.project,
