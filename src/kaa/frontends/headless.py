@@ -26,6 +26,7 @@ from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
+from kaa.shell.approvals.rule_file import ApprovalsError
 from kaa.shell.attachments import AttachmentError, compose
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home, expanded
@@ -55,6 +56,7 @@ class UsageError(Exception):
 
 # What the user can mend by asking differently.
 _USAGE_ERRORS = (
+    ApprovalsError,
     AttachmentError,
     CredentialError,
     ExtensionError,

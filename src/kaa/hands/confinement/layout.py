@@ -42,14 +42,14 @@ def resolve(policy: Policy) -> Layout:
     projects = real_directories(policy.writable)
     gits = [repository for root in projects for repository in repositories.find(root)]
     if policy.git_writable and policy.mode == "workspace-write":
-        writable += [path for git in gits if git.proven for path in git.directories if not is_below_any(path, writable)]
+        writable += _opened(gits, (*writable, os.path.realpath(policy.temporary)))
     hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable)]
     return Layout(
         writable=_unique(writable),
         protected=_unique(path for path in map(os.path.realpath, protected) if _is_inside_any(path, writable)),
         hidden=hidden,
-        readable=_unique([*shown, *_own_code(), *(path for git in gits for path in git.directories)]),
+        readable=_unique([*projects, *shown, *_own_code(), *(path for git in gits for path in git.directories)]),
     )
 
 
@@ -88,6 +88,12 @@ def _expand(patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         found = glob.glob(pattern, include_hidden=True) if glob.has_magic(pattern) else [pattern]
         yield from (os.path.realpath(path) for path in found if os.path.exists(path))
+
+
+def _opened(gits: Iterable[repositories.Repository], untrusted: tuple[str, ...]) -> list[str]:
+    """Git directories elsewhere that belong to repositories in here."""
+    proven = [git for git in gits if git.proof and not is_below_any(git.proof, untrusted)]
+    return [path for git in proven for path in git.directories if not is_below_any(path, untrusted)]
 
 
 def _protected_names(projects: Iterable[str]) -> Iterator[str]:

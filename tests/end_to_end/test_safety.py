@@ -1,0 +1,247 @@
+"""What kaa keeps a model from, seen from outside: nothing happens, the model learns why, the exit code says it."""
+
+import json
+import os
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import SECRET, Finished, Kaa, conversation
+from tests.support.model_server import Answer, ModelServer, call, say
+
+_DENIED = 3
+
+
+@pytest.fixture
+def outside() -> Path:
+    """A file that does not exist, where a confined command cannot write: /tmp has a private one mounted over it."""
+    return Path("/", "var", f"kaa-test-{secrets.token_hex(8)}")
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Path]:
+    """A folder that is not below /tmp, where nothing of the host is to be seen from inside anyway."""
+    with tempfile.TemporaryDirectory(prefix=".kaa-test-", dir=Path(__file__).parents[2]) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def confined(kaa: Kaa) -> None:
+    """These tests are about what the kernel holds."""
+    if json.loads(kaa.run("doctor", "--json").out)["tier"] == "none":
+        pytest.skip("this machine cannot confine anything")
+
+
+def _play(kaa: Kaa, *script: Answer, flags: tuple[str, ...] = ()) -> tuple[Finished, list[str]]:
+    """Run a task; how it ended, and what the model was told by tools."""
+    with ModelServer([*script, say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run(*flags, "-p", "work")
+        return done, [text for who, text in conversation(server.requests[-1]) if who == "tool"]
+
+
+def _git(kaa: Kaa, *arguments: str) -> None:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    subprocess.run(["git", *identity, *arguments], cwd=kaa.project, check=True, capture_output=True)
+
+
+def test_a_write_outside_is_blocked_and_the_run_no_success(kaa: Kaa, outside: Path) -> None:
+    done, told = _play(kaa, call("bash", command=f"touch {outside}"))
+
+    assert not outside.exists()
+    assert done.code == _DENIED
+    assert f"[sandbox] Writing to {outside} is blocked" in told[0]
+
+
+def test_the_write_tool_is_held_to_the_same(kaa: Kaa, outside: Path) -> None:
+    done, told = _play(kaa, call("write", path=str(outside), content="x"))
+
+    assert not outside.exists()
+    assert done.code == _DENIED
+    assert "outside" in told[0]
+
+
+def test_a_symlink_does_not_lead_outside(kaa: Kaa, outside: Path) -> None:
+    (kaa.project / "inside").symlink_to(outside)
+
+    done, told = _play(kaa, call("write", path="inside", content="x"))
+
+    assert not outside.exists()
+    assert done.code == _DENIED
+    assert "blocked" in told[0]
+
+
+def test_secrets_cannot_be_read_by_any_tool(elsewhere: Path) -> None:
+    kaa = Kaa(elsewhere)
+
+    done, told = _play(
+        kaa,
+        call("bash", command=f"cat {kaa.home}/models.json; env"),
+        call("read", path=str(kaa.home / "models.json")),
+        call("bash", command=f"cat /proc/*/environ {kaa.home}/*"),
+    )
+
+    assert done.code == _DENIED
+    assert SECRET not in "".join(told)
+    assert "may hold secrets" in told[1]
+
+
+def test_there_is_no_network(kaa: Kaa) -> None:
+    with ModelServer([]) as host:
+        done, told = _play(kaa, call("bash", command=f"exec 3<>/dev/tcp/127.0.0.1/{host.url.rpartition(':')[2]}"))
+
+        assert host.requests == []
+    assert "Connection refused" in told[0]
+    assert done.code == 0  # the same as on a machine where nobody listens
+
+
+def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
+    script = "import urllib.request as r; r.urlopen('http://example.com/')"
+    done, told = _play(kaa, call("bash", command=f'python3 -c "{script}"'))
+
+    assert done.code == _DENIED
+    assert "[sandbox] Network access to example.com is blocked" in told[0]
+
+
+def test_git_is_read_only_and_the_model_told_so(kaa: Kaa) -> None:
+    _git(kaa, "init")
+    (kaa.project / "a").write_text("x")
+
+    done, told = _play(kaa, call("bash", command="git status --short && git add a"))
+
+    assert done.code == _DENIED
+    assert "?? a" in told[0]
+    assert "Writing to .git is blocked until the user allows git writes" in told[0]
+
+
+def test_what_an_editor_would_execute_is_not_planted(kaa: Kaa) -> None:
+    done, told = _play(kaa, call("bash", command="mkdir .vscode && echo evil > .vscode/tasks.json; sleep 0.2"))
+
+    assert done.code == _DENIED
+    assert not (kaa.project / ".vscode").exists()
+    assert (kaa.project / ".vscode.kaa-blocked").is_dir()
+    assert ".vscode" in told[0]
+    assert "blocked" in told[0]
+
+
+def test_what_would_be_lost_is_not_deleted_when_nobody_can_be_asked(kaa: Kaa) -> None:
+    (kaa.project / "src").mkdir()
+
+    done, told = _play(kaa, call("bash", command="cd . && rm -rf src"))
+
+    assert (kaa.project / "src").is_dir()
+    assert done.code == _DENIED
+    assert "was not run" in told[0]
+
+
+def test_the_user_s_rules_allow_and_deny(kaa: Kaa) -> None:
+    (kaa.project / "build").mkdir()
+    kaa.settings(approvals={"allow": ["bash: rm -rf build"], "deny": ["bash: touch"]})
+
+    done, told = _play(
+        kaa,
+        call("bash", command="rm -rf build"),
+        call("bash", command="env X=1 touch a"),
+        call("bash", command="ls -a"),
+    )
+
+    assert not (kaa.project / "build").exists()
+    assert not (kaa.project / "a").exists()
+    assert done.code == _DENIED
+    assert "touch" in told[1]
+
+
+def test_read_only_mode(kaa: Kaa) -> None:
+    done, told = _play(
+        kaa, call("write", path="a", content="x"), call("bash", command="echo x > b"), flags=("--sandbox", "read-only")
+    )
+
+    assert list(kaa.project.iterdir()) == []
+    assert done.code == _DENIED
+    assert len(told) == 2
+
+
+def test_full_access_is_the_user_s_word_only(kaa: Kaa, outside: Path) -> None:
+    (kaa.project / ".kaa").mkdir()
+    (kaa.project / ".kaa" / "settings.json").write_text('{"sandbox": {"mode": "full-access", "network": "on"}}')
+
+    done, _ = _play(kaa, call("bash", command=f"touch {outside}"), flags=("--trust",))
+    assert not outside.exists()
+    assert done.code == _DENIED
+    assert "a project may not set it" in done.err
+
+    done, _ = _play(kaa, call("bash", command=f"touch {outside} && rm {outside}"), flags=("--sandbox", "full-access"))
+    assert done.code == 0
+
+
+def test_further_directories_can_be_opened(kaa: Kaa, outside: Path) -> None:
+    outside.mkdir()
+    try:
+        done, _ = _play(kaa, call("bash", command=f"touch {outside}/x"), flags=("--add-dir", str(outside)))
+
+        assert (outside / "x").exists()
+        assert done.code == 0
+    finally:
+        (outside / "x").unlink(missing_ok=True)
+        outside.rmdir()
+
+
+def test_step_mode_denies_everything_when_nobody_can_be_asked(kaa: Kaa) -> None:
+    (kaa.project / "a").write_text("x")
+
+    done, told = _play(kaa, call("read", path="a"), flags=("--approvals", "step"))
+
+    assert done.code == _DENIED
+    assert "was not run" in told[0]
+
+
+def test_any_command_can_be_tried_in_the_sandbox(kaa: Kaa, outside: Path) -> None:
+    assert kaa.run("sandbox", "--", "sh", "-c", "cat; exit 7", stdin="passed on").out == "passed on"
+    assert kaa.run("sandbox", "--", "sh", "-c", "exit 7").code == 7
+    assert kaa.run("sandbox", "--", "sh", "-c", "kill -9 $$").code == 128 + 9
+    assert kaa.run("sandbox", "--", "no-such-program").code == 127
+    assert kaa.run("sandbox", "--", "touch", str(outside)).code == 1
+    assert not outside.exists()
+    assert kaa.run("sandbox", "--mode", "read-only", "--", "touch", "a").code == 1
+    assert kaa.run("sandbox", "--mode", "full-access", "--", "touch", "a").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "give a command"),
+        (("--net", "https://pypi.org", "--", "true"), "--net"),
+        (("--add-dir", "/no/such/place", "--", "true"), "/no/such/place is no directory"),
+        (("--add-dir", "/", "--", "true"), "full-access"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_run(kaa: Kaa, arguments: tuple[str, ...], complaint: str) -> None:
+    done = kaa.run("sandbox", *arguments)
+
+    assert done.code == 2
+    assert complaint in done.err
+
+
+def test_the_doctor_says_what_holds(kaa: Kaa) -> None:
+    done = kaa.run("doctor")
+
+    assert done.code == 0
+    assert "sandbox: " in done.out
+    assert "self-test, passed:" in done.out
+    assert os.fspath(kaa.project) in done.out
+
+
+def test_slash_commands_show_and_switch(kaa: Kaa) -> None:
+    with ModelServer([]) as server:
+        kaa.use(server, "openai-completions")
+
+        shown = kaa.run("-p", "/sandbox", "/net pypi.org", "/net nonsense://", "/forward x", "/bg")
+
+    assert shown.code == 0
+    assert "workspace-write" in shown.out
+    assert "network: pypi.org" in shown.out
+    assert "give a port" in shown.out
