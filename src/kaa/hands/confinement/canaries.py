@@ -66,8 +66,8 @@ class Canaries(NamedTuple):
             writable=tuple(path for path in real_directories(policy.writable) if os.access(path, os.W_OK)),
             brain=os.getppid(),
         )
-        inside = (*real_directories(policy.writes), os.path.realpath(policy.temporary))
-        parents = (os.path.dirname(os.path.realpath(path)) for path in (policy.temporary, policy.cache))
+        inside = real_directories((*policy.writes, policy.temporary))
+        parents = map(os.path.dirname, real_directories((policy.temporary, policy.cache)))
         near = next((path for path in parents if not is_below_any(path, inside) and os.access(path, os.W_OK)), None)
         if policy.tier in ("bwrap", "seatbelt") or near is None:  # we are inside already, or may write nowhere anyway
             return canaries._replace(outside="/" if near is None else near)

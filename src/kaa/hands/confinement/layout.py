@@ -42,7 +42,7 @@ def resolve(policy: Policy) -> Layout:
     projects = real_directories(policy.writable)
     gits = [repository for root in projects for repository in repositories.find(root)]
     if policy.git_writable and policy.mode == "workspace-write":
-        writable += _opened(gits, (*writable, os.path.realpath(policy.temporary)))
+        writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable)]
     return Layout(

@@ -1,7 +1,7 @@
 """Where git keeps what it obeys: the repositories of the writable directories, also those of worktrees and submodules.
 
 What a `.git` file says is the project's word. A git directory elsewhere is made writable only if it names the project
-itself, since nobody could have written that but who could write there already.
+in turn, in a place where the project cannot have written that.
 """
 
 import os
@@ -23,13 +23,14 @@ class Repository(NamedTuple):
         entry: path of the `.git` itself.
         directories: the git directories, one in another left out: that of a worktree is below the common one.
         is_file: whether the entry is a file that leads to them.
-        proven: whether they name this repository themselves.
+        proof: the directory that names this repository itself; empty if none does. It proves something only where the
+            project cannot write.
     """
 
     entry: str
     directories: tuple[str, ...]
     is_file: bool
-    proven: bool
+    proof: str = ""
 
 
 def find(root: str) -> Iterator[Repository]:
@@ -63,17 +64,18 @@ def obeyed(git_directory: str) -> Iterator[str]:
 
 def _repository(entry: str) -> Repository:
     if os.path.isdir(entry):
-        return Repository(entry, (os.path.realpath(entry),), is_file=False, proven=False)
+        return Repository(entry, (os.path.realpath(entry),), is_file=False)
     target = _reference(entry, b"gitdir:")
     if target is None:
-        return Repository(entry, (), is_file=True, proven=False)
+        return Repository(entry, (), is_file=True)
     common = os.path.dirname(os.path.dirname(target))
     if os.path.basename(os.path.dirname(target)) == "worktrees" and _is_git_directory(common):
         back = _reference(os.path.join(target, "gitdir"))
         same = _reference(os.path.join(target, "commondir"))
-        return Repository(entry, (common,), is_file=True, proven=back == entry and same == common)
+        proven = back == entry and same == common
+        return Repository(entry, (common,), is_file=True, proof=target if proven else "")
     proven = _is_git_directory(target) and _work_tree(target) == os.path.dirname(entry)
-    return Repository(entry, (target,), is_file=True, proven=proven)
+    return Repository(entry, (target,), is_file=True, proof=target if proven else "")
 
 
 def _reference(path: str, prefix: bytes = b"") -> str | None:

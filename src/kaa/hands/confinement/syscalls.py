@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 Architecture: TypeAlias = Literal["x86_64", "aarch64"]
 
 # name: (x86_64, aarch64). None where the architecture never had it.
-_NUMBERS: dict[str, tuple[int | None, int | None]] = {
+NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89),
     "add_key": (248, 217),
     "adjtimex": (159, 171),
@@ -115,5 +115,5 @@ def architecture() -> Architecture | None:
 
 def number(name: str, of: Architecture) -> int | None:
     """The number of a system call, or None if the architecture has none."""
-    on_x86_64, on_aarch64 = _NUMBERS[name]
+    on_x86_64, on_aarch64 = NUMBERS[name]
     return on_x86_64 if of == "x86_64" else on_aarch64

@@ -1,0 +1,112 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.layout import Layout, ancestors_within, resolve
+from kaa.hands.policy import Policy
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    path = tmp_path / "project"
+    path.mkdir()
+    return path
+
+
+def layout(project: Path, **changes: Any) -> Layout:
+    return resolve(Policy("full", "workspace-write", (str(project),))._replace(**changes))
+
+
+def test_patterns_find_dotfiles_too(project: Path) -> None:
+    for name in (".env", "env", "key.pem", "key.txt"):
+        (project / name).touch()
+
+    found = layout(project, hidden=(f"{project}/*.pem", f"{project}/*env"))
+
+    assert set(found.hidden) == {str(project / "key.pem"), str(project / ".env"), str(project / "env")}
+
+
+def test_symlinks_are_followed(project: Path, tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "linked").symlink_to(project)
+    (tmp_path / ".ssh").symlink_to(real)
+
+    found = layout(tmp_path / "linked", hidden=(str(tmp_path / ".ssh"),))
+
+    assert found.writable == (str(project),)
+    assert found.hidden == (str(real),)
+
+
+def test_what_does_not_exist_is_left_out(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+
+    found = layout(project, hidden=(str(tmp_path / "dangling"), str(tmp_path / "none")), cache=str(tmp_path / "none"))
+
+    assert found.hidden == ()
+    assert found.writable == (str(project),)
+
+
+def test_exceptions_from_what_is_hidden(project: Path, tmp_path: Path) -> None:
+    ssh, keep = tmp_path / ".ssh", tmp_path / "keep"
+    for directory in (ssh, keep):
+        directory.mkdir()
+        (directory / "known").touch()
+
+    found = layout(project, hidden=(str(ssh), str(keep), str(keep / "known")), shown=(str(ssh / "known"), str(keep)))
+
+    assert found.hidden == (str(ssh),)
+    assert {str(ssh / "known"), str(keep)} <= set(found.readable)
+
+
+def test_directory_to_work_in_is_not_hidden(project: Path, tmp_path: Path) -> None:
+    assert layout(project, hidden=(str(project), str(tmp_path))).hidden == (str(tmp_path),)
+
+
+def test_whole_file_system_is_no_project() -> None:
+    with pytest.raises(ConfinementError, match="whole file system"):
+        layout(Path("/"))
+
+
+def test_protected_names_where_they_exist(project: Path, tmp_path: Path) -> None:
+    added = tmp_path / "added"
+    (added / ".idea").mkdir(parents=True)
+    (project / ".vscode").mkdir()
+    (project / "below" / ".vscode").mkdir(parents=True)
+
+    found = layout(project, writable=(str(project), str(added)))
+
+    assert set(found.protected) == {str(project / ".vscode"), str(added / ".idea")}
+
+
+def test_target_of_a_protected_symlink_is_protected(project: Path, tmp_path: Path) -> None:
+    (project / "config").mkdir()
+    (project / ".claude").symlink_to("config")
+    (project / ".envrc").symlink_to(tmp_path)
+
+    assert layout(project).protected == (str(project / "config"),)
+
+
+def test_read_only_has_nothing_to_protect(project: Path, tmp_path: Path) -> None:
+    (project / ".git").mkdir()
+
+    found = layout(project, mode="read-only", cache=str(tmp_path))
+
+    assert found.writable == (str(tmp_path),)
+    assert str(project) not in found.writable
+
+
+def test_ancestors_within_roots() -> None:
+    assert list(ancestors_within("/a/b/c/d", ["/a", "/x"])) == ["/a/b/c", "/a/b"]
+    assert list(ancestors_within("/a/b", ["/a"])) == []
+    assert list(ancestors_within("/ab/c/d", ["/a"])) == []
+
+
+def test_own_code_can_be_read(project: Path) -> None:
+    readable = layout(project).readable
+
+    assert any(Path(os.__file__).resolve().is_relative_to(path) for path in readable)
+    assert any(Path(resolve.__code__.co_filename).resolve().is_relative_to(path) for path in readable)

@@ -1,0 +1,93 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kaa.hands.confinement.layout import Layout
+from kaa.hands.confinement.view import View, host_sockets, plan
+from kaa.hands.policy import Policy
+
+_POLICY = Policy("full", "workspace-write", temporary="/var/lib/kaa-tmp")
+
+
+def planned(sockets: tuple[str, ...] = (), **parts: Any) -> View:
+    layout = Layout((), (), (), ())._replace(**parts)
+    return plan(_POLICY, layout, list(sockets))
+
+
+def kinds(view: View, *targets: str) -> list[str | None]:
+    found = {step.target: step.kind for step in view.steps}
+    return [found.get(target) for target in targets]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """Outside of what is replaced, as far as the plan can tell; the paths of plans need not exist."""
+    return f"/home{tmp_path}"
+
+
+def test_system_directories_are_replaced() -> None:
+    assert kinds(planned(), "/tmp", "/dev", "/dev/shm") == ["temporary", "devices", "shared memory"]
+
+
+def test_parents_come_before_their_children(place: str) -> None:
+    view = planned(writable=(f"{place}/a/b", place), protected=(f"{place}/a/b/.git",), hidden=(f"{place}/a",))
+
+    order = [step.target for step in view.steps]
+    assert (
+        order.index(place) < order.index(f"{place}/a") < order.index(f"{place}/a/b") < order.index(f"{place}/a/b/.git")
+    )
+
+
+def test_nothing_is_done_where_it_changes_nothing(place: str) -> None:
+    view = planned(
+        writable=(f"{place}/project",),
+        protected=(f"{place}/elsewhere/.git",),
+        hidden=("/tmp/secret", "/dev/secret"),
+        readable=(f"{place}/code", f"{place}/project/code", "/tmp/code"),
+    )
+
+    assert kinds(view, f"{place}/elsewhere/.git", "/tmp/secret", "/dev/secret") == [None] * 3
+    assert kinds(view, f"{place}/code", f"{place}/project/code", "/tmp/code") == [None, None, "readable"]
+
+
+def test_project_below_tmp_is_put_into_the_new_one() -> None:
+    view = planned(writable=("/tmp/project",), hidden=("/tmp/project/.env",), protected=("/tmp/project/.git",))
+
+    wanted = ["writable", "hidden file", "protected"]
+    assert kinds(view, "/tmp/project", "/tmp/project/.env", "/tmp/project/.git") == wanted
+
+
+def test_exception_below_something_hidden_comes_back(tmp_path: Path) -> None:
+    hidden = Path(f"/usr/{tmp_path.name}")
+    view = plan(_POLICY, Layout((), (), ("/usr",), (str(hidden), "/opt")), [])
+
+    steps = {step.target: step for step in view.steps}
+    assert steps["/usr"].kind == "hidden directory"
+    assert steps["/usr"].has_more
+    assert steps[str(hidden)].kind == "readable"
+    assert "/opt" not in steps
+
+
+def test_what_holds_something_protected_is_pinned(place: str) -> None:
+    view = planned(
+        sockets=(f"{place}/x/y/daemon.sock",),
+        writable=(place,),
+        protected=(f"{place}/.vscode", f"{place}/a/b/.git"),
+        hidden=(f"{place}/c/.env", "/home/other/d/secret"),
+    )
+
+    assert set(view.pins) == {f"{place}/{pinned}" for pinned in ("a", "a/b", "c", "x", "x/y")}
+
+
+def test_sockets_of_the_host_are_found(tmp_path: Path) -> None:
+    import socket
+
+    path = tmp_path / "with blank.sock"
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(path))
+
+        assert str(path.resolve()) in host_sockets()
+    path.unlink()
+
+    assert str(path.resolve()) not in host_sockets()
