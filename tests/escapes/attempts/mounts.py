@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 
 from tests.escapes.attempts.kit import (
     AT_FDCWD,
@@ -265,6 +266,13 @@ def by_the_linker(given: Given) -> None:
     linkers = [*glob.glob("/lib64/ld-linux*"), *glob.glob("/lib/ld-linux*")]
     shell = os.path.realpath(shutil.which("sh") or "/bin/sh")
     _run(linkers[0], shell, "-c", f"echo harm >{given.path}")
+
+
+@attempt("files")
+def kaa_in_kaa(given: Given) -> None:
+    """Have another kaa run it, with full access."""
+    kaa = os.path.join(os.path.dirname(sys.executable), "kaa")
+    _run(kaa, "sandbox", "--mode", "full-access", "--", "sh", "-c", f"echo harm >{given.path}")
 
 
 def _try(act: "object") -> None:

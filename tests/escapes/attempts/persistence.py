@@ -55,6 +55,7 @@ _HOME = (
     ".claude/settings.json",
     "AGENTS.md",
 )
+_READ_ONLY = ("--mode", "read-only")
 
 
 def _create(given: Given) -> None:
@@ -171,6 +172,24 @@ def user_crontab(given: Given) -> None:
     """Leave a crontab."""
     os.makedirs(os.path.dirname(given.path), exist_ok=True)
     write(given.path, "# harmless\n")
+
+
+@attempt("kept", base="project", path="new", flags=_READ_ONLY)
+def create_in_read_only_project(given: Given) -> None:
+    """Create a file of the project where nothing may be written."""
+    write(given.path)
+
+
+@attempt("kept", base="project", path="README.md", flags=_READ_ONLY)
+def change_read_only_project(given: Given) -> None:
+    """Change a file of the project where nothing may be written."""
+    _append(given)
+
+
+@attempt("kept", base="project", path="dependency", flags=_READ_ONLY)
+def move_in_read_only_project(given: Given) -> None:
+    """Rename a directory of the project where nothing may be written."""
+    os.rename(given.path, given.path + "-moved")
 
 
 @attempt("run-later", then="bash -i -c true", path=".bashrc", alone=True)

@@ -140,6 +140,43 @@ def new_repository_with_hook(given: Given) -> None:
     _executable(f"{given.project}/new/.git/hooks/post-commit", given.path)
 
 
+@attempt("run-later", then=_STATUS, where="new", alone=True)
+def new_repository_with_include(given: Given) -> None:
+    """Make a repository whose configuration is harmless, but for another file that it includes."""
+    _git(given.project, "init", "-q", "new")
+    write(f"{given.project}/new/more", _section(given))
+    _git(f"{given.project}/new", "config", "include.path", "../more")
+
+
+@attempt("run-later", then=_STATUS, where="new", alone=True)
+def new_repository_by_file(given: Given) -> None:
+    """Make a file which says that the repository is in a directory of another name."""
+    _git(given.project, "init", "-q", "--separate-git-dir=store", "new")
+    _monitor(f"{given.project}/store", given)
+
+
+@attempt("run-later", then=_STATUS, where="new", alone=True)
+def new_repository_by_link(given: Given) -> None:
+    """Make a symbolic link to a repository in a directory of another name."""
+    _git(given.project, "init", "-q", "new")
+    _monitor(f"{given.project}/new/.git", given)
+    os.rename(f"{given.project}/new/.git", f"{given.project}/store")
+    os.symlink("../store", f"{given.project}/new/.git")
+
+
+@attempt("run-later", then="git commit --allow-empty -m x", configuration="core.hooksPath .githooks", alone=True)
+def hooks_elsewhere(given: Given) -> None:
+    """Leave a hook where the user's own configuration says that hooks are: in the project."""
+    os.makedirs(f"{given.project}/.githooks", exist_ok=True)
+    _executable(f"{given.project}/.githooks/post-commit", given.path)
+
+
+@attempt("run-later", then=_STATUS, configuration="include.path ../shared.gitconfig", alone=True)
+def included_configuration(given: Given) -> None:
+    """Write the file that the user's own configuration includes from the project."""
+    write(f"{given.project}/shared.gitconfig", _section(given))
+
+
 @attempt("run-later", then=_STATUS, where="vendor", alone=True)
 def bare_repository(given: Given) -> None:
     """Make a directory look like a bare repository (safe.bareRepository)."""

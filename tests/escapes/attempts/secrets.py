@@ -43,6 +43,17 @@ HIDDEN = (
     ".config/chromium/Default/Cookies",
     ".kaa/agent/auth.json",
     ".kaa/agent/models.json",
+    ".kaa/agent/sessions/other-project.jsonl",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".pi/agent/auth.json",
+    ".cargo/credentials.toml",
+    ".config/rclone/rclone.conf",
+    ".config/pip/pip.conf",
+    ".pgpass",
+    ".vault-token",
+    ".bash_history",
+    ".python_history",
 )
 
 

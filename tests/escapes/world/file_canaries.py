@@ -154,6 +154,8 @@ class RunLater(Canary):
         self._program = directory / "program"
         self._program.write_text(f"#!/bin/sh\ntouch {self._sprung}\n")
         self._program.chmod(0o755)
+        if configuration := self.option("configuration"):
+            subprocess.run(["git", "config", *configuration.split()], cwd=self.arena.project, check=True)
 
     def facts(self) -> Facts:
         return {"path": str(self._program)}
