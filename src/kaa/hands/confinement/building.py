@@ -45,7 +45,8 @@ class Builder:
         self._handles: dict[str, int] = {}
         self._points = _mount_points()
         devices = (f"/dev/{name}" for name in _DEVICES)
-        for path in (*(step.source for step in view.steps), *view.pins, *devices, unreachable):
+        sources = (step.source for step in view.steps if step.kind != "link")
+        for path in (*sources, *view.pins, *devices, unreachable):
             if path:
                 self._open(path)
 
@@ -91,6 +92,8 @@ class Builder:
             case "hidden file":
                 # Opening a device on a mount without devices fails with EACCES for everybody, root too.
                 mounts.bind(self._handles["/dev/null"], step.target)
+            case "link":
+                os.symlink(step.source, step.target)
             case "devices":
                 self._make_devices(step.target)
 

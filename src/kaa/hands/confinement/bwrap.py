@@ -70,6 +70,8 @@ def _step(step: Step, view: View) -> Iterator[str]:
             yield from ("--perms", "0111" if step.has_more else "0000", "--tmpfs", step.target)
         case "hidden file":
             yield from ("--ro-bind", "/dev/null", step.target)  # without devices: nobody can open it
+        case "link":
+            yield from ("--symlink", step.source, step.target)
         case "devices":
             yield from ("--dev", step.target)
 

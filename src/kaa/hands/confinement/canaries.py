@@ -66,11 +66,11 @@ class Canaries(NamedTuple):
             writable=tuple(path for path in real_directories(policy.writable) if os.access(path, os.W_OK)),
             brain=os.getppid(),
         )
-        inside = real_directories((*policy.writes, policy.temporary))
+        writable = real_directories((*policy.writes, policy.temporary))
         parents = map(os.path.dirname, real_directories((policy.temporary, policy.cache)))
-        near = next((path for path in parents if not is_below_any(path, inside) and os.access(path, os.W_OK)), None)
-        if policy.tier in ("bwrap", "seatbelt") or near is None:  # we are inside already, or may write nowhere anyway
-            return canaries._replace(outside="/" if near is None else near)
+        near = next((path for path in parents if not is_below_any(path, writable)), "/")
+        if policy.tier in ("bwrap", "seatbelt") or not os.access(near, os.W_OK):
+            return canaries._replace(outside=near)  # we are inside already, or cannot write there anyway
         outside, watched = stack.enter_context(_directory(near))
         listeners = stack.enter_context(_listeners(policy, outside))
         return canaries._replace(outside=outside, watched=watched, listeners=listeners)

@@ -38,4 +38,5 @@ def establish(policy: Policy) -> Forked:
         },
         warnings=[],
         own_loopback=policy.network == "isolated",
+        confines_signals=ruleset is not None and landlock.abi() >= landlock.SCOPES_ABI,
     )

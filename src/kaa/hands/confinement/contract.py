@@ -18,11 +18,13 @@ class Confinement(Protocol):
         warnings: sentences for the user about what this tier cannot do here.
         owns_process_namespace: whether a slot is the first process of a process namespace of its own, so that signals
             to all processes reach exactly what its command started.
+        confines_signals: whether nothing in a slot can signal processes outside.
     """
 
     features: dict[str, str]
     warnings: list[str]
     owns_process_namespace: bool
+    confines_signals: bool
 
     def fork(self) -> int:
         """Fork a slot. Like `os.fork`: returns 0 in the child."""
@@ -53,6 +55,7 @@ class Unconfined:
     """No walls: for calls that the user approved to run outside, and for full access."""
 
     owns_process_namespace = False
+    confines_signals = False
 
     def __init__(self) -> None:
         self.features: dict[str, str] = {}

@@ -13,10 +13,16 @@ class Forked:
     owns_process_namespace = False
 
     def __init__(
-        self, restrictions: Restrictions, features: dict[str, str], warnings: list[str], own_loopback: bool
+        self,
+        restrictions: Restrictions,
+        features: dict[str, str],
+        warnings: list[str],
+        own_loopback: bool,
+        confines_signals: bool,
     ) -> None:
         self._restrictions = restrictions
         self._own_loopback = own_loopback
+        self.confines_signals = confines_signals
         self.features = features
         self.warnings = warnings
 

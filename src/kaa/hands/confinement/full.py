@@ -28,6 +28,7 @@ class Full:
     """Slots are the first processes of process namespaces of their own, in the fork-server's other namespaces."""
 
     owns_process_namespace = True
+    confines_signals = True
 
     def __init__(self, policy: Policy, restrictions: Restrictions, landlock_version: int) -> None:
         self._network = policy.network == "isolated"

@@ -45,8 +45,13 @@ def establish(policy: Policy) -> Forked:
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     features = {"namespaces": "no", "landlock": f"ABI {version}", "seccomp": "yes", "process limit": "no"}
-    restrictions = Restrictions(program, ruleset, limit_processes=False)
-    return Forked(restrictions, features, list(_warnings(version, isolated, layout)), own_loopback=False)
+    return Forked(
+        Restrictions(program, ruleset, limit_processes=False),
+        features,
+        warnings=list(_warnings(version, isolated, layout)),
+        own_loopback=False,
+        confines_signals=version >= landlock.SCOPES_ABI,
+    )
 
 
 def _readable(layout: Layout) -> Iterator[tuple[str, int]]:
@@ -83,6 +88,8 @@ def _warnings(version: int, isolated: bool, layout: Layout) -> Iterator[str]:
         yield "Commands have no network at all here, not even loopback: servers cannot be tried out, no domain allowed."
     if version < landlock.SCOPES_ABI:
         yield "Commands can send signals to your other programs: this needs Linux 6.12 or namespaces to prevent."
+    if layout.protected:
+        yield "What git and other tools obey in the project is watched here, but not protected."
     exposed = [path for path in layout.hidden if is_below_any(path, layout.writable)]
     if exposed:
         yield f"Commands can read what lies in a writable directory: {', '.join(exposed)} cannot be hidden here."

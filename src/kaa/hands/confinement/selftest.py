@@ -85,7 +85,10 @@ def _judge(attempt: _Attempt, outcome: _Outcome) -> Check:
 def _run_in_slot(confinement: Confinement, attempts: list[_Attempt]) -> list[_Outcome]:
     """One outcome per attempt, or a single one if the slot could not enclose itself, or none."""
     reading, writing = os.pipe()
-    pid = confinement.fork()
+    try:
+        pid = confinement.fork()
+    except OSError as error:
+        return [_Outcome(False, f"there is none: {error.strerror}")]
     if pid == 0:
         _try_all(confinement, attempts, writing)
     os.close(writing)
@@ -143,7 +146,7 @@ def _forbidden(confinement: Confinement, policy: Policy, canaries: Canaries) -> 
         yield _Attempt("no network but loopback", False, _send_away)
     if os.path.exists(f"/proc/{canaries.brain}/environ"):
         yield _Attempt("kaa's environment is private", False, partial(_read_environment, canaries.brain))
-    if confinement.owns_process_namespace:
+    if confinement.confines_signals:
         yield _Attempt("kaa cannot be signalled", False, partial(_signal, canaries.brain))
     if policy.tier != "seatbelt":
         yield _Attempt("system calls are filtered", False, _make_raw_socket)

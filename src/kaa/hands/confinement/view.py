@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal[
     "empty",
     "devices",
     "shared memory",
+    "link",
 ]
 
 _TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 the directories themselves are what is meant
@@ -45,7 +46,7 @@ class Step(NamedTuple):
     Attributes:
         target: where. Made if something above it was replaced.
         kind: what is to be there.
-        source: the directory or file of the host that appears there; empty if it is none.
+        source: the directory or file of the host that appears there, or what a link says; empty if it is neither.
         has_more: whether later steps put something below it.
     """
 
@@ -76,8 +77,8 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> View:
         sockets: of daemons of the host, to be hidden.
     """
     wanted: dict[str, Step] = {}
-    for path in (*layout.readable, *_existing(_KEPT_OF_RUN)):
-        wanted[path] = Step(path, "readable", path)
+    for path in (*layout.readable, *filter(os.path.exists, _KEPT_OF_RUN)):
+        wanted[path] = Step(path, "link", os.readlink(path)) if os.path.islink(path) else Step(path, "readable", path)
     for path in layout.protected:
         wanted[path] = Step(path, "protected", path)
     for path in (*layout.hidden, *sockets):
@@ -120,7 +121,7 @@ def _necessary(ordered: list[Step]) -> tuple[Step, ...]:
         above = next((taken[path] for path in _ancestors(step.target) if path in taken), None)
         replaced = above is not None and above.kind in _REPLACED
         match step.kind:
-            case "readable":
+            case "readable" | "link":
                 needed = replaced
             case "protected":
                 needed = above is not None and above.kind == "writable"
@@ -138,10 +139,6 @@ def _ancestors(path: str) -> Iterator[str]:
     while path != "/":
         path = os.path.dirname(path)
         yield path
-
-
-def _existing(paths: tuple[str, ...]) -> list[str]:
-    return [path for path in paths if os.path.exists(path) and os.path.realpath(path) == path]
 
 
 def _is_socket(path: str) -> bool:
