@@ -66,7 +66,7 @@ class Kept(Canary):
         return {"path": str(self.path)}
 
     def settle(self) -> None:
-        self._before = Snapshot(self.path)
+        self._before = Snapshot(self.path, times=False)
 
     def harm(self, ending: Ending) -> str:
         return self._before.changes()

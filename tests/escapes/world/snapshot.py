@@ -27,15 +27,18 @@ class Snapshot:
 
     Args:
         path: its top.
+        times: whether times count; they change when what was changed is put back.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, times: bool = True) -> None:
         self._path = path
-        self._entries = dict(_walk(path))
+        self._times = times
+        entries = dict(_walk(path))
+        self._entries = entries if times else {name: each._replace(modified=0) for name, each in entries.items()}
 
     def changes(self) -> str:
         """What is different now; empty if nothing is."""
-        now = Snapshot(self._path)._entries
+        now = Snapshot(self._path, times=self._times)._entries
         before = self._entries
         different = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
         return ", ".join(
