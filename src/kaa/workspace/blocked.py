@@ -16,14 +16,20 @@ class Blocked(msgspec.Struct, frozen=True):
         kind: `write` outside the project, `read` of a secret, writes below `.git`, writes to a `protected` name, the
             `network`, or anything else that would have to happen `outside` the sandbox.
         what: the path or the host; empty if it is not known.
+        kept_as: where it was moved to when it could not be prevented.
     """
 
     kind: BlockedKind
     what: str = ""
+    kept_as: str = ""
 
     @property
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
+        return f"{self._reason} It was moved to {self.kept_as}." if self.kept_as else self._reason
+
+    @property
+    def _reason(self) -> str:
         match self.kind:
             case "write":
                 where = f" to {self.what}" if self.what else ""

@@ -83,6 +83,30 @@ class Channel:
             raise WorkspaceUnavailableError(f"{self._peer} sent what cannot be understood: {error}.") from error
         return frame
 
+    async def receive_with_descriptors(self) -> tuple[wire.Frame, list[int]]:
+        """Like `receive`, for an answer that may bring descriptors; nobody else may be receiving.
+
+        Raises:
+            WorkspaceUnavailableError: as `receive`.
+        """
+        descriptors: list[int] = []
+        try:
+            while (frame := self._decoder.next()) is None:
+                await readable(self._socket)
+                data, received = wire.receive(self._socket)
+                descriptors += received
+                if not data:
+                    raise self._gone()
+                self._decoder.feed(data)
+        except BaseException as error:
+            wire.close_all(descriptors)
+            if isinstance(error, ConnectionError):
+                raise self._gone() from error
+            if isinstance(error, wire.WireError):
+                raise WorkspaceUnavailableError(f"{self._peer} sent what cannot be understood: {error}.") from error
+            raise
+        return frame, descriptors
+
     def close(self) -> None:
         """Hang up. Nobody may be sending or receiving."""
         self._socket.close()
@@ -101,3 +125,19 @@ def parse(header: wire.Header, reply: type[Reply]) -> Reply:
         return msgspec.convert(header, reply)
     except msgspec.ValidationError as error:
         raise WorkspaceUnavailableError(f"The hands sent what cannot be understood: {error}.") from error
+
+
+async def readable(sock: socket.socket) -> None:
+    """Wait until a socket has something to read."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(sock, _resolve, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(sock)
+
+
+def _resolve(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

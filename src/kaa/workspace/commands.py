@@ -98,7 +98,7 @@ class CommandRunner:
             return await command.run({"op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}, cwd, timeout)
         finally:
             command.close()
-            self._slots.prepare("command")  # the model thinks now: the best time for a fork
+            asyncio.get_running_loop().call_later(0.005, self._slots.prepare, "command")
             self._running.discard(command)
             if not self._running:
                 self._idle.set()

@@ -12,7 +12,7 @@ import msgspec
 
 from kaa.hands import wire
 from kaa.hands.policy import Policy
-from kaa.workspace.channel import Channel, parse
+from kaa.workspace.channel import Channel, parse, readable
 from kaa.workspace.launch import LaunchedHands, launch
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
@@ -243,7 +243,7 @@ class Hands:
             with contextlib.suppress(TimeoutError, _GoneError, PolicyRefusedError):
                 async with asyncio.timeout(_STOP_SECONDS):
                     while True:  # until end of file, which is the process's end
-                        await _readable(control)
+                        await readable(control)
                         self._receive()
                         self._hang_up_spares()
         self._discard()
@@ -265,7 +265,7 @@ class Hands:
         """Wait for more from the fork-server, unless somebody else who waited got what is wanted meanwhile."""
         async with self._receiving:
             if self._control is not None and not (self._ready[kind] if kind else False):
-                await _readable(self._control)
+                await readable(self._control)
             self._receive()
 
     def _next_living(self, kind: SlotKind) -> Slot | None:
@@ -395,19 +395,3 @@ class Hands:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-
-async def _readable(sock: socket.socket) -> None:
-    """Wait until a socket has something to read."""
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(sock, _resolve, ready)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(sock)
-
-
-def _resolve(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)

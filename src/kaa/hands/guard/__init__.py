@@ -19,6 +19,8 @@ Requests of the brain, each answered, after everything that happened before it h
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out}`:
 
     {"op": "check"}                what was found since the last answer
+    {"op": "signs"}                the same, and two descriptors: as long as none of them is readable, a check would
+                                   find nothing (none where there is no inotify)
     {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
     {"op": "accept", "path": ...}  no longer; it stays as it is now
 

@@ -1,6 +1,9 @@
 """The guard's loop: acts on what happens, and answers the brain in between."""
 
+import contextlib
+import os
 import select
+from collections.abc import Sequence
 
 from kaa.hands.fields import text
 from kaa.hands.guard.inotify import Inotify
@@ -18,27 +21,60 @@ def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
     guard = Guard(roots, policy.git_writable, inotify)
+    signs = None if inotify is None else Signs(inotify)
     try:
-        _serve(connection, settings, guard, inotify)
+        _serve(connection, settings, guard, signs)
     finally:
         guard.close()
 
 
-def _serve(connection: Connection, settings: Settings, guard: Guard, inotify: Inotify | None) -> None:
+class Signs:
+    """What tells the brain that something has happened since the last answer, without asking and waiting.
+
+    Either the kernel has something to tell the guard, or the guard has begun to deal with it and says so first. Both
+    are descriptors that the brain polls: a command that touched nothing costs no round trip.
+    """
+
+    def __init__(self, inotify: Inotify) -> None:
+        self._inotify = inotify
+        self._begun = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    @property
+    def descriptors(self) -> Sequence[int]:
+        """What the brain polls."""
+        return (self._inotify.fileno(), self._begun)
+
+    def fileno(self) -> int:
+        """For poll: something has happened."""
+        return self._inotify.fileno()
+
+    def set(self) -> None:
+        """Before something is taken from the kernel."""
+        os.eventfd_write(self._begun, 1)
+
+    def clear(self) -> None:
+        """Before everything is dealt with to be told."""
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._begun)
+
+
+def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Signs | None) -> None:
     poll, poll_at_rest = select.poll(), select.poll()
     poll.register(connection, select.POLLIN)
     poll_at_rest.register(connection, select.POLLIN)
-    if inotify is not None:
-        poll.register(inotify, select.POLLIN)
+    if signs is not None:
+        poll.register(signs, select.POLLIN)
     resting = False
     while True:
         rest = None if guard.flooded else _REST_MILLISECONDS
         ready = poll_at_rest.poll(rest) if resting else poll.poll()
         resting = False
         if connection.fileno() in (descriptor for descriptor, _ in ready):
-            if not _serve_pending(connection, guard, settings):
+            if not _serve_pending(connection, guard, settings, signs):
                 return
         elif ready:
+            if signs is not None:
+                signs.set()
             resting = guard.act()
 
 
@@ -49,12 +85,15 @@ def _inotify() -> Inotify | None:
         return None
 
 
-def _serve_pending(connection: Connection, guard: Guard, settings: Settings) -> bool:
+def _serve_pending(connection: Connection, guard: Guard, settings: Settings, signs: Signs | None) -> bool:
     """Answer the requests that have come; False if the brain is gone."""
     frame = connection.receive()
     try:
         while frame is not None:
-            connection.send(_answer(frame, guard, settings))
+            if signs is not None:
+                signs.clear()
+            wanted = signs is not None and frame.header.get("op") == "signs"
+            connection.send(_answer(frame, guard, settings), descriptors=signs.descriptors if signs and wanted else ())
             if (frame := connection.pending()) is None:
                 return True
     except ConnectionError:
@@ -65,7 +104,7 @@ def _serve_pending(connection: Connection, guard: Guard, settings: Settings) -> 
 def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
     guard.catch_up()
     match text(frame.header, "op"):
-        case "check":
+        case "check" | "signs":
             pass
         case "expect":
             guard.expect(settings.absolute(text(frame.header, "path")))

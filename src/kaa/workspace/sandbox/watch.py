@@ -1,14 +1,20 @@
 """The brain's end of the guard: says when something of kaa's may run, and asks what was planted meanwhile."""
 
 import asyncio
+import contextlib
+import select
 
 import msgspec
 
+from kaa.hands import wire
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.channel import parse
 from kaa.workspace.hands import Slot
+from kaa.workspace.protocol import WorkspaceUnavailableError
 
 _PATIENCE_SECONDS = 5.0
+# The user's editor may do what it likes while nothing of kaa's runs; but tool calls come close together.
+_IDLE_SECONDS = 1.0
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -22,7 +28,7 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def blocked(self) -> Blocked:
         """The same as something that was blocked."""
-        return Blocked(self.kind, self.path)
+        return Blocked(self.kind, self.path, self.kept_as)
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -45,7 +51,12 @@ class Watch:
         self._answers_due = 0
         self._confined = 0
         self._permitted = 0
-        self._minds = False
+        self._minds: bool | None = None  # None: it has not been spoken to, and minds everything
+        self._unclaimed: tuple[Finding, ...] = ()  # found when something else was asked
+        self._signs: list[int] | None = None  # descriptors; none where the guard cannot give signs
+        self._poll = select.poll()
+        self._idle: asyncio.TimerHandle | None = None
+        self._relaxing: asyncio.Task[None] | None = None
 
     def is_of(self, hands: object) -> bool:
         """Whether it belongs to these hands."""
@@ -59,6 +70,12 @@ class Watch:
             TimeoutError: it does not answer.
         """
         self._confined += 1
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._signs is None:  # its first answer says too that it has noted what was there before
+            await self._ask("signs")
+            self._minds = True
         await self._tell()
 
     async def end(self) -> tuple[Finding, ...]:
@@ -69,7 +86,9 @@ class Watch:
             TimeoutError: it does not answer.
         """
         self._confined -= 1
-        return await self._tell() or await self._ask("check")
+        if self._confined == 0:
+            self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._relax)
+        return await self._ask("check") if self._has_signs() else ()
 
     async def begin_permitted(self) -> None:
         """From now on something may appear that the user permitted. Raises as `begin`."""
@@ -83,24 +102,51 @@ class Watch:
 
     def close(self) -> None:
         """Let the guard go."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._relaxing is not None:
+            self._relaxing.cancel()
+        wire.close_all(self._signs or ())
+        self._signs = []
+        self._poll = select.poll()
         self._slot.channel.close()
 
-    async def _tell(self) -> tuple[Finding, ...]:
-        """Have the guard mind what it should mind now, if that has changed; what it found until then."""
+    def _has_signs(self) -> bool:
+        """Whether a check could find anything."""
+        return not self._signs or bool(self._unclaimed) or bool(self._poll.poll(0))
+
+    def _relax(self) -> None:
+        self._relaxing = asyncio.ensure_future(self._tell_quietly())
+
+    async def _tell_quietly(self) -> None:
+        with contextlib.suppress(WorkspaceUnavailableError, TimeoutError):  # whoever begins next finds out
+            await self._tell()
+
+    async def _tell(self) -> None:
+        """Have the guard mind what it should mind now, if that has changed."""
         minds = self._confined > 0 and self._permitted == 0
-        if minds == self._minds:
-            return ()
-        self._minds = minds
-        return await self._ask("accept" if minds else "expect")
+        if minds != self._minds and self._signs is not None:
+            self._minds = minds
+            found = await self._ask("accept" if minds else "expect")
+            self._unclaimed += found
 
     async def _ask(self, operation: str) -> tuple[Finding, ...]:
         async with self._turn:
             self._answers_due += 1
             await self._slot.channel.send({"op": operation, "path": self._root})
-            found: tuple[Finding, ...] = ()
+            found, self._unclaimed = self._unclaimed, ()
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while self._answers_due:  # those to questions that were cancelled too
-                    frame = await self._slot.channel.receive()
-                    self._answers_due -= 1
-                    found += parse(frame.header, _Answer).findings
+                    found += await self._answer()
             return found
+
+    async def _answer(self) -> tuple[Finding, ...]:
+        frame, descriptors = await self._slot.channel.receive_with_descriptors()
+        self._answers_due -= 1
+        if self._signs is None:
+            self._signs = descriptors
+            for descriptor in descriptors:
+                self._poll.register(descriptor, select.POLLIN)
+        else:
+            wire.close_all(descriptors)
+        return parse(frame.header, _Answer).findings
