@@ -50,11 +50,13 @@ def test_headless_mode_loads_only_what_a_run_needs() -> None:
     loaded = modules_after("import kaa.frontends.headless, kaa.shell.opening")
 
     assert not loaded & _NEVER_BEFORE_NEEDED
+    # These wait for the first tool call, and for the first connection of a command.
+    assert not any(name.startswith(("kaa.shell.approvals.", "kaa.workspace.network.gate")) for name in loaded)
     assert "kaa.llm.anthropic_messages" not in loaded or "kaa.llm.openai_completions" not in loaded
 
 
 def test_the_hands_load_the_standard_library_only() -> None:
-    loaded = modules_after("import kaa.hands.server")
+    loaded = modules_after("import kaa.hands.server, kaa.hands.guard, kaa.hands.confinement.full")
 
     ours = {name for name in loaded if name.split(".")[0] == "kaa"}
     assert all(name == "kaa" or name.startswith("kaa.hands") for name in ours)

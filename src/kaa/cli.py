@@ -202,10 +202,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The hands start on another core while this one loads the rest.
     hands = launch()
+    from kaa.shell.safety import open_workspace
+
+    # What the hands need to know is little. They build their walls while the rest is loaded.
+    opened = open_workspace(hands, parsed.sandbox, parsed.net, parsed.add_dir)
     from kaa.frontends import headless
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual
     # settings of the collector cost a tenth of a turn.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
-    return headless.main(parsed, hands)
+    return headless.main(parsed, opened)

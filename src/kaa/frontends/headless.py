@@ -26,7 +26,6 @@ from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
-from kaa.shell.approvals.rule_file import ApprovalsError
 from kaa.shell.attachments import AttachmentError, compose
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home, expanded
@@ -43,10 +42,9 @@ from kaa.shell.options import (
     UnkeptSession,
     Wire,
 )
-from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.safety import Unopened
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.store import TrustError
-from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 
 
@@ -56,7 +54,6 @@ class UsageError(Exception):
 
 # What the user can mend by asking differently.
 _USAGE_ERRORS = (
-    ApprovalsError,
     AttachmentError,
     CredentialError,
     ExtensionError,
@@ -97,12 +94,12 @@ class Output(Protocol):
         ...
 
 
-def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
+def main(arguments: argparse.Namespace, workspace: LocalWorkspace | Unopened) -> int:
     """Run print or JSON mode.
 
     Args:
         arguments: as `kaa.cli` parses them.
-        hands: started already, to be ready when the rest of kaa is.
+        workspace: opened already, to be ready when the rest of kaa is.
 
     Returns:
         The exit code.
@@ -112,24 +109,10 @@ def main(arguments: argparse.Namespace, hands: LaunchedHands) -> int:
         if arguments.mode == "json"
         else TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
     )
-    try:
-        flags = SandboxFlags(arguments.sandbox, arguments.net, arguments.add_dir)
-        sandbox = sandbox_options(Home.of(os.environ), flags)
-        workspace = LocalWorkspace.start(_current_directory(), env=os.environ, launched=hands, sandbox=sandbox)
-    except (SettingsError, UsageError) as error:
-        output.failure(str(error))
-        return ExitCode.USAGE
-    except OSError as error:
-        output.failure(str(error))
-        return ExitCode.FAILED
+    if isinstance(workspace, Unopened):
+        output.failure(workspace.reason)
+        return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
     return run_to_exit_code(_run(arguments, workspace, output))
-
-
-def _current_directory() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError as error:
-        raise UsageError("the current directory does not exist any more; change to another one") from error
 
 
 async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output) -> int:

@@ -8,15 +8,59 @@ from typing import Protocol
 
 from kaa.ext.api import CommandError
 from kaa.hands.policy import Mode
-from kaa.shell.approvals.gate import Sandbox
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
-class Containment(Sandbox, Protocol):
-    """The sandbox of a conversation."""
+class Containment(Protocol):
+    """The sandbox of a conversation. It is a `kaa.shell.approvals.gate.Sandbox` too."""
+
+    @property
+    def confined(self) -> bool:
+        """Whether the kernel holds back calls that have no permit."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """What the user chose."""
+        ...
+
+    @property
+    def root(self) -> str:
+        """The project."""
+        ...
+
+    @property
+    def writable(self) -> Sequence[str]:
+        """Directories that calls without a permit can write."""
+        ...
+
+    @property
+    def temporary(self) -> Sequence[str]:
+        """Directories whose files nobody misses, as commands know them."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until it is certain whether the kernel confines what runs."""
+        ...
+
+    async def allow_git_writes(self) -> None:
+        """Let `.git` be written for the rest of the session."""
+        ...
+
+    def allow_host(self, host: str) -> None:
+        """Let a host be reached for the rest of the session."""
+        ...
+
+    def unconfined(self) -> object:
+        """The means to run one call outside the sandbox."""
+        ...
+
+    def warm_up(self) -> None:
+        """A tool is about to be called: have ready what it needs."""
+        ...
 
     async def status(self) -> SandboxStatus | None:
         """What holds; None where nothing needs to be held."""
@@ -101,6 +145,10 @@ class Contained:
         """The project without a sandbox, for one call."""
         return self._workspace.unconfined()
 
+    def warm_up(self) -> None:
+        """Have ready what the first command needs."""
+        self._workspace.sandbox.warm_up()
+
     async def status(self) -> SandboxStatus:
         """What holds."""
         return await self._workspace.sandbox.status()
@@ -157,6 +205,9 @@ class Harmless:
     def unconfined(self) -> Workspace:
         """The same workspace."""
         return self._workspace
+
+    def warm_up(self) -> None:
+        """Nothing takes time."""
 
     async def status(self) -> None:
         """Nothing is held."""

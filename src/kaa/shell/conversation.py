@@ -6,14 +6,14 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.core.agent import Agent, Subscriber
-from kaa.core.events import AgentEnd
+from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart
 from kaa.core.messages import Json, TextContent, UserMessage, user_message
 from kaa.ext.api import Command, Reply, Submit
 from kaa.ext.registry import Registry
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.shell.approvals.gate import Gate
 from kaa.shell.containment import Containment
+from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.model_link import ModelLink
 from kaa.shell.settings import ApprovalPolicy
 
@@ -47,7 +47,7 @@ class Conversation:
         store: SessionStore,
         recorder: SessionRecorder,
         link: ModelLink,
-        gate: Gate,
+        gate: Gatekeeper,
         containment: Containment,
     ) -> None:
         self._agent = agent
@@ -58,6 +58,7 @@ class Conversation:
         self._recorder = recorder
         self._link = link
         agent.subscribe(recorder.record)
+        agent.subscribe(self._look_ahead)
         agent.subscribe(registry.notify)
 
     @property
@@ -98,7 +99,7 @@ class Conversation:
 
     def set_approvals(self, policy: ApprovalPolicy) -> None:
         """Change who is asked before what, from the next call on."""
-        self._gate.policy = policy
+        self._gate.set_policy(policy)
 
     @property
     def containment(self) -> Containment:
@@ -176,6 +177,14 @@ class Conversation:
             await self._link.close()
         finally:
             await self._recorder.close()
+
+    def _look_ahead(self, event: Event) -> None:
+        """While the model still writes what a tool is to do, what runs it can get ready."""
+        match event:
+            case MessageUpdate(assistant_message_event=ToolCallStart()):
+                self._containment.warm_up()
+            case _:
+                pass
 
     def _command(self, message: UserMessage) -> tuple[str, str] | None:
         """Name and arguments, if the message is a slash command that exists."""

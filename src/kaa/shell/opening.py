@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 from kaa.builtin import background, commands, prompt, tools
 from kaa.core.agent import Agent, AgentConfig
@@ -19,21 +20,21 @@ from kaa.session.library import SessionLibrary
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore
-from kaa.shell.approvals.gate import Gate
-from kaa.shell.approvals.memory import Memory
-from kaa.shell.approvals.requests import Approver
-from kaa.shell.approvals.rule_file import RuleFile, parse_rules
 from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Conversation
+from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.home import Home, expanded
 from kaa.shell.model_link import ModelLink, link_model
 from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, OpenSession, UnkeptSession
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
-from kaa.shell.settings import Settings, load_settings
+from kaa.shell.settings import ApprovalPolicy, Settings, load_settings
 from kaa.shell.trust.configuration import survey
 from kaa.shell.trust.verdict import judge
-from kaa.workspace.git import Git
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.shell.approvals.gate import Gate
+    from kaa.shell.approvals.requests import Approver
 
 Notify = Callable[[str], None]
 
@@ -45,7 +46,7 @@ async def open_conversation(
     home: Home,
     environ: Mapping[str, str],
     notify: Notify,
-    approver: Approver | None = None,
+    approver: "Approver | None" = None,
 ) -> Conversation:
     """Open a conversation about the project in `workspace`.
 
@@ -77,7 +78,7 @@ async def open_conversation(
     def abort() -> None:
         stop[0]()
 
-    gate = _gate(options, settings, registry, workspace, containment, home, approver, abort)
+    gate = _gatekeeper(options, settings, registry, workspace, containment, home, approver, abort)
     active = registry.select_tools(
         options.tools if options.tools is not None else settings.default_tools,
         options.exclude_tools,
@@ -117,35 +118,50 @@ async def open_conversation(
     return Conversation(agent, registry, store, recorder, link, gate, containment)
 
 
-def _gate(
+def _gatekeeper(
     options: ConversationOptions,
     settings: Settings,
     registry: Registry,
     workspace: Workspace,
     containment: Containment,
     home: Home,
-    approver: Approver | None,
+    approver: "Approver | None",
     abort: Callable[[], None],
-) -> Gate:
-    """Who stands between the model and the tools."""
-    chosen = settings.approvals
-    policy = options.approvals or chosen.policy or ("never" if approver is None else "ask")
-    configured = parse_rules(chosen.allow, chosen.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
-    git = Git(workspace)
+) -> Gatekeeper:
+    """Who stands between the model and the tools.
 
-    async def changed_files() -> Sequence[str] | None:
-        changed = await git.changed_files()
-        return None if changed is None or changed.more else changed.paths
+    Raises:
+        ApprovalsError: a rule is none, or the kept ones cannot be read.
+    """
+    chosen, kept = settings.approvals, home.path / "approvals.json"
 
-    return Gate(
-        policy=policy,
-        memory=Memory(configured, RuleFile(home.path / "approvals.json")),
-        risks={tool.name: tool.risk for tool in registry.tools},
-        sandbox=containment,
-        approver=approver,
-        abort=abort,
-        changed_files=changed_files,
-    )
+    def build(policy: ApprovalPolicy) -> "Gate":
+        from kaa.shell.approvals.gate import Gate  # lazy, as its keeper says
+        from kaa.shell.approvals.memory import Memory
+        from kaa.shell.approvals.rule_file import RuleFile, parse_rules
+        from kaa.workspace.git import Git
+
+        git = Git(workspace)
+
+        async def changed_files() -> Sequence[str] | None:
+            changed = await git.changed_files()
+            return None if changed is None or changed.more else changed.paths
+
+        configured = parse_rules(chosen.allow, chosen.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
+        return Gate(
+            policy=policy,
+            memory=Memory(configured, RuleFile(kept)),
+            risks={tool.name: tool.risk for tool in registry.tools},
+            sandbox=containment,
+            approver=approver,
+            abort=abort,
+            changed_files=changed_files,
+        )
+
+    keeper = Gatekeeper(options.approvals or chosen.policy or ("never" if approver is None else "ask"), build)
+    if chosen.allow or chosen.deny or kept.exists():
+        keeper.load()  # a mistake in a rule is told before anything happens
+    return keeper
 
 
 async def _read_project(options: ConversationOptions, workspace: Workspace, home: Home, notify: Notify) -> ProjectFiles:

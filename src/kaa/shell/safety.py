@@ -11,6 +11,8 @@ import msgspec
 from kaa.hands.policy import Mode
 from kaa.shell.home import Home, expanded
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
+from kaa.workspace.launch import LaunchedHands
+from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -45,6 +47,37 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
         hidden=tuple(map(_spelled_out, settings.hidden)),
         private=(str(home.path),),
     )
+
+
+class Unopened(msgspec.Struct, frozen=True):
+    """Why there is no workspace. `usage`: the user can mend it by asking differently."""
+
+    reason: str
+    usage: bool
+
+
+def open_workspace(
+    hands: LaunchedHands, mode: Mode | None, network: str | None, writable: Sequence[str]
+) -> LocalWorkspace | Unopened:
+    """Open the current directory under the sandbox that the user wants, without waiting for it.
+
+    Args:
+        hands: started already.
+        mode: as in `SandboxFlags`, and so on.
+        network: as above.
+        writable: as above.
+    """
+    try:
+        root = os.getcwd()
+    except FileNotFoundError:
+        return Unopened("the current directory does not exist any more; change to another one", usage=True)
+    try:
+        options = sandbox_options(Home.of(os.environ), SandboxFlags(mode, network, writable))
+        return LocalWorkspace.start(root, env=os.environ, launched=hands, sandbox=options)
+    except SettingsError as error:
+        return Unopened(str(error), usage=True)
+    except OSError as error:
+        return Unopened(str(error), usage=False)
 
 
 def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkState:

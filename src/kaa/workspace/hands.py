@@ -148,9 +148,6 @@ class Hands:
         with contextlib.suppress(_GoneError):  # noticed and reported by whoever waits for a slot
             self._send(self._settings, self._join)
             self._request("files")
-            if self.policy.tier != "none":
-                self._request("guard")
-            self._top_up("command")
 
     async def report(self) -> Report:
         """Wait until the process holds its policy.
@@ -283,6 +280,15 @@ class Hands:
             return
         with contextlib.suppress(_GoneError):  # matters only to whoever takes the next one
             self._top_up(kind)
+
+    def warm_up(self) -> None:
+        """Have the slots ready that the first command needs."""
+        if self._retired:
+            return
+        with contextlib.suppress(_GoneError):  # matters only to whoever takes one
+            if self.policy.tier != "none" and "guard" not in self._requested and not self._ready["guard"]:
+                self._request("guard")
+            self._top_up("command")
 
     def _top_up(self, kind: SlotKind) -> None:
         """Ask for as many slots as are wanted beyond those that are ready or on their way."""

@@ -12,11 +12,12 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.llm.private_file import PrivateFile, PrivateFileError
 from kaa.shell.approvals.rules import Rule, RuleError, parse_rule
+from kaa.shell.settings import SettingsError
 
 _Content: TypeAlias = dict[str, Json]
 
 
-class ApprovalsError(Exception):
+class ApprovalsError(SettingsError):
     """Rules cannot be read or kept; the message names the place and says what to do. Nothing was overwritten."""
 
 

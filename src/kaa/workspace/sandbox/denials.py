@@ -8,11 +8,15 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 from kaa.workspace.blocked import Blocked, BlockedKind
 
 _MAX_REPORTED = 5
+# Lines that tell of a refusal, and paths in each. A hostile command prints thousands, and we are on the event loop.
+_MAX_LINES = 100
+_MAX_PATHS = 8
 _REFUSAL = re.compile(
     r"^(?P<before>.*?)(?P<why>read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM"
     r"|device or resource busy)(?P<after>.*)$",
@@ -20,8 +24,9 @@ _REFUSAL = re.compile(
 )
 _READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 # The last ones are the typographic quotes of GNU programs.
-_QUOTED = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2019\n]+)\u2019""")
-_PATH = re.compile(r"""(?:~|\.{1,2})?/[^\s:'"\u2018\u2019,;()]+|[\w.][\w.@+-]*(?:/[\w.@+-]+)+""")
+_QUOTED = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2018\u2019\n]+)\u2019""")
+# A name begins where no name goes on, and is tried once (`*+`): the time must not grow with the square of its length.
+_PATH = re.compile(r"""(?:~|\.{1,2})?/[^\s:'"\u2018\u2019,;()]+|(?<![\w.@+-])[\w.][\w.@+-]*+(?:/[\w.@+-]+)+""")
 _NO_NAME = re.compile(
     r"could not resolve (?:host(?:name)?|proxy)|temporary failure in name resolution|name or service not known"
     r"|network is unreachable|EAI_AGAIN|ENETUNREACH|nodename nor servname|no address associated with hostname",
@@ -82,7 +87,7 @@ class Denials:
         return None
 
     def _refusals(self, text: str, cwd: str) -> Iterator[Blocked]:
-        for match in _REFUSAL.finditer(text):
+        for match in islice(_REFUSAL.finditer(text), _MAX_LINES):
             read_only = _READ_ONLY.search(match["why"]) is not None
             paths = [self._absolute(path, cwd) for path in _paths_in(match["before"] + match["after"])]
             judged = [self._judged(path, read_only=read_only) for path in paths]
@@ -129,7 +134,7 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _paths_in(line: str) -> list[str]:
-    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(line)]
-    bare = _PATH.findall(_QUOTED.sub(" ", line))
+    quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(line))
+    bare = (match[0] for match in _PATH.finditer(_QUOTED.sub(" ", line)))
     # A word such as `cannot` is no path; a quoted name without a slash is, if it is all there is.
-    return [*quoted, *bare]
+    return [*islice(quoted, _MAX_PATHS), *islice(bare, _MAX_PATHS)]

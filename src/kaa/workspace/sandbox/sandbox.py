@@ -151,6 +151,11 @@ class Sandbox:
         """Have a slot ready for whoever takes the next one."""
         self._current.prepare(kind)
 
+    def warm_up(self) -> None:
+        """Something will be run soon: have ready what it needs. Most conversations begin without."""
+        if self._watch is None:
+            self._current.warm_up()
+
     def gives(self, slot: Slot) -> bool:
         """Whether a slot taken before is under the policy in force."""
         return slot.hands is self._hands
