@@ -62,6 +62,11 @@ class Arena:
         (self.outside / "file").write_text("outside")
         (self.project / "file").write_text("inside")
 
+    @property
+    def ordinary(self) -> bool:
+        """Whether this is not root."""
+        return self.user is not None or os.geteuid() != 0
+
     def policy(self, tier: Tier, **changes: Any) -> Policy:
         """The usual policy, but for some changes."""
         usual = Policy(
@@ -81,6 +86,7 @@ class Arena:
         missing: dict[str, str] | None = None,
         mask_proc: bool = False,
         join: tuple[int, ...] = (),
+        late: dict[str, str] | None = None,
         wrapper: tuple[str, ...] = (),
     ) -> Report:
         """Establish a policy and try things in a slot.
@@ -91,6 +97,7 @@ class Arena:
             missing: system calls that fail, with the names of the errors.
             mask_proc: whether /proc has masks as in a container.
             join: descriptors of namespaces to join.
+            late: files, with their content, and sockets, without, that appear when the slot has enclosed itself.
             wrapper: program that starts the probe.
         """
         self._give_away()
@@ -98,7 +105,9 @@ class Arena:
         if wrapper and self.user is not None:  # the wrapper, too, must be the user's
             interpreter, user = _interpreter_for_everybody(), self.user
         command = [*wrapper, interpreter, "-I", "-S", str(_PROBE), str(_PARENT_OF_KAA)]
-        order = self.order(policy, *attempts, missing=missing, mask_proc=mask_proc, join=join, user_changed=bool(user))
+        order = self.order(
+            policy, *attempts, missing=missing, mask_proc=mask_proc, join=join, late=late, user_changed=bool(user)
+        )
         groups: list[int] | None = None if user is None else []
         done = subprocess.run(
             command,
@@ -121,6 +130,7 @@ class Arena:
         missing: dict[str, str] | None = None,
         mask_proc: bool = False,
         join: tuple[int, ...] = (),
+        late: dict[str, str] | None = None,
         lend: int | None = None,
         user_changed: bool = False,
     ) -> bytes:
@@ -132,6 +142,7 @@ class Arena:
             "missing": missing or {},
             "mask_proc": mask_proc,
             "join": join,
+            "late": late or {},
             "lend": lend,
             "attempts": attempts,
         }

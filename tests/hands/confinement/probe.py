@@ -46,6 +46,7 @@ _ = (contained, full, landlocked, typing)  # loaded here for the same reason
 def main() -> None:
     order = json.load(sys.stdin)
     _prepare(order)
+    latecomer = _start_latecomer(order["late"])
     policy = Policy.parse({"policy": order["policy"]})
     answer: dict[str, object] = {}
     try:
@@ -55,7 +56,7 @@ def main() -> None:
         answer["features"], answer["warnings"] = confinement.features, confinement.warnings
         if order["lend"] is not None:
             _lend(confinement, order["lend"])
-        answer["outcomes"] = _in_slot(confinement, order["attempts"])
+        answer["outcomes"] = _in_slot(confinement, order["attempts"], latecomer)
     except ConfinementError as error:
         answer["refused"] = str(error)
     json.dump(answer, sys.stdout)
@@ -98,17 +99,47 @@ def _lend(confinement: Confinement, descriptor: int) -> None:
         socket.send_fds(sock, [b"."], [listener.fileno(), *confinement.namespaces()])
 
 
-def _in_slot(confinement: Confinement, attempts: list[list[typing.Any]]) -> list[str]:
+def _start_latecomer(late: dict[str, str]) -> socket.socket:
+    """A process that stays outside and, when told, makes files with some content, or sockets where there is none."""
+    ours, theirs = socket.socketpair()
+    if os.fork() > 0:
+        theirs.close()
+        return ours
+    ours.close()
+    theirs.recv(1)
+    for path, content in late.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if content:
+            with open(f"{path}.new", "w") as file:
+                file.write(content)
+            os.rename(f"{path}.new", path)
+        else:
+            _kept.append(socket.socket(socket.AF_UNIX))
+            _kept[-1].bind(path)
+            _kept[-1].listen()
+    theirs.send(b".")
+    theirs.recv(1)
+    os._exit(0)
+
+
+def _in_slot(confinement: Confinement, attempts: list[list[typing.Any]], latecomer: socket.socket) -> list[str]:
     reading, writing = os.pipe()
+    waiting, go = os.pipe()
     pid = confinement.fork()
     if pid == 0:
         try:
             confinement.enclose()
+            os.close(go)
+            os.read(waiting, 1)
             outcomes = [_try(_ACTIONS[name], arguments) for name, *arguments in attempts]
             os.write(writing, json.dumps(outcomes).encode())
         finally:
             os._exit(0)
     os.close(writing)
+    latecomer.send(b".")
+    latecomer.recv(1)
+    confinement.catch_up()
+    os.close(go)
     with open(reading, "rb") as answer:
         content = answer.read()
     with contextlib.suppress(ProcessLookupError):
@@ -171,6 +202,12 @@ def _connect(port: int) -> str:
     return "ok"
 
 
+def _call(path: str) -> str:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+    return "ok"
+
+
 def _listen(port: int) -> str:
     """A server that stays until the slot ends."""
     _kept.append(socket.create_server(("127.0.0.1", port)))
@@ -217,10 +254,11 @@ _ACTIONS: dict[str, Callable[..., str]] = {
     "create": _open_with_mode,
     "chown": _chown,
     "connect": _connect,
+    "call daemon": _call,
     "listen": _listen,
     "socket": _make_socket,
     "pair": _pair,
-    "call": _system_call,
+    "system call": _system_call,
     "shell": _shell,
     "kill": _kill,
 }

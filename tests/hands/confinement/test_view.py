@@ -1,10 +1,11 @@
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kaa.hands.confinement.layout import Layout
-from kaa.hands.confinement.view import View, host_sockets, plan
+from kaa.hands.confinement.view import Kind, View, host_sockets, is_replaced, open_sockets, plan
 from kaa.hands.policy import Policy
 
 _POLICY = Policy("full", "workspace-write", temporary="/var/lib/kaa-tmp")
@@ -81,13 +82,28 @@ def test_what_holds_something_protected_is_pinned(place: str) -> None:
 
 
 def test_sockets_of_the_host_are_found(tmp_path: Path) -> None:
-    import socket
-
     path = tmp_path / "with blank.sock"
-    with socket.socket(socket.AF_UNIX) as sock:
+    with open_sockets() as table, socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(path))
+        assert str(path.resolve()) in host_sockets(table)
 
-        assert str(path.resolve()) in host_sockets()
-    path.unlink()
+        path.unlink()
+        assert str(path.resolve()) not in host_sockets(table)
 
-    assert str(path.resolve()) not in host_sockets()
+
+@pytest.mark.parametrize(
+    ("path", "replaced"),
+    [
+        ("/tmp/daemon", True),
+        ("/tmp/project/daemon", False),
+        ("/home/daemon", False),
+        ("/dev/shm/daemon", True),
+        ("/home/.ssh", False),
+        ("/home/.ssh/agent", True),
+    ],
+)
+def test_what_is_replaced_is_not_the_hosts(path: str, replaced: bool) -> None:
+    kinds: dict[str, Kind] = {"/tmp": "temporary", "/tmp/project": "writable", "/dev": "devices"}
+    kinds["/home/.ssh"] = "hidden directory"
+
+    assert is_replaced(path, kinds) == replaced

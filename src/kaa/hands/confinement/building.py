@@ -6,6 +6,7 @@ import os
 import stat
 
 from kaa.hands.confinement import mounts
+from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import Step, View
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -32,21 +33,20 @@ class Builder:
     All files and directories of the host that steps need are opened before the first mount, since mounts cover them.
     """
 
-    def __init__(self, view: View, unreachable: str | None) -> None:
+    def __init__(self, view: View, masks: Masks) -> None:
         """Open what is needed.
 
         Args:
             view: what to build.
-            unreachable: path of a directory that nobody in the user namespace has rights on. Without it, hidden
-                directories are empty ones without rights, which stop everybody but root from even looking.
+            masks: for what is to be hidden.
         """
         self._view = view
-        self._unreachable = unreachable
+        self._masks = masks
         self._handles: dict[str, int] = {}
         self._points = _mount_points()
         devices = (f"/dev/{name}" for name in _DEVICES)
         sources = (step.source for step in view.steps if step.kind != "link")
-        for path in (*sources, *view.pins, *devices, unreachable):
+        for path in (*sources, *view.pins, *devices):
             if path:
                 self._open(path)
 
@@ -88,23 +88,13 @@ class Builder:
             case "empty":
                 mounts.tmpfs(step.target, 0o755)
             case "hidden directory":
-                self._hide_directory(step)
+                self._masks.hide_directory(step.target, step.has_more)
             case "hidden file":
-                # Opening a device on a mount without devices fails with EACCES for everybody, root too.
-                mounts.bind(self._handles["/dev/null"], step.target)
+                self._masks.hide_file(step.target)
             case "link":
                 os.symlink(step.source, step.target)
             case "devices":
                 self._make_devices(step.target)
-
-    def _hide_directory(self, step: Step) -> None:
-        if step.has_more:
-            mounts.tmpfs(step.target, 0o111)
-        elif self._unreachable is not None:
-            mounts.bind(self._handles[self._unreachable], step.target)
-        else:
-            mounts.tmpfs(step.target, 0)
-            mounts.make_read_only(step.target)
 
     def _bind(self, source: str, target: str) -> None:
         handle = self._handles.get(source)

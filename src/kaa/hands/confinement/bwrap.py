@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kaa.hands.confinement import canaries
 from kaa.hands.confinement.layout import resolve
-from kaa.hands.confinement.view import Step, View, host_sockets, plan
+from kaa.hands.confinement.view import Step, View, host_sockets, open_sockets, plan
 from kaa.hands.policy import Policy
 
 # The same that root keeps elsewhere, see `capabilities`.
@@ -30,7 +30,8 @@ def bwrap_arguments(policy: Policy, home: str) -> list[str]:
         ConfinementError: the policy makes no sense on this machine.
     """
     # Canaries of other hands are gone before bwrap gets there, and then it would not start.
-    sockets = [path for path in host_sockets() if canaries.PREFIX not in path]
+    with open_sockets() as table:
+        sockets = [path for path in host_sockets(table) if canaries.PREFIX not in path]
     view = plan(policy, resolve(policy), sockets)
     network = ["--unshare-net"] if policy.network == "isolated" else []
     return [

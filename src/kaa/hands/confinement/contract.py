@@ -38,6 +38,14 @@ class Confinement(Protocol):
         """
         ...
 
+    def catch_up(self) -> None:
+        """In the fork-server: hide what appeared on the host since, from running slots too. `fork` does it as well.
+
+        Raises:
+            OSError: something cannot be hidden.
+        """
+        ...
+
     def namespaces(self) -> Sequence[int]:
         """Descriptors of the namespaces that later hands join, to be closed by the caller."""
         ...
@@ -67,6 +75,9 @@ class Unconfined:
 
     def enclose(self) -> None:
         """Nothing is enclosed."""
+
+    def catch_up(self) -> None:
+        """Nothing is hidden."""
 
     def namespaces(self) -> Sequence[int]:
         """There are none."""

@@ -34,6 +34,9 @@ class Forked:
         """Confine the calling slot."""
         self._restrictions.impose()
 
+    def catch_up(self) -> None:
+        """Landlock hides what comes later by itself; bubblewrap's view is what it was made."""
+
     def namespaces(self) -> Sequence[int]:
         """None that others could join."""
         return ()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces
 from kaa.hands.confinement.building import Builder
 from kaa.hands.confinement.layout import resolve
+from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.restrictions import (
     ALL_FAMILIES,
     PROCESS_LIMIT,
@@ -15,7 +16,8 @@ from kaa.hands.confinement.restrictions import (
     make_filter,
     ruleset_over_mounts,
 )
-from kaa.hands.confinement.view import host_sockets, plan
+from kaa.hands.confinement.upkeep import Upkeep
+from kaa.hands.confinement.view import host_sockets, open_sockets, plan
 from kaa.hands.policy import Policy
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
@@ -30,9 +32,10 @@ class Full:
     owns_process_namespace = True
     confines_signals = True
 
-    def __init__(self, policy: Policy, restrictions: Restrictions, landlock_version: int) -> None:
+    def __init__(self, policy: Policy, restrictions: Restrictions, upkeep: Upkeep, landlock_version: int) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
+        self._upkeep = upkeep
         self._landlock = landlock_version
         self._root = os.geteuid() == 0
         self.features = {
@@ -45,10 +48,16 @@ class Full:
 
     def fork(self) -> int:
         """Fork a slot into a process and a mount namespace of its own."""
+        self.catch_up()
         return kernel.fork_into(namespaces.NEW_PROCESS | namespaces.NEW_MOUNT)
+
+    def catch_up(self) -> None:
+        """Hide secrets and sockets that appeared since, in all slots."""
+        self._upkeep.catch_up()
 
     def enclose(self) -> None:
         """Confine the calling slot."""
+        mounts.follow()
         try:
             mounts.proc("/proc")
         except PermissionError:
@@ -84,17 +93,22 @@ def establish(policy: Policy, joined: Sequence[int]) -> Full:
         OSError: the kernel refused a step.
     """
     layout = resolve(policy)
-    view = plan(policy, layout, host_sockets())
+    sockets = open_sockets()
+    view = plan(policy, layout, host_sockets(sockets))
     with _unreachable_directory(policy) as unreachable:
         namespaces.enter(joined, network=policy.network == "isolated")
         mounts.make_private()
-        Builder(view, unreachable).build()
+        masks = Masks(unreachable)
+        Builder(view, masks).build()
+        masks.let_go_of_unreachable()
+    mounts.share()
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     ruleset = ruleset_over_mounts(policy, layout)
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0)
-    return Full(policy, restrictions, landlock.abi() if ruleset else 0)
+    upkeep = Upkeep(policy, view, masks, sockets)
+    return Full(policy, restrictions, upkeep, landlock.abi() if ruleset else 0)
 
 
 def _warnings(isolated: bool, landlock_version: int) -> Iterator[str]:

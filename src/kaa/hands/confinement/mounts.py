@@ -11,7 +11,7 @@ NO_DEVICES = 4
 NO_PROGRAMS = 8
 _BIND = 4096
 _RECURSIVE = 16384
-_PRIVATE = 1 << 18
+_PRIVATE, _SLAVE, _SHARED = 1 << 18, 1 << 19, 1 << 20
 _ATTRIBUTE_READ_ONLY, _ATTRIBUTE_NO_SET_USER_ID, _ATTRIBUTE_NO_DEVICES = 1, 2, 4
 _AT_CURRENT_DIRECTORY = -100
 _AT_RECURSIVE = 0x8000
@@ -20,6 +20,16 @@ _AT_RECURSIVE = 0x8000
 def make_private() -> None:
     """Neither show our mounts to others nor theirs to us."""
     _mount(None, "/", None, _RECURSIVE | _PRIVATE)
+
+
+def share() -> None:
+    """From now on mount in the namespaces of slots what is mounted in ours."""
+    _mount(None, "/", None, _RECURSIVE | _SHARED)
+
+
+def follow() -> None:
+    """Get what is mounted in the namespace we come from, without giving it ours."""
+    _mount(None, "/", None, _RECURSIVE | _SLAVE)
 
 
 def freeze(path: str = "/") -> None:

@@ -7,7 +7,8 @@ tier `full`, and `bwrap` gets the same steps as arguments.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from io import FileIO
 from typing import Literal, NamedTuple, TypeAlias
 
 from kaa.hands.confinement.layout import Layout, ancestors_within
@@ -97,19 +98,35 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> View:
     return View(steps, tuple(pins))
 
 
-def host_sockets() -> list[str]:
-    """Unix sockets of this network namespace that can be found in the file system: whoever listens there is outside.
+def is_replaced(path: str, kinds: Mapping[str, Kind]) -> bool:
+    """Whether a path of the host leads to something else in here, or nowhere.
+
+    Args:
+        path: of the host.
+        kinds: of the steps that were taken, by their targets.
+    """
+    above = next((kinds[parent] for parent in _ancestors(path) if parent in kinds), None)
+    return above in _REPLACED
+
+
+def open_sockets() -> FileIO:
+    """The list of Unix sockets of the caller's network namespace, which it stays when the caller moves on."""
+    return FileIO("/proc/net/unix")
+
+
+def host_sockets(table: FileIO) -> list[str]:
+    """Unix sockets that can be found in the file system. Whoever listens there is outside, if the list is the host's.
 
     proc(5): `Num RefCount Protocol Flags Type St Inode Path`.
     """
+    table.seek(0)
     found: dict[str, None] = {}
-    with open("/proc/net/unix", "rb") as table:
-        for line in table:
-            fields = line.rstrip(b"\n").split(None, 7)
-            if len(fields) == 8 and fields[7].startswith(b"/"):
-                path = os.path.realpath(os.fsdecode(fields[7]))
-                if _is_socket(path):
-                    found[path] = None
+    for line in table.readall().splitlines():
+        fields = line.split(None, 7)
+        if len(fields) == 8 and fields[7].startswith(b"/"):
+            path = os.path.realpath(os.fsdecode(fields[7]))
+            if _is_socket(path):
+                found[path] = None
     return list(found)
 
 

@@ -1,0 +1,58 @@
+"""Keeps the view true while the host changes: a mount hides what is there, not what comes or is replaced later."""
+
+import contextlib
+import os
+from io import FileIO
+
+from kaa.hands.confinement.layout import concealment
+from kaa.hands.confinement.masks import Masks
+from kaa.hands.confinement.view import View, host_sockets, is_replaced
+from kaa.hands.policy import Policy
+
+_NOTHING = (0, 0)
+
+
+class Upkeep:
+    """Hides secrets and sockets of the host that appeared since.
+
+    The fork-server's mounts reach the slots, running ones too, since theirs are slaves of its own.
+
+    Args:
+        policy: says what is hidden.
+        view: as it was built.
+        masks: to hide with.
+        sockets: the host's /proc/net/unix, opened in the host's network namespace.
+    """
+
+    def __init__(self, policy: Policy, view: View, masks: Masks, sockets: FileIO) -> None:
+        self._policy = policy
+        self._kinds = {step.target: step.kind for step in view.steps}
+        self._masks = masks
+        self._sockets = sockets
+        hidden = [path for path, kind in self._kinds.items() if kind in ("hidden directory", "hidden file")]
+        self._masked = {path: _identity(path) for path in hidden}
+
+    def catch_up(self) -> None:
+        """Hide what is there by now.
+
+        Raises:
+            OSError: something cannot be hidden.
+        """
+        hidden, _ = concealment(self._policy)
+        for path in (*hidden, *host_sockets(self._sockets)):
+            if is_replaced(path, self._kinds) or self._masked.get(path, _NOTHING) == _identity(path):
+                continue
+            with contextlib.suppress(FileNotFoundError):  # it went as it came
+                if os.path.isdir(path):
+                    self._masks.hide_directory(path)
+                else:
+                    self._masks.hide_file(path)
+            self._masked[path] = _identity(path)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return _NOTHING
+    return status.st_dev, status.st_ino
