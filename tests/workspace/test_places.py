@@ -76,6 +76,33 @@ def test_what_killed_workspaces_left_is_swept_and_what_is_in_use_is_not(tmp_path
     os.close(lock)
 
 
+@pytest.mark.parametrize("planted", ["parent", "itself"])
+def test_names_that_a_command_exchanged_for_links_delete_nothing_elsewhere(tmp_path: Path, planted: str) -> None:
+    base, elsewhere = tmp_path / "kaa", tmp_path / "elsewhere"
+    for name in ("documents", "photos"):
+        (elsewhere / name).mkdir(parents=True)
+        (elsewhere / name / "precious").write_text("")
+    places = Places(str(base), "/p")
+    temporary = Path(places.temporary)
+    link = temporary if planted == "itself" else base / "tmp"
+    link.rename(base / "moved")
+    link.symlink_to(elsewhere)
+
+    places.close()
+
+    assert sorted(path.name for path in elsewhere.glob("*/precious")) == ["precious", "precious"]
+
+
+def test_a_cache_directory_in_the_project_is_not_used(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (tmp_path / "link").symlink_to(project)
+
+    for cache in (project, project / ".cache", tmp_path / "link" / ".cache"):
+        places = Places.of({"XDG_CACHE_HOME": str(cache)}, str(tmp_path / "home"), str(project))
+        assert places.output.startswith(str(tmp_path / "home"))
+
+
 @pytest.mark.parametrize(
     ("cache", "expected"), [("/var/cache/me", "/var/cache/me/kaa"), ("relative", "/home/me/.cache/kaa")]
 )

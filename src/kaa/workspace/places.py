@@ -11,6 +11,7 @@ import os
 import stat
 import zlib
 from collections.abc import Mapping
+from typing import NamedTuple
 
 _MODE = 0o700
 _NAME_CHARACTERS = 60
@@ -28,13 +29,15 @@ class Places:
     def __init__(self, base: str, root: str) -> None:
         self._base = base
         self._root = root
-        self._temporary: tuple[str, int] | None = None
+        self._temporary: _Temporary | None = None
 
     @classmethod
     def of(cls, environment: Mapping[str, str], home: str, root: str) -> "Places":
-        """Those of the user whose environment this is."""
+        """Those of the user whose environment this is; never in the project, whose commands would own them."""
         cache = environment.get("XDG_CACHE_HOME", "")
-        return cls(os.path.join(cache if os.path.isabs(cache) else os.path.join(home, ".cache"), "kaa"), root)
+        if not os.path.isabs(cache) or _is_below(os.path.realpath(cache), os.path.realpath(root)):
+            cache = os.path.join(home, ".cache")
+        return cls(os.path.join(cache, "kaa"), root)
 
     @property
     def output(self) -> str:
@@ -64,18 +67,21 @@ class Places:
         """
         if self._temporary is None:
             path = self._private("tmp", os.urandom(8).hex())
-            self._temporary = (path, _locked(path))
-        return self._temporary[0]
+            self._temporary = _Temporary(path, _opened(os.path.dirname(path)), _locked(path))
+        return self._temporary.path
 
     def close(self) -> None:
         """Remove the temporary directory, and those of workspaces that were killed."""
         if self._temporary is None:
             return
-        path, lock = self._temporary
+        path, parent, lock = self._temporary
         self._temporary = None
-        _remove(path)
-        os.close(lock)
-        _sweep(os.path.dirname(path))
+        try:
+            _remove(os.path.basename(path), parent)
+            os.close(lock)
+            _sweep(parent)
+        finally:
+            os.close(parent)
 
     def _private(self, *names: str) -> str:
         """A directory below the base that is this user's alone."""
@@ -93,29 +99,51 @@ class Places:
         return path
 
 
-def _locked(path: str) -> int:
+class _Temporary(NamedTuple):
+    """The temporary directory, with a descriptor of the one that it is in and one that keeps it from being swept.
+
+    Where commands can write the directories above, a name may lead elsewhere at the end. A descriptor does not.
+    """
+
+    path: str
+    parent: int
+    lock: int
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def _opened(path: str, parent: int | None = None) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+
+
+def _locked(path: str, parent: int | None = None) -> int:
     """A descriptor that keeps others from sweeping the directory as long as it is open."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    descriptor = _opened(path, parent)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
-def _remove(path: str) -> None:
+def _remove(name: str, parent: int) -> None:
     """Remove a directory with what commands left there; what resists is left for the next sweep."""
     try:
-        os.rmdir(path)
+        os.rmdir(name, dir_fd=parent)
     except OSError:
         import shutil  # lazily: most runs leave nothing
 
-        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
 
 
-def _sweep(directory: str) -> None:
+def _sweep(directory: int) -> None:
     for name in os.listdir(directory)[:_SWEPT_AT_ONCE]:
-        path = os.path.join(directory, name)
         with contextlib.suppress(OSError):  # in use, or swept by another kaa
-            lock = _locked(path)
+            lock = _locked(name, directory)
             try:
-                _remove(path)
+                _remove(name, directory)
             finally:
                 os.close(lock)

@@ -101,3 +101,11 @@ def test_the_same_is_reported_once_and_no_more_than_a_few() -> None:
 @given(st.text(max_size=300))
 def test_no_output_whatever_breaks_it(text: str) -> None:
     _denials().in_output(f"{text}: Read-only file system {text}", "/p")
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a@", "-a", "/a ", "./", "\u2018", "\"'", " permission denied", "EROFS /a b/c\n"]
+)
+def test_output_made_to_take_long_does_not(piece: str) -> None:
+    """What takes time in the square of its length would take hours here, and hold up all of kaa."""
+    _denials().in_output(piece * (1_000_000 // len(piece)) + " permission denied", "/p")
