@@ -134,3 +134,25 @@ def test_git_directory_made_in_the_project_opens_nothing_outside(place: Path) ->
     found = layout(project)
 
     assert found.writable == (str(project),)
+
+
+def test_hooks_and_configuration_kept_in_the_project_are_protected(place: Path) -> None:
+    repository(place / "project")
+    hooks, included = place / "project" / ".githooks", place / "project" / "shared.gitconfig"
+    hooks.mkdir()
+    included.touch()
+    git(place / "project", "config", "core.hooksPath", ".githooks")
+    git(place / "project", "config", "include.path", "../shared.gitconfig")
+
+    for git_writable in (True, False):
+        assert {str(hooks), str(included)} <= set(layout(place / "project", git_writable=git_writable).protected)
+
+
+@pytest.mark.parametrize("value", [".", "..", "/", "", "\0", "[", "~/hooks"])
+def test_odd_configuration_protects_nothing_odd(place: Path, value: str) -> None:
+    outer = repository(place / "project")
+    (outer / "config").write_text(f"[]\n[ \n[core]\nhooksPath = {value}\n[include] path = {value}\nworktree")
+
+    protected = layout(place / "project", git_writable=False).protected
+
+    assert protected == (str(outer),)

@@ -106,6 +106,7 @@ def _protected_names(projects: Iterable[str]) -> Iterator[str]:
 
 def _protected_in_repositories(gits: Iterable[repositories.Repository], writable: bool) -> Iterator[str]:
     for git in gits:
+        yield from repositories.named_by_configuration(git)
         if git.is_file or not writable:
             yield git.entry
         for directory in git.directories:
