@@ -303,12 +303,15 @@ class LocalWorkspace:
         denied = self.sandbox.denials().of_write(absolute)
         if denied is not None and denied.kind != "write":
             raise BlockedError(denied, path)  # a name that does not exist yet: the kernel could not tell
+        planted: list[Blocked] = []
         try:
             async with self.sandbox.guarded() as planted:
                 frame = await self._files.call(path, request, data)
         except BlockedError:
             raise
         except OSError as error:
+            if planted:  # it was moved away while it was written
+                raise BlockedError(planted[0], path) from error
             if error.errno in _REFUSALS and self.sandbox.confined:
                 raise BlockedError(denied or Blocked("write", absolute), path) from error
             raise

@@ -216,6 +216,7 @@ class Sandbox:
                 planted += [finding.blocked for finding in await watch.end()]
             except (WorkspaceUnavailableError, TimeoutError):
                 self._drop(watch)
+                planted.append(Blocked("outside", "Killing the guard of the project"))
 
     async def allow_git_writes(self) -> None:
         """From now on `.git` may be written, but for its hooks and configuration."""

@@ -73,6 +73,8 @@ class Watch:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
+        if not self._slot.channel.is_alive():
+            raise WorkspaceUnavailableError("The guard of the project is gone.")
         if self._signs is None:  # its first answer says too that it has noted what was there before
             await self._ask("signs")
             self._minds = True

@@ -1,0 +1,58 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.settings import SettingsError
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+def _options(tmp_path: Path, flags: SandboxFlags = SandboxFlags(), **sandbox: object) -> SandboxOptions:  # noqa: B008
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    (home / "settings.json").write_text(json.dumps({"sandbox": sandbox}))
+    return sandbox_options(Home(home), flags)
+
+
+def test_without_a_choice_the_project_may_be_written_and_nothing_reached(tmp_path: Path) -> None:
+    options = _options(tmp_path)
+
+    assert options.mode == "workspace-write"
+    assert str(options.network) == "off"
+    assert options.private == (str(tmp_path / "home"),)
+
+
+def test_flags_come_before_settings(tmp_path: Path) -> None:
+    flags = SandboxFlags("read-only", "pypi.org", [str(tmp_path)])
+
+    options = _options(tmp_path, flags, mode="full-access", network="on", writable=["/usr"])
+
+    assert (options.mode, str(options.network)) == ("read-only", "pypi.org")
+    assert options.writable == ("/usr", str(tmp_path))
+
+
+def test_domains_can_be_a_list(tmp_path: Path) -> None:
+    assert str(_options(tmp_path, network=["a.com", "*.b.org"]).network) == "a.com,*.b.org"
+
+
+def test_hidden_paths_are_spelled_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+
+    assert _options(tmp_path, hidden=["~/x", "!~/.npmrc"]).hidden == ("/home/me/x", "!/home/me/.npmrc")
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "complaint"),
+    [
+        ({"mode": "everything"}, "sandbox.mode"),
+        ({"network": "https://pypi.org/x"}, "sandbox.network"),
+        ({"network": 5}, "sandbox.network"),
+        ({"writable": ["/no/such/place"]}, "no directory"),
+        ({"writable": ["/"]}, "full-access"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(tmp_path: Path, sandbox: dict[str, object], complaint: str) -> None:
+    with pytest.raises(SettingsError, match=complaint):
+        _options(tmp_path, **sandbox)

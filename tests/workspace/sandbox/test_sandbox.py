@@ -1,0 +1,252 @@
+"""The sandbox of a workspace as the shell uses it: what holds, what is switched, what happens when parts die."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from kaa.hands.policy import Tier
+from kaa.workspace.blocked import Blocked, BlockedError
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.network.allow_list import NetworkState
+from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.sandbox import sandbox as sandbox_module
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.processes import Processes
+
+Scenario = Callable[[LocalWorkspace], Awaitable[None]]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A home that is not below /tmp, of which nothing is to be seen inside."""
+    with TemporaryDirectory(prefix=".kaa-test-", dir=Path(__file__).parents[3]) as name:
+        (Path(name) / "project").mkdir()
+        yield Path(name)
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path, options: SandboxOptions | None = None) -> AsyncIterator[LocalWorkspace]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    workspace = LocalWorkspace.start(str(folder / "project"), env=environment, sandbox=options)
+    try:
+        if options is None and not (await workspace.sandbox.status()).confined:
+            pytest.skip("this machine cannot confine anything")
+        yield workspace
+    finally:
+        await workspace.close()
+
+
+def play(folder: Path, scenario: Scenario, options: SandboxOptions | None = None) -> None:
+    async def whole() -> None:
+        async with opened(folder, options) as workspace:
+            await scenario(workspace)
+
+    asyncio.run(whole())
+
+
+async def sh(workspace: LocalWorkspace, script: str) -> CommandResult:
+    return await workspace.run(Command(["sh", "-c", script], timeout=20))
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder / "project", check=True, capture_output=True)
+
+
+def test_what_was_tried_on_the_way_down_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tiers() -> tuple[Tier, ...]:
+        return ("seatbelt", "landlock", "none")
+
+    monkeypatch.setattr(sandbox_module, "tiers_to_try", tiers)
+    monkeypatch.setattr(sandbox_module, "wrapper", lambda _policy, _home: ())
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        status = await workspace.sandbox.status()
+
+        assert status.tier in ("landlock", "none")
+        assert status.refused["seatbelt"]
+
+    play(folder, scenario, SandboxOptions())
+
+
+def test_where_nothing_holds_nothing_is_run_or_written_without_a_yes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tiers() -> tuple[Tier, ...]:
+        return ("none",)
+
+    monkeypatch.setattr(sandbox_module, "tiers_to_try", tiers)
+    (folder / "project" / "a").write_text("x")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        assert not (await workspace.sandbox.status()).confined
+        assert (await workspace.read("a")).data == b"x"
+        with pytest.raises(BlockedError) as run:
+            await sh(workspace, "touch b")
+        with pytest.raises(BlockedError):
+            await workspace.write("b", b"")
+        assert run.value.blocked.kind == "outside"
+        assert not (folder / "project" / "b").exists()
+
+        assert (await sh(workspace.unconfined(), "touch b")).exit_code == 0
+        assert (folder / "project" / "b").exists()
+
+    play(folder, scenario, SandboxOptions())
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_git_writes_are_allowed_for_the_rest_of_the_session_but_not_what_executes(folder: Path) -> None:
+    git(folder, "init")
+    (folder / "project" / "a").write_text("x")
+    commit = "git add a && git -c user.name=x -c user.email=x@example.com commit -qm x"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        before = await sh(workspace, commit)
+        assert before.exit_code != 0
+        assert {one.kind for one in before.blocked} == {"git"}
+        server = asyncio.create_task(sh(workspace, "sleep 100"))
+
+        await workspace.sandbox.allow_git_writes()
+
+        assert (await sh(workspace, commit)).exit_code == 0
+        assert (await sh(workspace, "git log --format=%s")).tail == b"x\n"
+        for attempt in ("echo x > .git/hooks/pre-commit", "git config core.pager evil", "mv .git .got"):
+            assert (await sh(workspace, attempt)).exit_code != 0
+        assert (await workspace.sandbox.status()).git_writable
+        assert not server.done()  # what ran before goes on
+        server.cancel()
+        await asyncio.wait({server})
+
+    play(folder, scenario)
+    assert not (folder / "project" / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_loopback_is_shared_by_commands_and_by_new_hands_and_reaches_nothing_outside(folder: Path) -> None:
+    serve = "exec python3 -m http.server 8765 --bind 127.0.0.1"
+    fetch = "python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:{}\").status)'"
+    outside = socket.create_server(("127.0.0.1", 0))
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if (await workspace.sandbox.status()).tier == "landlock":
+            pytest.skip("tier landlock has no loopback")
+        server = asyncio.create_task(sh(workspace, serve))
+        for _ in range(100):
+            if (await sh(workspace, fetch.format(8765))).tail == b"200\n":
+                break
+        else:
+            pytest.fail("the server of one command cannot be reached by another")
+
+        await workspace.sandbox.allow_git_writes()
+        assert (await sh(workspace, fetch.format(8765))).tail == b"200\n"
+        assert b"refused" in (await sh(workspace, fetch.format(outside.getsockname()[1]))).tail
+
+        forward = await workspace.sandbox.forwards.open(8765)
+        reader, writer = await asyncio.open_connection("127.0.0.1", forward.host_port)
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.0 200")
+        writer.close()
+        await writer.wait_closed()
+        server.cancel()
+        await asyncio.wait({server})
+
+    with outside:
+        play(folder, scenario)
+
+
+def test_the_network_is_switched_while_commands_run(folder: Path) -> None:
+    fetch = "python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")' 2>&1"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if (await workspace.sandbox.status()).tier == "landlock":
+            pytest.skip("tier landlock has no proxy")
+        before = await sh(workspace, fetch)
+        assert before.blocked == (Blocked("network", "name.invalid"),)
+
+        workspace.sandbox.network.set_state(NetworkState.parse("name.invalid"))
+
+        allowed = await sh(workspace, fetch)
+        assert allowed.blocked == ()
+        assert b"502" in allowed.tail  # let through, and not to be found
+
+    play(folder, scenario)
+
+
+def test_what_the_user_permits_is_done_beside_commands_under_guard(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        running = asyncio.create_task(sh(workspace, "sleep 1; mkdir .vscode"))
+        await asyncio.sleep(0.3)
+
+        await workspace.unconfined().write(".envrc", b"use nix\n")
+
+        result = await running
+        assert [one.what for one in result.blocked] == [str(folder / "project" / ".vscode")]
+
+    play(folder, scenario)
+    assert (folder / "project" / ".envrc").read_text() == "use nix\n"
+    assert not (folder / "project" / ".vscode").exists()
+
+
+def test_planting_is_found_whoever_does_it(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        with pytest.raises(BlockedError, match="execute or obey"):
+            await workspace.write(".vscode/tasks.json", b"{}")
+        assert (await sh(workspace, "ln -s .vscode innocent")).exit_code == 0
+        with pytest.raises(BlockedError, match="moved to"):
+            await workspace.write("innocent/tasks.json", b"{}")
+
+    play(folder, scenario)
+    assert not (folder / "project" / ".vscode").exists()
+
+
+def test_a_killed_guard_is_replaced_and_keeps_nobody_from_working(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        processes = Processes()
+        assert (await sh(workspace, "true")).exit_code == 0
+        for slot in processes.children(processes.hands()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(slot, signal.SIGKILL)
+                processes.wait_until_gone(slot)
+
+        assert (await sh(workspace, "true")).exit_code == 0
+        planted = await sh(workspace, "mkdir .vscode; sleep 0.2")
+        assert [one.kind for one in planted.blocked] == ["protected"]
+
+    play(folder, scenario)
+
+
+def test_secrets_and_kaa_s_own_folder_are_hidden_and_exceptions_shown(folder: Path) -> None:
+    for name in (".ssh/id", ".ssh/known_hosts", ".own/auth.json", "mine/x"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("canary")
+    options = SandboxOptions(
+        hidden=(f"{folder}/mine", f"!{folder}/.ssh/known_hosts"), private=(f"{folder}/.own",), network=NetworkState()
+    )
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if not workspace.sandbox.confined:
+            pytest.skip("this machine cannot confine anything")
+        for name in (".ssh/id", ".own/auth.json", "mine/x"):
+            assert b"canary" not in (await sh(workspace, f"cat ~/{name}; cp ~/{name} stolen; cat stolen")).tail
+            with pytest.raises(BlockedError, match="may hold secrets"):
+                await workspace.read(f"~/{name}")
+        assert (await sh(workspace, "cat ~/.ssh/known_hosts")).tail == b"canary"
+
+    play(folder, scenario, options)
+
+
+def test_nothing_is_left_behind(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "mkdir -p /tmp/a/b; echo x > /tmp/a/b/c; setsid sleep 100 &")
+
+    play(folder, scenario)
+    assert list((folder / ".cache" / "kaa" / "tmp").iterdir()) == []
+    assert sorted(entry.name for entry in (folder / "project").iterdir()) == []
