@@ -170,6 +170,19 @@ def test_host_network_reaches_the_host(someone: Arena, tier: Tier) -> None:
     assert report.outcomes == ["ok"]
 
 
+def test_home_as_project_is_warned_of_and_keeps_its_secrets(someone: Arena) -> None:
+    report = probe(
+        someone,
+        someone.policy("full", writable=(str(someone.home),)),
+        ("write", str(someone.home / "new")),
+        ("read", str(someone.secret)),
+        ("rename", str(someone.secret.parent), str(someone.home / "moved")),
+    )
+
+    assert report.outcomes == ["ok", "EACCES", "EBUSY"]
+    assert any("home directory is writable" in warning for warning in report.warnings)
+
+
 def test_sockets_of_daemons_are_hidden(someone: Arena, tier: Tier) -> None:
     path = someone.project / "daemon.sock"
     with socket.socket(socket.AF_UNIX) as daemon:

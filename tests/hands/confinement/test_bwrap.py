@@ -1,0 +1,57 @@
+from pathlib import Path
+
+from kaa.hands.confinement.bwrap import bwrap_arguments
+from kaa.hands.policy import Policy
+
+
+def _policy(project: Path) -> Policy:
+    return Policy("bwrap", "workspace-write", (str(project),), temporary=str(project.parent))
+
+
+def _pairs(arguments: list[str], option: str) -> list[tuple[str, str]]:
+    places = [place for place, argument in enumerate(arguments) if argument == option]
+    return [(arguments[place + 1], arguments[place + 2]) for place in places]
+
+
+def test_pins_are_buried_below_the_project(tmp_path: Path) -> None:
+    project = tmp_path.resolve()
+    (project / "a" / "b" / ".git").mkdir(parents=True)
+
+    arguments = bwrap_arguments(_policy(project), "/home/me")
+
+    binds = [target for _, target in _pairs(arguments, "--bind") if target.startswith(str(project))]
+    assert binds[0] == binds[-1] == str(project)
+    assert set(binds[1:-1]) == {f"{project}/a", f"{project}/a/b"}
+    git = f"{project}/a/b/.git"
+    assert (git, git) in _pairs(arguments, "--ro-bind")
+
+
+def test_network_is_the_hosts_only_on_request(tmp_path: Path) -> None:
+    policy = _policy(tmp_path)
+
+    assert "--unshare-net" in bwrap_arguments(policy, "/home/me")
+    assert "--unshare-net" not in bwrap_arguments(policy._replace(network="host"), "/home/me")
+
+
+def test_everything_starts_read_only_and_without_privileges(tmp_path: Path) -> None:
+    arguments = bwrap_arguments(_policy(tmp_path), "/home/me")
+
+    assert _pairs(arguments, "--ro-bind")[0] == ("/", "/")
+    assert arguments.index("--ro-bind") < arguments.index("--bind")
+    assert arguments[arguments.index("--cap-drop") + 1] == "ALL"
+    assert {"--unshare-pid", "--unshare-ipc", "--new-session", "--proc", "--dev"} <= set(arguments)
+    assert arguments[-1] == "--"
+
+
+def test_secrets_are_covered(tmp_path: Path) -> None:
+    project = tmp_path.resolve() / "project"
+    project.mkdir()
+    secret, directory = project / ".env", project / "keys"
+    secret.touch()
+    directory.mkdir()
+
+    arguments = bwrap_arguments(_policy(project)._replace(hidden=(f"{project}/.env", str(directory))), "/home/me")
+
+    assert ("/dev/null", str(secret)) in _pairs(arguments, "--ro-bind")
+    place = arguments.index(str(directory))
+    assert arguments[place - 3 : place] == ["--perms", "0000", "--tmpfs"]
