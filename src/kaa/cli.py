@@ -112,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     safety.add_argument(
         "--add-dir", metavar="DIR", type=_given, action="append", default=[], help="another directory to write in"
     )
+    safety.add_argument("--allow-git", action="store_true", help="let commands commit: .git without what executes")
     safety.add_argument(
         "--approvals",
         choices=["ask", "auto", "never", "step"],
@@ -205,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kaa.shell.safety import open_workspace
 
     # What the hands need to know is little. They build their walls while the rest is loaded.
-    opened = open_workspace(hands, parsed.sandbox, parsed.net, parsed.add_dir)
+    opened = open_workspace(hands, parsed.sandbox, parsed.net, parsed.add_dir, allow_git=parsed.allow_git)
     from kaa.frontends import headless
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual

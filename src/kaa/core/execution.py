@@ -143,10 +143,10 @@ class ToolExecutor:
             match verdict:
                 case None:
                     pass
-                case Block(reason=reason, denied=denied):
+                case Block(reason=reason, denied=denied, advice=advice):
                     if denied:
                         self.denials.append(f"{call.name}: {reason}")
-                    return text_result(reason, is_error=True)
+                    return text_result(f"{reason} {advice}".rstrip(), is_error=True)
                 case ReplaceArguments(arguments=arguments):
                     call = msgspec.structs.replace(call, arguments=arguments)
                     run.permit = None
@@ -165,15 +165,16 @@ class ToolExecutor:
                     pass
                 case RunAgain():
                     return verdict
-                case Refuse(reason=reason):
-                    result = self._refused(call, result, reason)
+                case Refuse(reason=reason, advice=advice):
+                    result = self._refused(call, result, reason, advice)
                 case _:
                     result = _checked(verdict)
         return result
 
-    def _refused(self, call: ToolCall, result: ToolResult, reason: str) -> ToolResult:
+    def _refused(self, call: ToolCall, result: ToolResult, reason: str, advice: str = "") -> ToolResult:
         self.denials.append(f"{call.name}: {reason}")
-        return ToolResult((*result.content, TextContent(reason)), result.details, is_error=True)
+        text = TextContent(f"{reason} {advice}".rstrip())
+        return ToolResult((*result.content, text), result.details, is_error=True)
 
     def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:
         message = ToolResultMessage(

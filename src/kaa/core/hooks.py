@@ -10,10 +10,15 @@ from kaa.core.tool import Permit, ToolResult
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Do not run the tool; the reason goes to the model. `denied`: a person or a policy said no."""
+    """Do not run the tool; the reason goes to the model. `denied`: a person or a policy said no.
+
+    Attributes:
+        advice: more for the model, which people are not shown.
+    """
 
     reason: str
     denied: bool = False
+    advice: str = ""
 
 
 class ReplaceArguments(msgspec.Struct, frozen=True):
@@ -29,9 +34,14 @@ class RunAgain(msgspec.Struct, frozen=True):
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """What the tool wanted is not permitted: its result is an error and the run no success. The reason is appended."""
+    """What the tool wanted is not permitted: its result is an error and the run no success. The reason is appended.
+
+    Attributes:
+        advice: more for the model, which people are not shown.
+    """
 
     reason: str
+    advice: str = ""
 
 
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]

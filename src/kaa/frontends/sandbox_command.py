@@ -29,7 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     if not command:
         return _refuse("give a command: kaa sandbox -- COMMAND")
     try:
-        options = sandbox_options(Home.of(os.environ), SandboxFlags(parsed.mode, parsed.net, parsed.add_dir))
+        options = sandbox_options(
+            Home.of(os.environ), SandboxFlags(parsed.mode, parsed.net, parsed.add_dir, parsed.allow_git)
+        )
         workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
     except (SettingsError, OSError) as error:
         return _refuse(str(error))
@@ -46,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")
     parser.add_argument("--net", metavar="NET", help="off, on, or domains such as pypi.org,*.pythonhosted.org")
     parser.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="another writable directory")
+    parser.add_argument("--allow-git", action="store_true", help="let .git be written, but for what executes")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="program and arguments")
     return parser
 

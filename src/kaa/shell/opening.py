@@ -73,6 +73,9 @@ async def open_conversation(
     settings = load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
     registry = _load_extensions(options, settings, workspace, home, notify)
     containment = contain(workspace)
+    held = await containment.status()  # known by now: the project was read through it
+    for warning in held.warnings if held is not None else ():
+        notify(warning)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
 
     def abort() -> None:

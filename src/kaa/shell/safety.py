@@ -23,11 +23,13 @@ class SandboxFlags(msgspec.Struct, frozen=True):
     Attributes:
         network: `off`, `on`, or domains separated by commas.
         writable: directories to add, relative to the current one.
+        allow_git: whether `.git` may be written, but for what executes.
     """
 
     mode: Mode | None = None
     network: str | None = None
     writable: Sequence[str] = ()
+    allow_git: bool = False
 
 
 def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
@@ -37,8 +39,14 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
         SettingsError: the user's settings, or the flags, have a mistake.
     """
     settings = load_user_settings(home.settings).sandbox
+    mode = flags.mode or settings.mode
+    if mode == "workspace-write" and os.path.realpath(os.curdir) == "/":
+        raise SettingsError(
+            "the current directory is /, and all of it cannot be writable: change to a project, or choose"
+            " --sandbox read-only or full-access"
+        )
     return SandboxOptions(
-        mode=flags.mode or settings.mode,
+        mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
         writable=(
             *(_directory(path, f"{home.settings}: sandbox.writable") for path in settings.writable),
@@ -46,6 +54,7 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
         ),
         hidden=tuple(map(_spelled_out, settings.hidden)),
         private=(str(home.path),),
+        git_writable=flags.allow_git or settings.git,
     )
 
 
@@ -57,7 +66,7 @@ class Unopened(msgspec.Struct, frozen=True):
 
 
 def open_workspace(
-    hands: LaunchedHands, mode: Mode | None, network: str | None, writable: Sequence[str]
+    hands: LaunchedHands, mode: Mode | None, network: str | None, writable: Sequence[str], *, allow_git: bool
 ) -> LocalWorkspace | Unopened:
     """Open the current directory under the sandbox that the user wants, without waiting for it.
 
@@ -66,13 +75,14 @@ def open_workspace(
         mode: as in `SandboxFlags`, and so on.
         network: as above.
         writable: as above.
+        allow_git: as above.
     """
     try:
         root = os.getcwd()
     except FileNotFoundError:
         return Unopened("the current directory does not exist any more; change to another one", usage=True)
     try:
-        options = sandbox_options(Home.of(os.environ), SandboxFlags(mode, network, writable))
+        options = sandbox_options(Home.of(os.environ), SandboxFlags(mode, network, writable, allow_git))
         return LocalWorkspace.start(root, env=os.environ, launched=hands, sandbox=options)
     except SettingsError as error:
         return Unopened(str(error), usage=True)

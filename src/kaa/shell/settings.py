@@ -67,12 +67,16 @@ class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
 
 
 class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):
-    """What commands may touch. `network`: `off`, `on` or domains; `hidden`: paths, with a leading `!` exceptions."""
+    """What commands may touch. `network`: `off`, `on` or domains; `hidden`: paths, with a leading `!` exceptions.
+
+    `git`: whether `.git` may be written from the start.
+    """
 
     mode: Mode = "workspace-write"
     network: str | tuple[str, ...] = "off"
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    git: bool = False
 
 
 class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):

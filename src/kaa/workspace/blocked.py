@@ -6,15 +6,15 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-BlockedKind: TypeAlias = Literal["write", "read", "git", "protected", "network", "outside"]
+BlockedKind: TypeAlias = Literal["write", "read-only", "read", "git", "protected", "network", "outside"]
 
 
-class Blocked(msgspec.Struct, frozen=True):
+class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     """One thing that was stopped.
 
     Attributes:
-        kind: `write` outside the project, `read` of a secret, writes below `.git`, writes to a `protected` name, the
-            `network`, or anything else that would have to happen `outside` the sandbox.
+        kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`
+            or to a `protected` name; the `network`; or whatever else would have to happen `outside` the sandbox.
         what: the path or the host; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -34,6 +34,10 @@ class Blocked(msgspec.Struct, frozen=True):
             case "write":
                 where = f" to {self.what}" if self.what else ""
                 return f"Writing{where} is blocked: only the project and /tmp can be written. (--add-dir allows more.)"
+            case "read-only":
+                return (
+                    f"Writing {self.what} is blocked: commands may only read. (--sandbox workspace-write allows more.)"
+                )
             case "read":
                 return f"Reading {self.what} is blocked: it may hold secrets."
             case "git":

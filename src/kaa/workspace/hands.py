@@ -135,12 +135,12 @@ class Hands:
             launched: a process that was started before; None starts one.
 
         Raises:
-            WorkspaceUnavailableError: it cannot be started.
+            PolicyRefusedError: it cannot be started.
         """
         try:
             self._process, ours = launched or launch(self._wrap)
         except OSError as error:
-            raise WorkspaceUnavailableError(f"The hands cannot be started: {error}.") from error
+            raise PolicyRefusedError(f"The hands cannot be started: {error}.") from error
         ours.setblocking(False)
         self._control = ours
         self._decoder = wire.FrameDecoder()

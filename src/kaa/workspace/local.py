@@ -228,10 +228,9 @@ class LocalWorkspace:
                 )
         finally:
             output.close()
-        told: tuple[Blocked, ...] = ()
-        if ending.exit_code != 0:
-            text = output.tail.decode("utf-8", "replace")
-            told = self.sandbox.denials().in_output(text, self._absolute(command.cwd))
+        blocked = tuple(planted)
+        if ending.exit_code != 0:  # else it did without; many programs ask for updates that nobody needs
+            blocked += self._blocked_by_words_and_proxy(command, output.tail, refused_before)
         return CommandResult(
             exit_code=ending.exit_code,
             signal=ending.signal,
@@ -243,7 +242,7 @@ class LocalWorkspace:
             timed_out=ending.timed_out,
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,
-            blocked=self._blocked(planted, refused_before, told),
+            blocked=tuple(dict.fromkeys(blocked)),
         )
 
     async def run_in_background(self, command: Command) -> BackgroundProcess:
@@ -264,7 +263,7 @@ class LocalWorkspace:
         refused_before = self.sandbox.network.mark()
         async with self.sandbox.guarded() as planted:
             ending = await self._runner.run(argv, cwd=".", env=await self._environment(), timeout=None, output=streams)
-        blocked = self._blocked(planted, refused_before)
+        blocked = (*planted, *self.sandbox.network.blocked_since(refused_before))
         return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
 
     async def close(self) -> None:
@@ -289,6 +288,8 @@ class LocalWorkspace:
 
     async def _reading(self, path: str, request: Mapping[str, object]) -> Frame:
         """Look at a file, or say what keeps it from being looked at."""
+        if not self.sandbox.confined and self.sandbox.mode != "full-access":
+            await self._refuse_secrets(path)
         try:
             return await self._files.call(path, request)
         except OSError as error:
@@ -296,6 +297,14 @@ class LocalWorkspace:
             if hidden is not None:
                 raise BlockedError(hidden, path) from error
             raise
+
+    async def _refuse_secrets(self, path: str) -> None:
+        """Where no kernel does it, hide by name what is to be hidden. Commands are not run there without a yes."""
+        frame = await self._files.call(path, {"op": "stat", "path": path})
+        info = parse(frame.header, _InfoReply).info
+        for name in (self._absolute(path), info.real_path if info is not None else ""):
+            if hidden := self.sandbox.denials().of_read(name):
+                raise BlockedError(hidden, path)
 
     async def _changing(self, path: str, request: Mapping[str, object], data: bytes) -> Frame:
         """Change a file, or say what keeps it from being changed."""
@@ -319,12 +328,13 @@ class LocalWorkspace:
             raise BlockedError(planted[0], path)
         return frame
 
-    def _blocked(self, planted: Sequence[Blocked], mark: int, told: Sequence[Blocked] = ()) -> tuple[Blocked, ...]:
-        """What the sandbox stopped while a command ran: seen by the guard, by the proxy, and told by the command."""
+    def _blocked_by_words_and_proxy(self, command: Command, tail: bytes, mark: int) -> tuple[Blocked, ...]:
+        """What a command was kept from, as it tells itself and as the proxy saw it."""
+        told = self.sandbox.denials().in_output(tail.decode("utf-8", "replace"), self._absolute(command.cwd))
         hosts = self.sandbox.network.blocked_since(mark)
         if hosts:  # then it is known which
-            told = [one for one in told if one != Blocked("network")]
-        return tuple(dict.fromkeys((*planted, *hosts, *told)))
+            told = tuple(one for one in told if one != Blocked("network"))
+        return (*hosts, *told)
 
     def _absolute(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):

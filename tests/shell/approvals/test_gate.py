@@ -411,7 +411,7 @@ class TestNobodyToAsk:
         ("kind", "what", "way"),
         [
             ("network", "pypi.org", "--net pypi.org"),
-            ("git", ".git/index", "run kaa interactively"),
+            ("git", ".git/index", "--allow-git"),
             ("write", "/x", "outside bash: make"),
         ],
     )

@@ -28,6 +28,9 @@ def _denials(**changes: Any) -> Denials:
     [
         ("touch: cannot touch '/etc/x': Read-only file system", Blocked("write", "/etc/x")),
         ("bash: line 1: /etc/x: Read-only file system", Blocked("write", "/etc/x")),
+        ("/bin/bash: line 1: .git/foo: Read-only file system", Blocked("git", "/p/.git/foo")),
+        ("/bin/bash: line 1: /etc/foo: Read-only file system", Blocked("write", "/etc/foo")),
+        ("/usr/bin/ld: cannot open output file /opt/a.out: Read-only file system", Blocked("write", "/opt/a.out")),
         ("bash: line 1: ../x: Read-only file system", Blocked("write", "/x")),
         ("OSError: [Errno 30] Read-only file system: '/usr/lib/x.py'", Blocked("write", "/usr/lib/x.py")),
         ("Error: EROFS: read-only file system, open '/home/me/.npmrc2'", Blocked("write", "/home/me/.npmrc2")),
@@ -70,10 +73,10 @@ def test_paths_are_relative_to_the_directory_of_the_command() -> None:
     assert _denials().in_output(text, "/p") == (Blocked("write", "/y"),)
 
 
-def test_in_read_only_mode_the_project_is_outside_too() -> None:
+def test_in_read_only_mode_the_project_may_not_be_written_either() -> None:
     text = "touch: cannot touch 'x': Read-only file system"
 
-    assert _denials(mode="read-only").in_output(text, "/p") == (Blocked("write", "/p/x"),)
+    assert _denials(mode="read-only").in_output(text, "/p") == (Blocked("read-only", "/p/x"),)
 
 
 def test_where_landlock_says_permission_denied_it_counts() -> None:

@@ -120,7 +120,7 @@ class Gate:
         if isinstance(verdict, Doubtful):
             verdict = await self._resolve(examined)
         if isinstance(verdict, Denied):
-            return Block(verdict.reason, denied=True)
+            return Block(verdict.reason, denied=True, advice=wording.ADVICE)
         self._lifted_when_started[call.id] = frozenset(self._lifted)
         return self._permit() if verdict.outside and risk != "outside" else None
 
@@ -140,7 +140,7 @@ class Gate:
             missing = tuple(lift for lift in lifts if lift not in self._lifted)
             verdict = await self._ask_to_lift(examined, blocked, missing) if missing else Allowed()
             if isinstance(verdict, Denied):
-                return Refuse(verdict.reason)
+                return Refuse(verdict.reason, wording.ADVICE)
             try:
                 permit = await self._lift(missing)
             except OSError as error:
@@ -204,7 +204,7 @@ class Gate:
         rules = self._memory.rules.allow
         offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside else None
         if not self._can_ask:
-            return Denied(wording.not_lifted(lifts, offered))
+            return Denied(wording.not_lifted(blocked, lifts, offered))
         question = ApprovalRequest(
             call_id=call.id,
             tool=call.tool,

@@ -5,21 +5,22 @@ from collections.abc import Sequence
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.requests import Lift
+from kaa.workspace.blocked import Blocked
 
-_DO_NOT_EVADE = "Do not try to get there another way; if the task needs it, say so in your answer."
+ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
 
 
 def forbidden(call: Call, reason: str) -> str:
     """Nobody can allow this call."""
-    return f"{call.tool} was not run: {reason}. {_DO_NOT_EVADE}"
+    return f"{call.tool} was not run: {reason}."
 
 
 def unanswerable(call: Call, doubt: Doubtful) -> str:
     """Somebody would have to be asked, and nobody can be."""
-    ways = ["run kaa interactively"]
+    ways: list[str] = []
     if doubt.suggestion is not None:
         rules = " and ".join(repr(line) for line in doubt.suggestion.splitlines())
-        ways.insert(0, f"put {rules} into approvals.allow of their settings")
+        ways.append(f"put {rules} into approvals.allow of the settings")
     if call.outside is not None and call.risk != "outside":
         ways.append("choose --sandbox full-access")
     why = "; ".join(doubt.reasons)
@@ -28,7 +29,7 @@ def unanswerable(call: Call, doubt: Doubtful) -> str:
 
 def refused(reason: str) -> str:
     """The user said no."""
-    return f"The user does not allow this{f': {reason}' if reason else '.'}\n{_DO_NOT_EVADE}"
+    return f"The user does not allow this{f': {reason}' if reason else '.'}"
 
 
 def stopped() -> str:
@@ -36,17 +37,20 @@ def stopped() -> str:
     return "The user stopped the run."
 
 
-def not_lifted(lifts: Sequence[Lift], suggestion: str | None) -> str:
+def not_lifted(blocked: Sequence[Blocked], lifts: Sequence[Lift], suggestion: str | None) -> str:
     """The sandbox blocked a call, and nobody can be asked whether it may go on."""
-    ways = ["run kaa interactively"]
-    ways += [f"add --net {lift.what}" for lift in lifts if lift.kind == "network"]
+    ways = [f"add --net {lift.what}" for lift in lifts if lift.kind == "network" and lift.what]
+    if Lift("git") in lifts:
+        ways.append("add --allow-git")
     if suggestion is not None:
-        ways.append(f"put {suggestion!r} into approvals.allow of their settings")
-    return _nobody(ways)
+        ways.append(f"put {suggestion!r} into approvals.allow of the settings")
+    return " ".join([*(one.text for one in blocked), _nobody(ways)])
 
 
 def _nobody(ways: Sequence[str]) -> str:
     """`ways`: what the user could do about it."""
+    if not ways:
+        return "Nobody can be asked in this run."
     *others, last = ways
     either = f"{', '.join(others)} or {last}" if others else last
-    return f"Nobody can be asked in this run. The user can {either}. {_DO_NOT_EVADE}"
+    return f"Nobody can be asked in this run. The user can {either}."

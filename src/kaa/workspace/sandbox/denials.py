@@ -8,7 +8,6 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator
-from itertools import islice
 
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 from kaa.workspace.blocked import Blocked, BlockedKind
@@ -87,10 +86,10 @@ class Denials:
         return None
 
     def _refusals(self, text: str, cwd: str) -> Iterator[Blocked]:
-        for match in islice(_REFUSAL.finditer(text), _MAX_LINES):
+        for match in _REFUSAL.finditer(text):
             read_only = _READ_ONLY.search(match["why"]) is not None
-            paths = [self._absolute(path, cwd) for path in _paths_in(match["before"] + match["after"])]
-            judged = [self._judged(path, read_only=read_only) for path in paths]
+            paths = [self._absolute(path, cwd) for path in _paths_around(match)]
+            judged = [self._judged(path, read_only=read_only) for path in paths[:1]]
             if found := next((one for one in judged if one is not None), None):
                 yield found
             elif read_only and _GIT_REFUSAL.search(match[0]) and not self._policy.git_writable:
@@ -112,7 +111,10 @@ class Denials:
             return None
         root = next((root for root in self._policy.writes if _is_below(path, root)), None)
         if root is None:
-            return None if _is_below(path, "/tmp") or _is_below(path, self._policy.temporary) else "write"  # noqa: S108
+            if _is_below(path, "/tmp") or _is_below(path, self._policy.temporary):  # noqa: S108 - a private one
+                return None
+            in_project = any(_is_below(path, root) for root in self._policy.writable)
+            return "read-only" if self._policy.mode == "read-only" and in_project else "write"
         parts = path[len(root) :].strip("/").split("/")
         if ".git" in parts:
             inside = parts[parts.index(".git") + 1 :]
@@ -133,8 +135,11 @@ def _is_below(path: str, directory: str) -> bool:
     return bool(directory) and (path == directory or path.startswith(directory.rstrip("/") + "/"))
 
 
-def _paths_in(line: str) -> list[str]:
-    quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(line))
-    bare = (match[0] for match in _PATH.finditer(_QUOTED.sub(" ", line)))
-    # A word such as `cannot` is no path; a quoted name without a slash is, if it is all there is.
-    return [*islice(quoted, _MAX_PATHS), *islice(bare, _MAX_PATHS)]
+def _paths_around(match: re.Match[str]) -> list[str]:
+    """The paths in a line, the nearest to the reason first: programs put their own name at the beginning."""
+    line, where = match[0], match.start("why") - match.start()
+    quoted = [(found.span(), next(filter(None, found.groups()))) for found in _QUOTED.finditer(line)]
+    unquoted = _QUOTED.sub(lambda found: " " * len(found[0]), line)
+    bare = [(found.span(), found[0]) for found in _PATH.finditer(unquoted)]
+    by_distance = sorted([*quoted, *bare], key=lambda found: min(abs(found[0][0] - where), abs(found[0][1] - where)))
+    return [path for _, path in by_distance]

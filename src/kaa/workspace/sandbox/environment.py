@@ -13,7 +13,7 @@ _CACHES = {
     "POETRY_CACHE_DIR": "poetry",
     "npm_config_cache": "npm",
     "YARN_CACHE_FOLDER": "yarn",
-    "npm_config_store_dir": "pnpm",
+    "pnpm_config_store_dir": "pnpm",
     "BUN_INSTALL_CACHE_DIR": "bun",
     "DENO_DIR": "deno",
     "CARGO_HOME": "cargo",
@@ -26,6 +26,13 @@ _CACHES = {
     "CCACHE_DIR": "ccache",
     "PRE_COMMIT_HOME": "pre-commit",
     "MPLCONFIGDIR": "matplotlib",
+}
+# Nobody asked for these connections, and they would be reported as blocked.
+_NO_UPDATE_CHECKS = {
+    "npm_config_update_notifier": "false",
+    "NO_UPDATE_NOTIFIER": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "HOMEBREW_NO_AUTO_UPDATE": "1",
 }
 _MOUNTED_TEMPORARY = "/tmp"  # noqa: S108 - a directory of its own is mounted there
 
@@ -42,5 +49,6 @@ def sandbox_environment(policy: Policy, proxy_port: int | None) -> dict[str, str
     temporary = _MOUNTED_TEMPORARY if policy.tier in ("full", "bwrap") else policy.temporary
     variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary)
     variables |= {name: os.path.join(policy.cache, folder).rstrip("/") for name, folder in _CACHES.items()}
+    variables |= _NO_UPDATE_CHECKS
     variables["KAA_SANDBOX"] = policy.mode
     return variables | (proxy_environment(proxy_port) if proxy_port is not None else {})

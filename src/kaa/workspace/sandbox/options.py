@@ -22,6 +22,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         network: what may be connected to.
         writable: directories besides the project that may be written, absolute.
         hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
+        git_writable: whether `.git` may be written, but for what executes.
         private: kaa's own directories, which hold keys and other people's sessions.
     """
 
@@ -30,6 +31,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
+    git_writable: bool = False
 
 
 def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, places: Places) -> Policy:
@@ -45,9 +47,11 @@ def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, pla
     Raises:
         OSError: those cannot be created.
     """
-    if options.mode == "full-access" or tier == "none":
-        return Policy(tier="none", mode=options.mode, network="host")
     hidden, shown = hidden_paths(home, options.private, options.hidden)
+    if options.mode == "full-access" or tier == "none":
+        # Where nothing holds although the user wants it, files are still not read unasked that may hold secrets.
+        watched = hidden if options.mode != "full-access" else ()
+        return Policy(tier="none", mode=options.mode, hidden=watched, shown=shown, network="host")
     # Landlock and seccomp cannot tell hosts apart: there the network is open or closed.
     host_network = tier == "landlock" and options.network.public
     return Policy(
@@ -58,5 +62,6 @@ def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, pla
         cache=places.caches,
         hidden=hidden,
         shown=shown,
+        git_writable=options.git_writable,
         network="host" if host_network else "isolated",
     )

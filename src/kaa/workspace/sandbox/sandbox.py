@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.hands import Hands, PolicyRefusedError, Report, Slot, SlotKind
@@ -77,7 +78,6 @@ class Sandbox:
         self._options = options
         self._places = places
         self._tiers: list[Tier] = ["none"] if options.mode == "full-access" else list(tiers_to_try())
-        self._git_writable = False
         self._refused: dict[str, str] = {}
         self._hands: Hands | None = None
         self._former: list[Hands] = []
@@ -97,8 +97,14 @@ class Sandbox:
         Raises:
             WorkspaceUnavailableError: no process can be started.
         """
-        self._hands = self._new_hands()
-        self._hands.start(launched)
+        while True:
+            try:
+                self._hands = self._new_hands()
+                self._hands.start(launched)
+            except (PolicyRefusedError, ConfinementError) as error:
+                self._refuse_tier(str(error))
+            else:
+                return
 
     @property
     def forwards(self) -> "PortForwards":
@@ -220,7 +226,7 @@ class Sandbox:
 
     async def allow_git_writes(self) -> None:
         """From now on `.git` may be written, but for its hooks and configuration."""
-        self._git_writable = True
+        self._options = msgspec.structs.replace(self._options, git_writable=True)
         await self._switch()
 
     async def set_mode(self, mode: Mode) -> None:
@@ -246,7 +252,6 @@ class Sandbox:
 
     def _new_hands(self, join: Sequence[int] = ()) -> Hands:
         policy = policy_for(self._tiers[0], self._options, root=self._root, home=self._home, places=self._places)
-        policy = policy._replace(git_writable=self._git_writable)
         return Hands(self._root, self._home, policy, wrap=wrapper(policy, self._home), join=join)
 
     async def _report(self) -> Report:
@@ -265,9 +270,20 @@ class Sandbox:
         async with self._switching:
             if self._hands is not refusing:
                 return
-            self._refused[self._tiers.pop(0)] = reason
             await refusing.close()
+            self._refuse_tier(reason)
             self.start()
+
+    def _refuse_tier(self, reason: str) -> None:
+        """Go on without a tier that this machine cannot hold.
+
+        Raises:
+            WorkspaceUnavailableError: there is none left.
+        """
+        tier = self._tiers.pop(0)
+        self._refused[tier] = reason
+        if not self._tiers:
+            raise WorkspaceUnavailableError(f"The hands cannot be started: {reason}")
 
     async def _switch(self) -> None:
         """Take new hands that hold the policy as it is wanted now, in the network of the old ones."""
