@@ -1,0 +1,193 @@
+"""Approvals with everything real but the model and the person: files, commands, git, the sandbox, a session."""
+
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from kaa.core.events import AgentEnd
+from kaa.shell.approvals.requests import (
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Answer,
+    ApprovalRequest,
+    Deny,
+    Lift,
+)
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
+from kaa.shell.opening import open_conversation
+from kaa.shell.options import ConversationOptions
+from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.end_to_end.kaa_process import conversation as said_in
+from tests.support.agents import run
+from tests.support.model_server import Answer as Reply
+from tests.support.model_server import ModelServer, call, say
+
+
+class Person:
+    """Gives the answers of a list, in its order; whoever is asked more often is surprised."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.asked: list[ApprovalRequest] = []
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        self.asked.append(request)
+        return self._answers.pop(0)
+
+
+class Project:
+    """A project on the disk and a home beside it, not below /tmp."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        self.home = folder / "home"
+        self.root.mkdir()
+        self._environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+
+    def play(self, person: Person, *script: Reply, policy: ApprovalPolicy = "auto") -> tuple[AgentEnd, list[str]]:
+        """Let the model follow the script; how it ended, and what tools told the model."""
+
+        async def whole(server: ModelServer) -> AgentEnd:
+            environ = {**self._environ, "OPENAI_BASE_URL": f"{server.url}/v1"}
+            sandbox = SandboxOptions(private=(str(self.home),))
+            workspace = LocalWorkspace.start(str(self.root), env=environ, sandbox=sandbox)
+            try:
+                if not (await workspace.sandbox.status()).confined:
+                    pytest.skip("this machine cannot confine anything")
+                return await _talk(
+                    await open_conversation(
+                        ConversationOptions(model="m", approvals=policy),
+                        workspace=workspace,
+                        home=Home(self.home),
+                        environ=environ,
+                        notify=lambda _notice: None,
+                        approver=person,
+                    )
+                )
+            finally:
+                await workspace.close()
+
+        with ModelServer([*script, say("Done.")]) as server:
+            end = run(whole(server))
+            told = [text for who, text in said_in(server.requests[-1]) if who == "tool"]
+        return end, told
+
+
+async def _talk(conversation: Conversation) -> AgentEnd:
+    try:
+        end = await conversation.submit("work")
+        assert isinstance(end, AgentEnd)
+        return end
+    finally:
+        await conversation.close()
+
+
+@pytest.fixture
+def project() -> Iterator[Project]:
+    with TemporaryDirectory(prefix=".kaa-test-", dir=Path(__file__).parents[2]) as folder:
+        yield Project(Path(folder))
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    path = Path("/", "var", f"kaa-test-{secrets.token_hex(8)}")
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def test_what_is_asked_is_done_after_a_yes_and_not_after_a_no(project: Project) -> None:
+    person = Person(AllowOnce(), Deny("use another name"))
+
+    end, told = project.play(
+        person,
+        call("write", path="a", content="x"),
+        call("bash", command="touch b"),
+        call("read", path="a"),
+        policy="ask",
+    )
+
+    assert [request.title for request in person.asked] == [f"write {project.root}/a", "touch b"]
+    assert (project.root / "a").exists()
+    assert not (project.root / "b").exists()
+    assert "use another name" in told[1]
+    assert end.reason == "denied"
+    assert "Do not try" in told[1]
+    assert "Do not try" not in (end.error or "")
+
+
+def test_a_kept_rule_needs_no_question_in_the_next_conversation(project: Project) -> None:
+    touch = call("bash", command="touch a")
+    project.play(Person(AllowAlways("bash: touch a")), touch, policy="ask")
+
+    end, _ = project.play(Person(), touch, policy="ask")
+
+    assert end.reason == "done"
+    assert (project.home / "approvals.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_commit_is_lifted_once_for_the_session(project: Project) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=project.root, check=True)
+    commit = "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x"
+    person = Person(AllowOnce())
+
+    end, told = project.play(person, call("bash", command=commit), call("bash", command=commit))
+
+    (request,) = person.asked
+    assert (request.lifts, request.was_run) == ((Lift("git"),), True)
+    assert end.reason == "done"
+    assert told == ["(no output)", "(no output)"]
+    log = subprocess.run(["git", "log", "--oneline"], cwd=project.root, capture_output=True, check=True)
+    assert len(log.stdout.splitlines()) == 2
+
+
+def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, outside: Path) -> None:
+    person = Person(AllowOnce(), Deny())
+
+    end, _ = project.play(
+        person, call("bash", command=f"echo 1 >> {outside}"), call("bash", command=f"echo 2 >> {outside}")
+    )
+
+    assert [request.lifts for request in person.asked] == [(Lift("outside"),)] * 2
+    assert outside.read_text() == "1\n"
+    assert end.reason == "denied"
+
+
+def test_a_file_outside_is_asked_for_before_it_is_written(project: Project, outside: Path) -> None:
+    person = Person(AllowOnce())
+
+    end, _ = project.play(person, call("write", path=str(outside), content="x"))
+
+    assert not person.asked[0].was_run
+    assert outside.read_text() == "x"
+    assert end.reason == "done"
+
+
+def test_a_host_is_allowed_for_the_session(project: Project) -> None:
+    fetch = "python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
+    person = Person(AllowForSession())
+
+    _, told = project.play(person, call("bash", command=fetch), call("bash", command=fetch))
+
+    assert [request.lifts for request in person.asked] == [(Lift("network", "name.invalid"),)]
+    assert all("502" in text for text in told)
+
+
+def test_abort_stops_the_run(project: Project) -> None:
+    person = Person(Abort())
+
+    end, told = project.play(person, call("bash", command="rm -rf src"), call("bash", command="touch a"))
+
+    assert (end.reason, told) == ("aborted", [])
+    assert len(person.asked) == 1
