@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from kaa.shell.settings import SettingsError
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
-def _options(tmp_path: Path, flags: SandboxFlags = SandboxFlags(), **sandbox: object) -> SandboxOptions:  # noqa: B008
+def _options(tmp_path: Path, flags: SandboxFlags = SandboxFlags(), **sandbox: Any) -> SandboxOptions:  # noqa: B008
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     (home / "settings.json").write_text(json.dumps({"sandbox": sandbox}))
