@@ -110,3 +110,82 @@ def test_own_code_can_be_read(project: Path) -> None:
 
     assert any(Path(os.__file__).resolve().is_relative_to(path) for path in readable)
     assert any(Path(resolve.__code__.co_filename).resolve().is_relative_to(path) for path in readable)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    for name in (".config/gh", ".config/tool", ".ssh", "work"):
+        (path / name).mkdir(parents=True)
+    (path / ".profile").touch()
+    (path / ".link").symlink_to(".profile")
+    os.mkfifo(path / "fifo")
+    return path
+
+
+def carved(home: Path, *hidden: str, **changes: Any) -> Layout:
+    changes = {"writable": (str(home / "work"),)} | changes
+    policy = Policy("full", "workspace-write", hidden=tuple(f"{home}/{name}" for name in hidden))
+    return resolve(policy._replace(**changes), str(home))
+
+
+def test_home_is_carved_where_a_secret_is_or_may_appear(home: Path) -> None:
+    found = carved(home, ".config/gh", ".config/none/token", ".netrc", ".*_history").carved
+
+    assert set(found) == {str(home), str(home / ".config")}
+    assert set(found[str(home)]) == {str(home / name) for name in (".config", ".ssh", "work", ".profile", ".link")}
+    assert set(found[str(home / ".config")]) == {str(home / ".config" / name) for name in ("gh", "tool")}
+
+
+def test_home_is_not_carved_for_secrets_elsewhere(home: Path) -> None:
+    policy = Policy("full", "workspace-write", (str(home / "work"),), hidden=("/etc/shadow*",))
+
+    assert resolve(policy, str(home)).carved == {}
+
+
+def test_what_a_pattern_may_find_in_directories_of_many_names_is_carved(home: Path) -> None:
+    found = carved(home, ".con*/*/token").carved
+
+    assert set(found) == {str(home / name) for name in ("", ".config", ".config/gh", ".config/tool")}
+
+
+@pytest.mark.parametrize("mode", ["workspace-write", "read-only"])
+@pytest.mark.parametrize("project", ["", "..", ".config"])
+def test_where_the_user_works_is_not_carved(home: Path, project: str, mode: str) -> None:
+    root = (home / project).resolve()
+
+    found = carved(home, ".config/gh", ".netrc", writable=(str(root),), mode=mode)
+
+    assert set(found.carved) == ({str(home)} if project == ".config" else set())
+
+
+def test_links_of_the_home_are_followed(home: Path, tmp_path: Path) -> None:
+    (home / ".config").rename(home / "work" / "config")
+    (home / ".config").symlink_to("work/config")
+    linked = tmp_path / "linked"
+    linked.symlink_to(home)
+    policy = Policy("full", "workspace-write", hidden=(f"{linked}/.config/gh",))
+
+    assert set(resolve(policy, str(linked)).carved) == {str(home), str(home / "work"), str(home / "work" / "config")}
+
+
+def test_what_is_hidden_is_not_carved(home: Path) -> None:
+    assert set(carved(home, ".config", ".config/gh").carved) == {str(home)}
+
+
+def test_home_with_too_many_files_is_shown_whole_and_warned_of(home: Path) -> None:
+    for number in range(600):
+        (home / str(number)).touch()
+
+    found = carved(home, ".config/gh", ".netrc")
+
+    assert set(found.carved) == {str(home / ".config")}
+    assert [warning for warning in found.warnings if str(home) in warning]
+    assert not carved(home / ".config", "gh").warnings
+
+
+@pytest.mark.parametrize("home", ["/", "/none", ""])
+def test_no_home_is_carved_where_there_is_none(home: str, project: Path) -> None:
+    policy = Policy("full", "workspace-write", (str(project),), hidden=(f"{home}/.netrc", "/etc/shadow"))
+
+    assert resolve(policy, home).carved == {}
