@@ -54,6 +54,6 @@ def test_hidden_paths_are_spelled_out(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"writable": ["/"]}, "full-access"),
     ],
 )
-def test_mistakes_are_named_with_their_place(tmp_path: Path, sandbox: dict[str, object], complaint: str) -> None:
+def test_mistakes_are_named_with_their_place(tmp_path: Path, sandbox: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
         _options(tmp_path, **sandbox)
