@@ -13,7 +13,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kaa.hands.policy import Tier
+import kaa
+from kaa.hands.confinement.layout import resolve
+from kaa.hands.policy import Policy, Tier
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
@@ -241,6 +243,33 @@ def test_secrets_and_kaa_s_own_folder_are_hidden_and_exceptions_shown(folder: Pa
         assert (await sh(workspace, "cat ~/.ssh/known_hosts")).tail == b"canary"
 
     play(folder, scenario, options)
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_a_repository_names_as_its_git_directory_is_not_uncovered(folder: Path, kind: str) -> None:
+    secret = folder / ".aws" / "sso"
+    secret.mkdir(parents=True)
+    (secret / "token").write_text("canary")
+    nested = folder / "project" / "nested"
+    nested.mkdir()
+    if kind == "file":
+        (nested / ".git").write_text(f"gitdir: {secret}\n")
+    else:
+        (nested / ".git").symlink_to(secret)
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        assert (await workspace.sandbox.status()).refused == {}
+        assert b"canary" not in (await sh(workspace, f"cat {secret}/token nested/.git/token")).tail
+
+    play(folder, scenario)
+
+
+def test_kaa_s_own_code_cannot_be_changed_when_it_is_the_project() -> None:
+    root = Path(kaa.__file__).parents[2]
+
+    layout = resolve(Policy(tier="full", mode="workspace-write", writable=(str(root),)))
+
+    assert str(Path(kaa.__file__).parent) in layout.protected
 
 
 def test_nothing_is_left_behind(folder: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.contract import Confinement, ConfinementError, Unconfined
-from kaa.hands.confinement.layout import is_below_any, real_directories
+from kaa.hands.confinement.layout import is_below_any, own_code, real_directories
 from kaa.hands.confinement.selftest import Check, self_test
 from kaa.hands.policy import Policy
 
@@ -33,7 +33,7 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
     if policy.mode == "full-access":
         return Unconfined()
     try:
-        confinement = _of_tier(policy, join)
+        confinement = _of_tier(policy, home, join)
     except OSError as error:
         raise ConfinementError(f"the kernel refused: {error.strerror}") from error
     if is_below_any(os.path.realpath(home), real_directories(policy.writes)):
@@ -41,15 +41,20 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
             "Your whole home directory is writable for commands, with what programs execute from it when they start,"
             " such as .bashrc. Better start in the directory of a project."
         )
+    if any(is_below_any(path, real_directories(policy.writes)) for path in own_code()):
+        confinement.warnings.append(
+            "kaa itself is in this project, and its own code cannot be changed from inside. Install kaa elsewhere to"
+            " work on it."
+        )
     return confinement
 
 
-def _of_tier(policy: Policy, joined: Sequence[int]) -> Confinement:
+def _of_tier(policy: Policy, home: str, joined: Sequence[int]) -> Confinement:
     match policy.tier:  # each tier loads only its own code: hands start in 20 ms
         case "full":
             from kaa.hands.confinement import full
 
-            return full.establish(policy, joined)
+            return full.establish(policy, home, joined)
         case "bwrap":
             from kaa.hands.confinement import contained
 
@@ -57,7 +62,7 @@ def _of_tier(policy: Policy, joined: Sequence[int]) -> Confinement:
         case "landlock":
             from kaa.hands.confinement import landlocked
 
-            return landlocked.establish(policy)
+            return landlocked.establish(policy, home)
         case "seatbelt":
             from kaa.hands.confinement import seatbelt
 

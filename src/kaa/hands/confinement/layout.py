@@ -6,12 +6,16 @@ The same for every tier. Paths in a layout exist and are real: no part of them i
 import glob
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import PROTECTED_NAMES, Policy
+
+# Each is a mount: 14 us at the start and 1 us in each slot (measured). A home of 2026 with its `.config` has some 200.
+_MAX_CARVED_ENTRIES = 512
 
 
 class Layout(NamedTuple):
@@ -22,16 +26,33 @@ class Layout(NamedTuple):
         protected: what may not be written although it lies in them.
         hidden: what may not be read.
         readable: what may be read although something hidden or replaced (like /tmp) lies above it.
+        carved: directories of the user's home of which slots see no more than what was in them at the start, with the
+            paths of that. Something hidden lies in each, or would if it existed.
+        whole: the same, but shown as they are since they have too many entries.
     """
 
     writable: tuple[str, ...]
     protected: tuple[str, ...]
     hidden: tuple[str, ...]
     readable: tuple[str, ...]
+    carved: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    whole: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences for the user about secrets that may show."""
+        if not self.whole:
+            return []
+        names = ", ".join(self.whole)
+        return [f"There are too many files in {names}: commands can read secrets that you put there from now on."]
 
 
-def resolve(policy: Policy) -> Layout:
+def resolve(policy: Policy, home: str = "") -> Layout:
     """Find out what the policy means here and now.
+
+    Args:
+        policy: to be held.
+        home: the user's home directory; empty where it has been carved already.
 
     Raises:
         ConfinementError: it would leave nothing to confine.
@@ -44,12 +65,17 @@ def resolve(policy: Policy) -> Layout:
     if policy.git_writable and policy.mode == "workspace-write":
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     hidden, shown = concealment(policy)
-    protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable)]
+    protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
+    # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
+    proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
+    carved, whole = _carve(policy, home, hidden, (*projects, *writable)) if home else ({}, ())
     return Layout(
         writable=_unique(writable),
         protected=_unique(path for path in map(os.path.realpath, protected) if _is_inside_any(path, writable)),
         hidden=hidden,
-        readable=_unique([*projects, *shown, *_own_code(), *(path for git in gits for path in git.directories)]),
+        readable=_unique([*projects, *shown, _modules(), *own_code(), *proven]),
+        carved=carved,
+        whole=whole,
     )
 
 
@@ -90,6 +116,50 @@ def _expand(patterns: Iterable[str]) -> Iterator[str]:
         yield from (os.path.realpath(path) for path in found if os.path.exists(path))
 
 
+def _carve(
+    policy: Policy, home: str, hidden: tuple[str, ...], worked_in: tuple[str, ...]
+) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Find the directories of the home in which a secret may appear, with their entries; and those with too many.
+
+    A mask hides what is there. A `.netrc` that is created later, or renamed over a masked one as editors and logins
+    do, would show. Only the home is carved: in /etc the system replaces files all the time, and they have to be seen.
+    """
+    top = os.path.realpath(home)
+    places = {place for pattern in policy.hidden for place in _places(pattern, home)}
+    places |= {parent for path in hidden for parent in ancestors_within(path, [top])}
+    if places:
+        places.add(top)
+    places = {path for path in places if is_below_any(path, [top]) and path != "/"}
+    contents = {path: _entries(path) for path in places if not is_below_any(path, (*worked_in, *hidden))}
+    carved: dict[str, tuple[str, ...]] = {}
+    room = _MAX_CARVED_ENTRIES
+    for path, entries in sorted(contents.items(), key=lambda item: len(item[1])):
+        room -= len(entries)
+        if room >= 0:
+            carved[path] = entries
+    return carved, tuple(contents.keys() - carved.keys())
+
+
+def _places(pattern: str, home: str) -> Iterator[str]:
+    """The directories of the home, as far as they exist, that lead to what a pattern hides."""
+    while is_below_any(parent := os.path.dirname(pattern), [home]):
+        yield from real_directories(glob.glob(parent, include_hidden=True) if glob.has_magic(parent) else [parent])
+        pattern = parent
+
+
+def _entries(directory: str) -> tuple[str, ...]:
+    """Paths of files, directories and links: what else there may be, sockets and FIFOs, leads to other programs."""
+    try:
+        with os.scandir(directory) as entries:
+            return tuple(
+                entry.path
+                for entry in entries
+                if entry.is_symlink() or entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
+            )
+    except OSError:  # not for us to read, then neither for slots
+        return ()
+
+
 def _opened(gits: Iterable[repositories.Repository], untrusted: tuple[str, ...]) -> list[str]:
     """Git directories elsewhere that belong to repositories in here."""
     proven = [git for git in gits if git.proof and not is_below_any(git.proof, untrusted)]
@@ -116,14 +186,20 @@ def _protected_in_repositories(gits: Iterable[repositories.Repository], writable
                 yield directory
 
 
-def _own_code() -> Iterator[str]:
-    """Where we and the interpreter are loaded from: needed also when it lies below /tmp."""
-    package = os.path.abspath(__file__)
-    for _ in range(4):  # layout.py, confinement, hands, kaa
-        package = os.path.dirname(package)
+def own_code() -> Iterator[str]:
+    """What we and the brain execute: needed also when it lies below /tmp, not to be changed when it is the project."""
+    package = os.path.join(_modules(), "kaa")
     for path in (package, sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)):
         if path and os.path.isdir(path):
             yield os.path.realpath(path)
+
+
+def _modules() -> str:
+    """Where we are loaded from: beside kaa there may be what it needs."""
+    path = os.path.realpath(__file__)
+    for _ in range(4):  # layout.py, confinement, hands, kaa
+        path = os.path.dirname(path)
+    return path
 
 
 def _unique(paths: Iterable[str]) -> tuple[str, ...]:
