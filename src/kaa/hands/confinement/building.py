@@ -13,7 +13,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 
 _VANISHED = (FileNotFoundError, NotADirectoryError)
-_MAY_VANISH = frozenset({"readable", "protected", "hidden directory", "hidden file"})
+_MAY_VANISH = frozenset({"readable", "link", "carved", "protected", "hidden directory", "hidden file"})
 
 # Kinds of file systems that hold files of people. Others below a writable directory, such as the /proc or /sys of a
 # root file system that somebody assembles there, stay read-only: root could change the machine through them.
@@ -42,6 +42,7 @@ class Builder:
         """
         self._view = view
         self._masks = masks
+        self._carved: set[str] = set()
         self._handles: dict[str, int] = {}
         self._points = _mount_points()
         devices = (f"/dev/{name}" for name in _DEVICES)
@@ -65,7 +66,7 @@ class Builder:
             for pin in filter(self._handles.__contains__, self._view.pins):
                 self._pin(pin)
             for step in self._view.steps:
-                if step.kind in ("empty", "devices") or (step.kind == "hidden directory" and step.has_more):
+                if step.kind in ("carved", "empty", "devices") or (step.kind == "hidden directory" and step.has_more):
                     mounts.make_read_only(step.target)
         finally:
             for handle in self._handles.values():
@@ -85,26 +86,45 @@ class Builder:
             case "temporary" | "shared memory":
                 _make_directory(step.target)
                 mounts.tmpfs(step.target, 0o1777)
+            case "carved":
+                self._carve(step)
             case "empty":
                 mounts.tmpfs(step.target, 0o755)
-            case "hidden directory":
-                self._masks.hide_directory(step.target, step.has_more)
-            case "hidden file":
-                self._masks.hide_file(step.target)
+            case "hidden directory" | "hidden file":
+                self._hide(step)
             case "link":
                 os.symlink(step.source, step.target)
             case "devices":
                 self._make_devices(step.target)
 
+    def _carve(self, step: Step) -> None:
+        mode = stat.S_IMODE(os.fstat(self._handle(step.source)).st_mode)
+        _make_directory(step.target)
+        mounts.tmpfs(step.target, mode)
+        self._carved.add(step.target)
+
+    def _hide(self, step: Step) -> None:
+        is_directory = step.kind == "hidden directory"
+        if os.path.dirname(step.target) in self._carved:  # it is not there any more
+            (_make_directory if is_directory else _make_file)(step.target)
+        if is_directory:
+            self._masks.hide_directory(step.target, step.has_more)
+        else:
+            self._masks.hide_file(step.target)
+
     def _bind(self, source: str, target: str) -> None:
-        handle = self._handles.get(source)
-        if handle is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+        handle = self._handle(source)
         if stat.S_ISDIR(os.fstat(handle).st_mode):
             _make_directory(target)
         else:
             _make_file(target)
         mounts.bind(handle, target)
+
+    def _handle(self, path: str) -> int:
+        handle = self._handles.get(path)
+        if handle is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return handle
 
     def _make_writable(self, root: str) -> None:
         """Also what is mounted below, such as volumes of a container, unless the host has it read-only."""

@@ -5,6 +5,7 @@ Needs bubblewrap 0.5 or later, for `--perms`.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 
 from kaa.hands.confinement import canaries
@@ -32,7 +33,7 @@ def bwrap_arguments(policy: Policy, home: str) -> list[str]:
     # Canaries of other hands are gone before bwrap gets there, and then it would not start.
     with open_sockets() as table:
         sockets = [path for path in host_sockets(table) if canaries.PREFIX not in path]
-    view = plan(policy, resolve(policy), sockets)
+    view = plan(policy, resolve(policy, home), sockets)
     network = ["--unshare-net"] if policy.network == "isolated" else []
     return [
         *("--unshare-pid", "--unshare-ipc", *network, "--new-session", *_identity()),
@@ -60,11 +61,14 @@ def _step(step: Step, view: View) -> Iterator[str]:
                 yield from ("--bind", pin, pin)  # buried by the next, see `Builder`
             yield from ("--bind", step.source, step.target)
         case "readable" | "protected":
-            yield from ("--ro-bind", step.source, step.target)
+            # Files of the home come and go.
+            yield from ("--ro-bind" if step.kind == "protected" else "--ro-bind-try", step.source, step.target)
         case "temporary" if step.source:
             yield from ("--bind", step.source, step.target)
         case "temporary" | "shared memory":
             yield from ("--perms", "1777", "--tmpfs", step.target)
+        case "carved":
+            yield from ("--perms", f"{stat.S_IMODE(os.stat(step.source).st_mode):04o}", "--tmpfs", step.target)
         case "empty":
             yield from ("--tmpfs", step.target)
         case "hidden directory":
@@ -78,4 +82,4 @@ def _step(step: Step, view: View) -> Iterator[str]:
 
 
 def _is_filled_later(step: Step) -> bool:
-    return step.kind in ("empty", "hidden directory")
+    return step.kind in ("carved", "empty", "hidden directory")

@@ -85,14 +85,14 @@ class Full:
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 
-def establish(policy: Policy, joined: Sequence[int]) -> Full:
+def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
     """Move the calling process into its namespaces and prepare what slots impose on themselves.
 
     Raises:
         ConfinementError: the policy cannot be held.
         OSError: the kernel refused a step.
     """
-    layout = resolve(policy)
+    layout = resolve(policy, home)
     sockets = open_sockets()
     view = plan(policy, layout, host_sockets(sockets))
     with _unreachable_directory(policy) as unreachable:
@@ -108,7 +108,9 @@ def establish(policy: Policy, joined: Sequence[int]) -> Full:
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0)
     upkeep = Upkeep(policy, view, masks, sockets)
-    return Full(policy, restrictions, upkeep, landlock.abi() if ruleset else 0)
+    full = Full(policy, restrictions, upkeep, landlock.abi() if ruleset else 0)
+    full.warnings += layout.warnings
+    return full
 
 
 def _warnings(isolated: bool, landlock_version: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ from kaa.hands.policy import Policy
 _UNIX_SOCKETS_ABI = 9  # before, a socket of a daemon anywhere in the file system could be connected to
 
 
-def establish(policy: Policy) -> Forked:
+def establish(policy: Policy, home: str) -> Forked:
     """Prepare what slots impose on themselves.
 
     Raises:
@@ -28,7 +28,7 @@ def establish(policy: Policy) -> Forked:
     version = landlock.abi()
     if version < 1:
         raise ConfinementError("the kernel has no Landlock, or it is switched off or forbidden here")
-    layout = resolve(policy)
+    layout = resolve(policy, home)
     isolated = policy.network == "isolated"
     scopes = landlock.SCOPE_SIGNAL | landlock.SCOPE_ABSTRACT_UNIX
     ruleset = Ruleset(version, network=not isolated, scopes=scopes)
@@ -48,7 +48,7 @@ def establish(policy: Policy) -> Forked:
     return Forked(
         Restrictions(program, ruleset, limit_processes=False),
         features,
-        warnings=list(_warnings(version, isolated, layout)),
+        warnings=[*_warnings(version, isolated, layout), *layout.warnings],
         own_loopback=False,
         confines_signals=version >= landlock.SCOPES_ABI,
     )
@@ -58,11 +58,12 @@ def _readable(layout: Layout) -> Iterator[tuple[str, int]]:
     """Rights to read everything but what is hidden and devices.
 
     Landlock can only allow, and what it allows holds for everything below. So next to the way to something hidden each
-    neighbour is allowed by itself; directories along the way can be listed, which gives away names only.
+    neighbour is allowed by itself; directories along the way can be listed, which gives away names only. What appears
+    there later has no rights.
     """
     closed = {path for path in (*layout.hidden, "/dev") if not is_below_any(path, layout.writable)}
-    on_the_way = {"/"}
-    for path in closed:
+    on_the_way = {"/", *layout.carved}
+    for path in (*closed, *layout.carved):
         while (path := os.path.dirname(path)) != "/":
             on_the_way.add(path)
     yield "/", landlock.READ_DIR
@@ -89,7 +90,10 @@ def _warnings(version: int, isolated: bool, layout: Layout) -> Iterator[str]:
     if version < landlock.SCOPES_ABI:
         yield "Commands can send signals to your other programs: this needs Linux 6.12 or namespaces to prevent."
     if layout.protected:
-        yield "What git and other tools obey in the project is watched here, but not protected."
+        yield (
+            "Commands can write .git here, and what other tools execute or obey in the project: that is taken back a"
+            " moment later, but not what they change in .git besides hooks and configuration."
+        )
     exposed = [path for path in layout.hidden if is_below_any(path, layout.writable)]
     if exposed:
         yield f"Commands can read what lies in a writable directory: {', '.join(exposed)} cannot be hidden here."

@@ -1,17 +1,19 @@
 """The file system that slots see: an ordered list of steps from the host's to theirs.
 
 Everything is read-only; writable directories are put on top, what is protected or hidden in them on top of those, and
-so on: the longer path wins. `/tmp`, `/run` and `/dev` are replaced. Pure but for looking at what exists: `apply` is for
-tier `full`, and `bwrap` gets the same steps as arguments.
+so on: the longer path wins. Of the directories of the home in which secrets may appear only what was there is shown;
+`/tmp`, `/run` and `/dev` are replaced. Pure but for looking at what exists: `building` is for tier `full`, and `bwrap`
+gets the same steps as arguments.
 """
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from io import FileIO
+from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
-from kaa.hands.confinement.layout import Layout, ancestors_within
+from kaa.hands.confinement.layout import Layout, ancestors_within, is_below_any
 from kaa.hands.policy import Policy
 
 Kind: TypeAlias = Literal[
@@ -21,6 +23,7 @@ Kind: TypeAlias = Literal[
     "hidden directory",
     "hidden file",
     "temporary",
+    "carved",
     "empty",
     "devices",
     "shared memory",
@@ -77,9 +80,13 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> View:
         layout: what that means here.
         sockets: of daemons of the host, to be hidden.
     """
+    replaced = {os.path.realpath(path) for path in (*_TEMPORARY, "/run", "/dev") if os.path.isdir(path)}
+    carved = {path: entries for path, entries in layout.carved.items() if not is_below_any(path, replaced)}
     wanted: dict[str, Step] = {}
-    for path in (*layout.readable, *filter(os.path.exists, _KEPT_OF_RUN)):
-        wanted[path] = Step(path, "link", os.readlink(path)) if os.path.islink(path) else Step(path, "readable", path)
+    for path in (*chain(*carved.values()), *layout.readable, *filter(os.path.exists, _KEPT_OF_RUN)):
+        wanted[path] = _as_it_is(path)
+    for path in carved:
+        wanted[path] = Step(path, "carved", path)
     for path in layout.protected:
         wanted[path] = Step(path, "protected", path)
     for path in (*layout.hidden, *sockets):
@@ -130,6 +137,13 @@ def host_sockets(table: FileIO) -> list[str]:
     return list(found)
 
 
+def _as_it_is(path: str) -> Step:
+    try:
+        return Step(path, "link", os.readlink(path))
+    except OSError:  # no link, or gone meanwhile
+        return Step(path, "readable", path)
+
+
 def _necessary(ordered: list[Step]) -> tuple[Step, ...]:
     """Leave out what changes nothing: what is replaced shows nothing to hide, and what is not replaced can be read."""
     taken: dict[str, Step] = {}
@@ -139,7 +153,7 @@ def _necessary(ordered: list[Step]) -> tuple[Step, ...]:
         replaced = above is not None and above.kind in _REPLACED
         match step.kind:
             case "readable" | "link":
-                needed = replaced
+                needed = replaced or (above is not None and above.kind == "carved")
             case "protected":
                 needed = above is not None and above.kind == "writable"
             case "hidden directory" | "hidden file":
