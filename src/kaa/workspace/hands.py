@@ -20,8 +20,8 @@ SlotKind: TypeAlias = Literal["files", "command", "guard"]
 _Request: TypeAlias = SlotKind | Literal["socket"]
 
 # Forked ahead of need: it takes a millisecond.
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 2, "guard": 0}
-_TOP_UP_DELAY_SECONDS = 0.005
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 3, "guard": 0}
+_TOP_UP_DELAY_SECONDS = 0.0003
 _STOP_SECONDS = 3.0  # the hands give their slots two
 
 
@@ -122,7 +122,7 @@ class Hands:
         self._descriptors: deque[int] = deque()
         self._requested: deque[_Request] = deque()  # in the order in which they will be answered
         self._ready: dict[SlotKind, deque[Slot]] = {"files": deque(), "command": deque(), "guard": deque()}
-        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 0, "guard": 0}
+        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 3, "guard": 0}
         self._sockets: deque[socket.socket] = deque()
         self._receiving = asyncio.Lock()
         self._closed = False

@@ -97,6 +97,7 @@ class LocalWorkspace:
         self._ripgrep = Ripgrep(self._runner, command_environment(environment, confined=True))
         self._processes = processes or ProcessTable(self._logs)
         self._unconfined: LocalWorkspace | None = None
+        self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
 
     @classmethod
@@ -284,7 +285,10 @@ class LocalWorkspace:
     async def _environment(self) -> dict[str, str]:
         """What commands get, unless they ask for changes."""
         confining = await self.sandbox.environment()
-        return {**command_environment(self._own_environment, confined=bool(confining)), **confining}
+        if self._commands_environment is None or self._commands_environment[0] is not confining:
+            own = command_environment(self._own_environment, confined=bool(confining))
+            self._commands_environment = (confining, {**own, **confining})
+        return self._commands_environment[1]
 
     async def _reading(self, path: str, request: Mapping[str, object]) -> Frame:
         """Look at a file, or say what keeps it from being looked at."""
@@ -314,7 +318,7 @@ class LocalWorkspace:
             raise BlockedError(denied, path)  # a name that does not exist yet: the kernel could not tell
         planted: list[Blocked] = []
         try:
-            async with self.sandbox.guarded() as planted:
+            async with self.sandbox.guarded(absolute) as planted:
                 frame = await self._files.call(path, request, data)
         except BlockedError:
             raise

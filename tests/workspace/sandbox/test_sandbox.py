@@ -197,6 +197,47 @@ def test_what_the_user_permits_is_done_beside_commands_under_guard(folder: Path)
     assert not (folder / "project" / ".vscode").exists()
 
 
+def test_what_runs_on_is_guarded_when_the_policy_changes_and_when_something_is_permitted(folder: Path) -> None:
+    plant = "sleep {}; mkdir .vscode; echo evil > .vscode/tasks.json; sleep 0.5"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        running = asyncio.create_task(sh(workspace, plant.format(0.5)))
+        await asyncio.sleep(0.1)
+        await workspace.sandbox.allow_git_writes()
+        await sh(workspace, "true")
+        assert [one.kind for one in (await running).blocked] == ["protected"]
+
+        running = asyncio.create_task(sh(workspace, plant.format(0.3)))
+        await asyncio.sleep(0.1)
+        await workspace.unconfined().run(Command(["sleep", "1"]))
+        await running
+
+    play(folder, scenario)
+    assert not (folder / "project" / ".vscode").exists()
+
+
+def test_cancelling_at_any_moment_leaves_the_guard_neither_blind_nor_in_the_user_s_way(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        for steps in range(40):
+            task = asyncio.create_task(sh(workspace, "sleep 5"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            if steps % 4 == 0:
+                await asyncio.sleep(0.002 * steps)
+            task.cancel()
+            await asyncio.wait({task})
+
+        planted = await sh(workspace, "mkdir .vscode; sleep 0.2")
+        assert [one.kind for one in planted.blocked] == ["protected"]
+        await asyncio.sleep(1.3)  # now nothing of kaa's runs
+        (folder / "project" / ".idea").mkdir()
+        await asyncio.sleep(0.2)
+        assert (await sh(workspace, "true")).blocked == ()
+        assert (folder / "project" / ".idea").is_dir()
+
+    play(folder, scenario)
+
+
 def test_planting_is_found_whoever_does_it(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         with pytest.raises(BlockedError, match="execute or obey"):

@@ -21,6 +21,7 @@ Requests of the brain, each answered, after everything that happened before it h
     {"op": "check"}                what was found since the last answer
     {"op": "signs"}                the same, and two descriptors: as long as none of them is readable, a check would
                                    find nothing (none where there is no inotify)
+    {"op": "allow_git"}            git writes are allowed from now on
     {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
     {"op": "accept", "path": ...}  no longer; it stays as it is now
 

@@ -110,6 +110,8 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
             guard.expect(settings.absolute(text(frame.header, "path")))
         case "accept":
             guard.accept(settings.absolute(text(frame.header, "path")))
+        case "allow_git":
+            guard.allow_git()
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
     findings, more = guard.take_findings()

@@ -119,7 +119,12 @@ class Guard:
 
     def expect(self, path: str) -> None:
         """Take what happens at this absolute path, below and above it, as intended until it is accepted."""
-        self._expected.append(path)
+        if path not in self._expected:  # the brain repeats itself when it was interrupted
+            self._expected.append(path)
+
+    def allow_git(self) -> None:
+        """From now on a repository may come into being at the top of a root."""
+        self._git_writable = True
 
     def accept(self, path: str) -> None:
         """End the expectation of a path; everything that happened so far has been taken in."""

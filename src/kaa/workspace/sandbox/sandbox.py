@@ -20,7 +20,7 @@ from kaa.workspace.sandbox.environment import sandbox_environment
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
-from kaa.workspace.sandbox.watch import Watch
+from kaa.workspace.sandbox.watch import GuardLostError, Watch
 
 if TYPE_CHECKING:
     from kaa.workspace.network.forwarding import PortForwards
@@ -82,9 +82,11 @@ class Sandbox:
         self._hands: Hands | None = None
         self._former: list[Hands] = []
         self._watch: Watch | None = None
-        self._watches: list[Watch] = []  # those of former hands too, as long as something may run in them
+        self._watched_mode: Mode | None = None  # of the hands whose slot the guard is
+        self._watching = asyncio.Lock()
         self._switching = asyncio.Lock()
         self._proxy_port: int | None = None
+        self._environment_of: tuple[tuple[Policy, int | None], dict[str, str]] | None = None
         self.network = Network(options.network, environment)
         self._forwards: PortForwards | None = None
 
@@ -187,42 +189,43 @@ class Sandbox:
         )
 
     async def environment(self) -> dict[str, str]:
-        """Variables that commands need to live with the policy."""
+        """Variables that commands need to live with the policy. The same object as long as they stay the same."""
         await self._report()
-        return sandbox_environment(self.policy, self._proxy_port)
+        basis = (self.policy, self._proxy_port)
+        if self._environment_of is None or self._environment_of[0] != basis:
+            self._environment_of = (basis, sandbox_environment(*basis))
+        return self._environment_of[1]
 
     def denials(self) -> Denials:
         """What tells from a command's words what was blocked."""
         return Denials(self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
-    async def guarded(self) -> AsyncIterator[list[Blocked]]:
+    async def guarded(self, path: str | None = None) -> AsyncIterator[list[Blocked]]:
         """Do something in the project under the eyes of the guard.
 
         Gives a list, in which at the end is what was planted meanwhile, and defused.
 
+        Args:
+            path: absolute path of what is to be written, if nothing else is.
+
         Raises:
             BlockedError: this machine cannot confine anything, although the user wants it.
+            WorkspaceUnavailableError: the guard cannot be reached.
         """
         await self._report()
         if not self.confined and self._options.mode != "full-access":
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
         planted: list[Blocked] = []
         if not self.confined:
-            async with contextlib.AsyncExitStack() as permitted:
-                for watch in self._beside._watches if self._beside is not None else ():
-                    await permitted.enter_async_context(_permitted(watch))
+            async with self._permitted_beside(path):
                 yield planted
             return
-        watch = await self._begin_watch()
+        await self._begin_watch()
         try:
             yield planted
         finally:
-            try:
-                planted += [finding.blocked for finding in await watch.end()]
-            except (WorkspaceUnavailableError, TimeoutError):
-                self._drop(watch)
-                planted.append(Blocked("outside", "Killing the guard of the project"))
+            planted += await self._end_watch()
 
     async def allow_git_writes(self) -> None:
         """From now on `.git` may be written, but for its hooks and configuration."""
@@ -238,8 +241,8 @@ class Sandbox:
         """End all hands and what runs in them."""
         if self._forwards is not None:
             await self._forwards.close_all()
-        for watch in self._watches:
-            watch.close()
+        if self._watch is not None:
+            self._watch.close()
         await asyncio.gather(*(hands.close() for hands in (*self._former, *([self._hands] if self._hands else ()))))
         await self.network.close()
         await asyncio.to_thread(self._places.close)
@@ -303,7 +306,7 @@ class Sandbox:
             self._serve_network(new)
             former.retire()
             if self._watch is not None and new.policy.git_writable:
-                await self._watch.begin_permitted()  # it minds writes that are allowed now
+                await self._watch.allow_git()
             self._former.append(former)
 
     def _serve_network(self, hands: Hands) -> None:
@@ -315,37 +318,37 @@ class Sandbox:
     async def _inside_socket(self) -> socket.socket:
         return await self._current.socket()
 
-    async def _begin_watch(self) -> Watch:
-        """The guard of the hands in force, told that something begins; a new one if it died."""
+    async def _begin_watch(self) -> None:
+        """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
         for _attempt in range(2):
-            if self._watch is None or not self._watch.is_of(self._hands):
-                self._watch = Watch(await self.take("guard"), self._root)
-                self._watches.append(self._watch)
-            watch = self._watch
+            async with self._watching:
+                watch = self._watch
+                if watch is None or not watch.is_alive or self._watched_mode != self.policy.mode:
+                    running = 0 if watch is None else watch.running
+                    new = Watch(await self.take("guard"), self._root, running)
+                    if watch is not None:
+                        watch.close()
+                    self._watch, self._watched_mode = new, self.policy.mode
+                    watch = new
             try:
                 await watch.begin()
-            except (WorkspaceUnavailableError, TimeoutError):
-                self._drop(watch)
+            except GuardLostError:
+                if watch.is_alive:
+                    raise
             else:
-                return watch
+                return
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
-    def _drop(self, watch: Watch) -> None:
-        """Forget a guard that is gone: it may have been killed, which is no reason to stop the user's work."""
-        watch.close()
-        if watch in self._watches:
-            self._watches.remove(watch)
-        if self._watch is watch:
-            self._watch = None
+    async def _end_watch(self) -> list[Blocked]:
+        """What the guard found. That it could not be asked is a finding too: something may have kept it busy."""
+        if self._watch is None:
+            return []
+        try:
+            return [finding.blocked for finding in await self._watch.end()]
+        except GuardLostError:
+            return [Blocked("outside", "Keeping the guard from its work")]
 
-
-@contextlib.asynccontextmanager
-async def _permitted(watch: Watch) -> AsyncIterator[None]:
-    """Have a guard not mind what happens; one that is gone minds nothing anyway."""
-    with contextlib.suppress(WorkspaceUnavailableError, TimeoutError):
-        await watch.begin_permitted()
-    try:
-        yield
-    finally:
-        with contextlib.suppress(WorkspaceUnavailableError, TimeoutError):
-            await watch.end_permitted()
+    def _permitted_beside(self, path: str | None) -> contextlib.AbstractAsyncContextManager[None]:
+        """While the user's yes is carried out: the guard of the other sandbox may see this path written."""
+        watch = None if self._beside is None else self._beside._watch
+        return contextlib.nullcontext() if watch is None or path is None else watch.permitting(path)

@@ -1,8 +1,12 @@
-"""The brain's end of the guard: says when something of kaa's may run, and asks what was planted meanwhile."""
+"""The brain's end of the guard: says when something of kaa's may run, and asks what was planted meanwhile.
+
+Any of its calls may be cancelled at any time: what the guard was told last is then not known, and it is told again.
+"""
 
 import asyncio
 import contextlib
 import select
+from collections.abc import AsyncIterator
 
 import msgspec
 
@@ -12,7 +16,7 @@ from kaa.workspace.channel import parse
 from kaa.workspace.hands import Slot
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
-_PATIENCE_SECONDS = 5.0
+_PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
 # The user's editor may do what it likes while nothing of kaa's runs; but tool calls come close together.
 _IDLE_SECONDS = 1.0
 
@@ -36,76 +40,96 @@ class _Answer(msgspec.Struct, frozen=True):
     more: int = 0
 
 
+class GuardLostError(WorkspaceUnavailableError):
+    """The guard is gone, or so busy that it does not answer. Nothing may run without it."""
+
+
 class Watch:
     """The guard's slot.
 
     Args:
         slot: of kind `guard`.
         root: the project, in which the user may do anything while nothing of kaa's runs.
+        running: how many confined activities are under way already.
     """
 
-    def __init__(self, slot: Slot, root: str) -> None:
+    def __init__(self, slot: Slot, root: str, running: int = 0) -> None:
         self._slot = slot
         self._root = root
+        self.running = running
         self._turn = asyncio.Lock()
         self._answers_due = 0
-        self._confined = 0
-        self._permitted = 0
-        self._minds: bool | None = None  # None: it has not been spoken to, and minds everything
-        self._unclaimed: tuple[Finding, ...] = ()  # found when something else was asked
+        self._minds: bool | None = None  # what it was told last; None: not known
+        self._found: tuple[Finding, ...] = ()  # and not yet claimed
         self._signs: list[int] | None = None  # descriptors; none where the guard cannot give signs
         self._poll = select.poll()
         self._idle: asyncio.TimerHandle | None = None
         self._relaxing: asyncio.Task[None] | None = None
+        self._closed = False
 
-    def is_of(self, hands: object) -> bool:
-        """Whether it belongs to these hands."""
-        return self._slot.hands is hands
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is there."""
+        return not self._closed and self._slot.channel.is_alive()
 
     async def begin(self) -> None:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
 
         Raises:
-            WorkspaceUnavailableError: the guard is gone.
-            TimeoutError: it does not answer.
+            GuardLostError: it does not answer.
         """
-        self._confined += 1
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
-        if not self._slot.channel.is_alive():
-            raise WorkspaceUnavailableError("The guard of the project is gone.")
-        if self._signs is None:  # its first answer says too that it has noted what was there before
-            await self._ask("signs")
-            self._minds = True
-        await self._tell()
+        self.running += 1
+        self._stay()
+        try:
+            if not self.is_alive:
+                raise GuardLostError("The guard of the project is gone.")
+            await self._tell()
+        except BaseException:
+            self._leave()
+            raise
 
     async def end(self) -> tuple[Finding, ...]:
         """Something that `begin` announced is over: what was found since the last time.
 
         Raises:
-            WorkspaceUnavailableError: the guard is gone.
-            TimeoutError: it does not answer.
+            GuardLostError: it does not answer.
         """
-        self._confined -= 1
-        if self._confined == 0:
-            self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._relax)
-        return await self._ask("check") if self._has_signs() else ()
+        self._leave()
+        if self._may_have_found():
+            async with self._turn:
+                await self._ask("check")
+        found, self._found = self._found, ()
+        return found
 
-    async def begin_permitted(self) -> None:
-        """From now on something may appear that the user permitted. Raises as `begin`."""
-        self._permitted += 1
-        await self._tell()
+    async def allow_git(self) -> None:
+        """From now on a repository may come into being at the top.
 
-    async def end_permitted(self) -> None:
-        """Something that `begin_permitted` announced is over. Raises as `begin`."""
-        self._permitted -= 1
-        await self._tell()
+        Raises:
+            GuardLostError: it does not answer.
+        """
+        async with self._turn:
+            await self._ask("allow_git")
+
+    @contextlib.asynccontextmanager
+    async def permitting(self, path: str) -> AsyncIterator[None]:
+        """The user permitted that this absolute path is written meanwhile."""
+        if self.running == 0:  # then anything may be
+            yield
+            return
+        with contextlib.suppress(GuardLostError):
+            async with self._turn:
+                await self._ask("expect", path)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(GuardLostError):
+                async with self._turn:
+                    await self._ask("accept", path)
 
     def close(self) -> None:
         """Let the guard go."""
-        if self._idle is not None:
-            self._idle.cancel()
+        self._closed = True
+        self._stay()
         if self._relaxing is not None:
             self._relaxing.cancel()
         wire.close_all(self._signs or ())
@@ -113,42 +137,63 @@ class Watch:
         self._poll = select.poll()
         self._slot.channel.close()
 
-    def _has_signs(self) -> bool:
-        """Whether a check could find anything."""
-        return not self._signs or bool(self._unclaimed) or bool(self._poll.poll(0))
+    def _may_have_found(self) -> bool:
+        return not self._signs or bool(self._poll.poll(0))
+
+    def _stay(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _leave(self) -> None:
+        self.running -= 1
+        if self.running == 0 and not self._closed:
+            self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._relax)
 
     def _relax(self) -> None:
         self._relaxing = asyncio.ensure_future(self._tell_quietly())
 
     async def _tell_quietly(self) -> None:
-        with contextlib.suppress(WorkspaceUnavailableError, TimeoutError):  # whoever begins next finds out
+        with contextlib.suppress(GuardLostError):  # whoever begins next finds out
             await self._tell()
 
     async def _tell(self) -> None:
-        """Have the guard mind what it should mind now, if that has changed."""
-        minds = self._confined > 0 and self._permitted == 0
-        if minds != self._minds and self._signs is not None:
-            self._minds = minds
-            found = await self._ask("accept" if minds else "expect")
-            self._unclaimed += found
-
-    async def _ask(self, operation: str) -> tuple[Finding, ...]:
+        """Have the guard mind what it should mind now, if it does not."""
+        if self._minds is self._should_mind and not self._turn.locked():
+            return
         async with self._turn:
-            self._answers_due += 1
-            await self._slot.channel.send({"op": operation, "path": self._root})
-            found, self._unclaimed = self._unclaimed, ()
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                while self._answers_due:  # those to questions that were cancelled too
-                    found += await self._answer()
-            return found
+            if self._signs is None:  # its first answer says too that it has noted what was there before
+                await self._ask("signs")
+                self._minds = True
+            while self._minds is not self._should_mind:
+                wanted, self._minds = self._should_mind, None
+                await self._ask("accept" if wanted else "expect")
+                self._minds = wanted
 
-    async def _answer(self) -> tuple[Finding, ...]:
+    @property
+    def _should_mind(self) -> bool:
+        return self.running > 0
+
+    async def _ask(self, operation: str, path: str | None = None) -> None:
+        """Ask, in one's turn, and take in the answers to this and to all questions before it."""
+        self._answers_due += 1
+        try:
+            await self._slot.channel.send({"op": operation, "path": path or self._root})
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while self._answers_due:
+                    await self._take_answer()
+        except TimeoutError as error:
+            raise GuardLostError("The guard of the project has too much to do; stop background processes.") from error
+        except WorkspaceUnavailableError as error:
+            raise GuardLostError(str(error)) from error
+
+    async def _take_answer(self) -> None:
         frame, descriptors = await self._slot.channel.receive_with_descriptors()
         self._answers_due -= 1
+        self._found += parse(frame.header, _Answer).findings
         if self._signs is None:
             self._signs = descriptors
             for descriptor in descriptors:
                 self._poll.register(descriptor, select.POLLIN)
         else:
             wire.close_all(descriptors)
-        return parse(frame.header, _Answer).findings
