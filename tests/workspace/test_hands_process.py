@@ -19,6 +19,7 @@ from kaa.workspace.channel import Channel, parse
 from kaa.workspace.hands import Hands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Command, FileInfo, WorkspaceUnavailableError
+from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.processes import Processes
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def test_what_cannot_be_started_is_reported(project: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
     with pytest.raises(WorkspaceUnavailableError, match="cannot be started"):
-        LocalWorkspace.start(str(project))
+        LocalWorkspace.start(str(project), sandbox=SandboxOptions(mode="full-access"))
 
 
 def test_a_python_that_ends_at_once_is_reported_with_its_exit_code(

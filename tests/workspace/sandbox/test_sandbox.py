@@ -252,12 +252,11 @@ def test_planting_is_found_whoever_does_it(folder: Path) -> None:
 
 def test_a_killed_guard_is_replaced_and_keeps_nobody_from_working(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        processes = Processes()
         assert (await sh(workspace, "true")).exit_code == 0
-        for slot in processes.children(processes.hands()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(slot, signal.SIGKILL)
-                processes.wait_until_gone(slot)
+        guard = workspace.sandbox._watch
+        assert guard is not None
+        os.kill(guard._slot.pid, signal.SIGKILL)
+        Processes().wait_until_gone(guard._slot.pid)
 
         assert (await sh(workspace, "true")).exit_code == 0
         planted = await sh(workspace, "mkdir .vscode; sleep 0.2")
