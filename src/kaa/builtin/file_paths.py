@@ -32,7 +32,7 @@ async def locate(workspace: Workspace, path: str) -> Located | None:
     if not path or "\0" in path:
         raise ToolError("path must be the name of a file or directory, without NUL characters.")
     try:
-        for spelling in _spellings(path):
+        for spelling in spellings(path):
             info = await workspace.stat(spelling)
             if info is not None:
                 return Located(spelling, info)
@@ -65,6 +65,25 @@ async def existing(workspace: Workspace, path: str) -> Located:
     return located
 
 
+def spellings(path: str) -> Iterator[str]:
+    """`path` first, then without the `@` that users mention files with, then with exotic or plain characters.
+
+    macOS writes a narrow space before AM and PM and curly apostrophes into names of screenshots, and stores
+    names decomposed.
+    """
+    seen = set()
+    for base in (path, path.removeprefix("@")):
+        spaced = _UNICODE_SPACE.sub(" ", base)
+        narrow = _TIME_OF_DAY.sub("\u202f", spaced)
+        decomposed = unicodedata.normalize("NFD", narrow)
+        composed = unicodedata.normalize("NFC", base)
+        variants = (base, spaced, narrow, decomposed, composed)
+        for spelling in (*variants, *(variant.replace("'", "\u2019") for variant in variants)):
+            if spelling and spelling not in seen:
+                seen.add(spelling)
+                yield spelling
+
+
 async def future_path(workspace: Workspace, path: str) -> str:
     """Where a file that does not exist yet will really be."""
     directory, name = posixpath.split(path)
@@ -91,25 +110,6 @@ async def explained(workspace: Workspace, path: str, error: OSError) -> ToolErro
             return ToolError(f"{path}: {error.strerror or error}.")
 
 
-def _spellings(path: str) -> Iterator[str]:
-    """`path` first, then without the `@` that users mention files with, then with exotic or plain characters.
-
-    macOS writes a narrow space before AM and PM and curly apostrophes into names of screenshots, and stores
-    names decomposed.
-    """
-    seen = set()
-    for base in (path, path.removeprefix("@")):
-        spaced = _UNICODE_SPACE.sub(" ", base)
-        narrow = _TIME_OF_DAY.sub("\u202f", spaced)
-        decomposed = unicodedata.normalize("NFD", narrow)
-        composed = unicodedata.normalize("NFC", base)
-        variants = (base, spaced, narrow, decomposed, composed)
-        for spelling in (*variants, *(variant.replace("'", "\u2019") for variant in variants)):
-            if spelling and spelling not in seen:
-                seen.add(spelling)
-                yield spelling
-
-
 async def _missing(workspace: Workspace, path: str) -> str:
     """That `path` does not exist, and the names in its directory that look like it."""
     from difflib import get_close_matches  # lazily: only failures need it
@@ -117,6 +117,8 @@ async def _missing(workspace: Workspace, path: str) -> str:
     directory, name = posixpath.split(path)
     try:
         names = [entry.name for entry in await workspace.list(directory or ".")]
+    except BlockedError:
+        return f"{path} does not exist."
     except OSError:
         return f"{path} does not exist, nor does its directory {directory}. Look for it with find."
     similar = get_close_matches(name, names[:_MAX_NAMES_COMPARED])

@@ -1,0 +1,164 @@
+"""What a yes to a call of a file tool gives: one file or directory outside the sandbox, and nothing else there.
+
+A path in the project may lead elsewhere a moment later, because commands can exchange links. So what was approved is
+where the path really led, and that is where everything happens.
+"""
+
+import posixpath
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from kaa.workspace.blocked import Blocked, BlockedError
+from kaa.workspace.protocol import (
+    BackgroundProcess,
+    BackgroundProcesses,
+    Command,
+    CommandResult,
+    DirEntry,
+    Expected,
+    FileContent,
+    FileInfo,
+    FindResult,
+    LineSlice,
+    OnOutput,
+    SearchQuery,
+    SearchResult,
+    Workspace,
+)
+
+# Where the way up ends if nothing on it exists.
+_TOPS = frozenset({"", ".", "/", "~"})
+
+
+class Looks(Protocol):
+    """A workspace, as far as it is needed to find out where a path leads."""
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path`, or None."""
+        ...
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a call of a file tool is about.
+
+    Attributes:
+        path: how the call names it to the workspace.
+        real_path: where that leads, absolute and without links.
+        writes: the tool may write it.
+    """
+
+    path: str
+    real_path: str
+    writes: bool = False
+
+
+async def real_path(workspace: Looks, path: str) -> str | None:
+    """Where a path leads, absolute and without links, whether anything is there or not.
+
+    None if not even a beginning of it exists.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    here = path
+    missing: list[str] = []
+    while (info := await workspace.stat(here or ".")) is None:
+        if here in _TOPS:
+            return None
+        here, name = posixpath.split(here.rstrip("/"))
+        missing.insert(0, name)
+    if not missing:
+        return info.real_path
+    found = posixpath.normpath(posixpath.join(info.real_path, *missing))
+    # `missing/../link`: whoever makes the directories on the way follows the link then.
+    return await real_path(workspace, found) if ".." in missing else found
+
+
+class PermittedWorkspace:
+    """A workspace in which one path can be used, and nothing else.
+
+    Args:
+        unconfined: where it is used.
+        target: what was approved.
+    """
+
+    def __init__(self, unconfined: Workspace, target: Target) -> None:
+        self._unconfined = unconfined
+        self._target = target
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the directory that relative paths start from."""
+        return self._unconfined.root
+
+    async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
+        """See `Workspace.read`."""
+        return await self._unconfined.read(await self._approved(path, "Reading"), offset, length)
+
+    async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
+        """See `Workspace.read_lines`."""
+        approved = await self._approved(path, "Reading")
+        return await self._unconfined.read_lines(approved, start, max_lines, max_bytes)
+
+    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
+        """See `Workspace.read_existing`."""
+        approved = {await self._approved(path, "Reading"): path for path in paths}
+        found = await self._unconfined.read_existing(list(approved), max_bytes)
+        return {approved[path]: data for path, data in found.items()}
+
+    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+        """See `Workspace.write`."""
+        if not self._target.writes:
+            raise self._beyond("Writing", path)
+        return await self._unconfined.write(await self._approved(path, "Writing"), data, expected)
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at the approved path. Nothing else exists here: tools also look for what a path may have meant."""
+        return await self._unconfined.stat(self._target.real_path) if path == self._target.path else None
+
+    async def list(self, path: str) -> list[DirEntry]:
+        """See `Workspace.list`."""
+        return await self._unconfined.list(await self._approved(path, "Listing"))
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """See `Workspace.search`."""
+        approved = await self._approved(query.path, "Searching")
+        return await self._unconfined.search(msgspec.structs.replace(query, path=approved))
+
+    async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
+        """See `Workspace.find`."""
+        return await self._unconfined.find(pattern, await self._approved(path, "Searching"), limit)
+
+    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+        """Commands are not permitted."""
+        raise self._beyond("Running", command.argv[0])
+
+    async def run_in_background(self, command: Command) -> BackgroundProcess:
+        """Commands are not permitted."""
+        raise self._beyond("Running", command.argv[0])
+
+    @property
+    def processes(self) -> BackgroundProcesses:
+        """See `Workspace.processes`; the same as inside the sandbox."""
+        return self._unconfined.processes
+
+    async def close(self) -> None:
+        """Nothing is started here."""
+
+    async def _approved(self, path: str, doing: str) -> str:
+        """The approved real path, if that is where `path` still leads.
+
+        Raises:
+            BlockedError: it is another path, or leads elsewhere by now.
+        """
+        if path != self._target.path:
+            raise self._beyond(doing, path)
+        found = await real_path(self._unconfined, path)
+        if found != self._target.real_path:
+            raise BlockedError(Blocked("write" if self._target.writes else "read", found or path), path)
+        return found
+
+    def _beyond(self, doing: str, what: str) -> BlockedError:
+        return BlockedError(Blocked("outside", f"{doing} {what} where only {self._target.real_path} is allowed"), what)
