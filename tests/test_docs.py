@@ -164,6 +164,7 @@ class _Sandbox:
     root = "/project"
     writable = ("/project", "/tmp")
     temporary = ("/tmp",)
+    private_temporary = ("/tmp",)
 
 
 def _examined(command: str) -> Call:

@@ -47,12 +47,14 @@ class Person:
 
 
 class Project:
-    """A project on the disk and a home beside it, not below /tmp."""
+    """A project on the disk, and beside it a home and a directory of the user's, not below /tmp."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "project"
         self.home = folder / "home"
+        self.beside = folder / "beside"
         self.root.mkdir()
+        self.beside.mkdir()
         self._environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
 
     def play(self, person: Person, *script: Reply, policy: ApprovalPolicy = "auto") -> tuple[AgentEnd, list[str]]:
@@ -172,6 +174,63 @@ def test_a_file_outside_is_asked_for_before_it_is_written(project: Project, outs
     assert not person.asked[0].was_run
     assert outside.read_text() == "x"
     assert end.reason == "done"
+
+
+def test_a_yes_to_write_through_a_link_is_for_where_it_led(project: Project) -> None:
+    notes, startup = project.beside / "notes.txt", project.beside / "startup"
+    notes.write_text("old")
+    startup.write_text("mine")
+    person = Person(AllowForSession(f"outside write: {notes}"), Deny())
+
+    end, _ = project.play(
+        person,
+        call("bash", command=f"ln -s {notes} notes.txt"),
+        call("write", path="notes.txt", content="new"),
+        call("write", path="notes.txt", content="newer"),
+        call("bash", command=f"ln -sfn {startup} notes.txt"),
+        call("write", path="notes.txt", content="evil"),
+    )
+
+    assert [request.title for request in person.asked] == [f"write {notes}", f"write {startup}"]
+    assert (notes.read_text(), startup.read_text()) == ("newer", "mine")
+    assert end.reason == "denied"
+
+
+def test_a_link_exchanged_while_the_question_waits_leads_to_another_question(project: Project) -> None:
+    notes, startup = project.beside / "notes.txt", project.beside / "startup"
+    notes.write_text("old")
+    startup.write_text("mine")
+    link = project.root / "notes.txt"
+    link.symlink_to(notes)
+
+    class Slow(Person):
+        async def ask(self, request: ApprovalRequest) -> Answer:
+            link.unlink()
+            link.symlink_to(startup)
+            return await super().ask(request)
+
+    person = Slow(AllowOnce(), Deny())
+
+    end, _ = project.play(person, call("write", path="notes.txt", content="evil"))
+
+    assert [request.title for request in person.asked] == [f"write {notes}", f"write {startup}"]
+    assert (notes.read_text(), startup.read_text()) == ("old", "mine")
+    assert end.reason == "denied"
+
+
+def test_a_rule_for_a_directory_of_the_project_is_none_for_where_a_link_in_its_place_leads(project: Project) -> None:
+    person = Person(AllowForSession("outside write: generated/**"), Deny())
+
+    end, _ = project.play(
+        person,
+        call("write", path="generated/.git/x", content="x"),
+        call("bash", command=f"mv generated moved && ln -s {project.beside} generated"),
+        call("write", path="generated/startup", content="evil"),
+    )
+
+    assert person.asked[-1].title == f"write {project.beside}/startup"
+    assert not (project.beside / "startup").exists()
+    assert end.reason == "denied"
 
 
 def test_a_host_is_allowed_for_the_session(project: Project) -> None:

@@ -3,6 +3,7 @@
 To the gate it is what a yes can change (`kaa.shell.approvals.gate.Sandbox`), to frontends what they show and switch.
 """
 
+import os.path
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -10,7 +11,8 @@ from kaa.ext.api import CommandError
 from kaa.hands.policy import Mode
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
-from kaa.workspace.protocol import Workspace
+from kaa.workspace.permitted import PermittedWorkspace, Target
+from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
@@ -42,6 +44,15 @@ class Containment(Protocol):
         """Directories whose files nobody misses, as commands know them."""
         ...
 
+    @property
+    def private_temporary(self) -> Sequence[str]:
+        """Those of them that hold other files outside the sandbox."""
+        ...
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path` for tools inside the sandbox, or None."""
+        ...
+
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs."""
         ...
@@ -54,8 +65,8 @@ class Containment(Protocol):
         """Let a host be reached for the rest of the session."""
         ...
 
-    def unconfined(self) -> object:
-        """The means to run one call outside the sandbox."""
+    def unconfined(self, target: Target | None) -> object:
+        """The means to run one call outside the sandbox. `target`: all that it may use there; None for everything."""
         ...
 
     def warm_up(self) -> None:
@@ -119,12 +130,21 @@ class Contained:
     @property
     def writable(self) -> Sequence[str]:
         """Directories that calls without a permit can write."""
-        return (*self._workspace.sandbox.policy.writes, *self.temporary)
+        return tuple(map(os.path.realpath, (*self._workspace.sandbox.policy.writes, *self.temporary)))
 
     @property
     def temporary(self) -> Sequence[str]:
         """Directories whose files nobody misses, as commands know them."""
         return self._workspace.sandbox.temporary
+
+    @property
+    def private_temporary(self) -> Sequence[str]:
+        """Those of them that are mounted for the sandbox alone."""
+        return self.temporary if self._workspace.sandbox.policy.tier in ("full", "bwrap") else ()
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path` for tools inside the sandbox."""
+        return await self._workspace.stat(path)
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs."""
@@ -141,9 +161,10 @@ class Contained:
         except NetworkRuleError as error:  # what was blocked cannot be named by a rule: metadata services, loopback
             raise PermissionError(str(error)) from error
 
-    def unconfined(self) -> Workspace:
-        """The project without a sandbox, for one call."""
-        return self._workspace.unconfined()
+    def unconfined(self, target: Target | None) -> Workspace:
+        """The project without a sandbox, or only `target` without one, for one call."""
+        unconfined = self._workspace.unconfined()
+        return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
     def warm_up(self) -> None:
         """Have ready what the first command needs."""
@@ -179,6 +200,7 @@ class Harmless:
     confined = True
     mode: Mode = "full-access"
     temporary: Sequence[str] = ()
+    private_temporary: Sequence[str] = ()
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -193,6 +215,10 @@ class Harmless:
         """All of it can be written."""
         return ("/",)
 
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path`."""
+        return await self._workspace.stat(path)
+
     async def settle(self) -> None:
         """There is nothing to wait for."""
 
@@ -202,9 +228,9 @@ class Harmless:
     def allow_host(self, host: str) -> None:
         """There is no network."""
 
-    def unconfined(self) -> Workspace:
-        """The same workspace."""
-        return self._workspace
+    def unconfined(self, target: Target | None) -> Workspace:
+        """The same workspace, or only `target` in it."""
+        return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
 
     def warm_up(self) -> None:
         """Nothing takes time."""

@@ -11,6 +11,7 @@ from kaa.shell.approvals.calls import examine
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.rule_file import parse_rules
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.permitted import Target
 
 ROOT = "/project"
 RISKS: dict[str, Risk] = {
@@ -31,6 +32,7 @@ class Confinement(msgspec.Struct, frozen=True):
     root: str = ROOT
     writable: tuple[str, ...] = (ROOT, "/tmp")
     temporary: tuple[str, ...] = ("/tmp",)
+    private_temporary: tuple[str, ...] = ("/tmp",)
 
 
 CONFINED = Confinement()
@@ -48,9 +50,11 @@ def verdict(
     deny: Sequence[str] = (),
     confinement: Confinement = CONFINED,
     changed: Sequence[str] | None = None,
+    leads_to: str | None = None,
 ) -> Allowed | Denied | Doubtful:
-    """The verdict on a call."""
-    call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement)
+    """The verdict on a call. `leads_to`: where the path of a file tool really leads, if somebody looked."""
+    target = Target(str(arguments["path"]), leads_to) if leads_to is not None else None
+    call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement, target)
     return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, changed=changed)
 
 

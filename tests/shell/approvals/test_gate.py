@@ -27,8 +27,12 @@ from kaa.shell.approvals.requests import (
 )
 from kaa.shell.approvals.rule_file import RuleFile, Rules, parse_rules
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.permitted import Target
+from kaa.workspace.protocol import FileInfo
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
+
+HIDDEN = ("secret",)
 
 
 class CommandArguments(msgspec.Struct):
@@ -47,6 +51,9 @@ class Sandbox:
         self.root = ROOT
         self.writable = (ROOT, "/tmp")
         self.temporary = ("/tmp",)
+        self.private_temporary: tuple[str, ...] = ("/tmp",)
+        self.links: dict[str, str] = {}
+        self.looked_at: list[str] = []
         self.git_writable = False
         self.hosts: list[str] = []
         self.fails = False
@@ -64,8 +71,15 @@ class Sandbox:
     def allow_host(self, host: str) -> None:
         self.hosts.append(host)
 
-    def unconfined(self) -> object:
-        return "outside"
+    async def stat(self, path: str) -> FileInfo | None:
+        self.looked_at.append(path)
+        if path in HIDDEN:
+            raise PermissionError(path)
+        real = self.links.get(path)
+        return None if real is None else FileInfo(path, real, "file", 0, 0o644, 0)
+
+    def unconfined(self, target: Target | None) -> object:
+        return f"outside at {target.real_path}" if target else "outside"
 
 
 class Person:
@@ -277,7 +291,7 @@ class TestBefore:
 
         stage.play(("write", {"path": "/etc/hosts"}), ("write", {"path": "a"}), ("deploy", {}))
 
-        assert set(stage.ran) == {("/etc/hosts", "outside"), ("a", None), ("deploy", None)}
+        assert set(stage.ran) == {("/etc/hosts", "outside at /etc/hosts"), ("a", None), ("deploy", None)}
         assert [question.lifts for question in stage.person.questions] == [(Lift("outside"),), ()]
 
     def test_a_rule_that_says_outside_gives_a_permit_without_a_question(self) -> None:
@@ -295,7 +309,8 @@ class TestBefore:
             ("bash", {"command": "ls"}), ("write", {"path": "a"}), ("read", {"path": "a"}), ("write", {"path": "a"})
         )
 
-        assert sorted(stage.ran, key=str) == [("a", "outside"), ("a", "outside"), ("a", None), ("ls", "outside")]
+        written = ("a", "outside at /project/a")
+        assert sorted(stage.ran, key=str) == [written, written, ("a", None), ("ls", "outside")]
 
     def test_full_access_needs_no_permit(self) -> None:
         stage = Stage(policy="auto")
@@ -370,6 +385,120 @@ class TestBefore:
         stage.gate.policy = "auto"
 
         assert stage.commands("make").reason == "done"
+
+
+class TestWherePathsLead:
+    def test_what_is_shown_offered_and_permitted_is_the_real_path(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.sandbox.links["notes"] = "/home/me/notes"
+
+        stage.play(("write", {"path": "notes"}))
+
+        (question,) = stage.person.questions
+        assert question.title == "write /home/me/notes"
+        assert question.suggestion == "outside write: /home/me/notes"
+        assert "/project/notes leads to /home/me/notes through a link" in question.reasons
+        assert stage.ran == [("notes", "outside at /home/me/notes")]
+
+    @pytest.mark.parametrize("answer", [AllowForSession(), AllowForSession("outside write: /home/me/notes")])
+    def test_an_answer_for_the_session_ends_where_the_link_is_exchanged(self, answer: Answer) -> None:
+        stage = Stage(answer, Deny(), policy="auto")
+        stage.sandbox.links["notes"] = "/home/me/notes"
+        stage.play(("write", {"path": "notes"}))
+        stage.play(("write", {"path": "notes"}))
+
+        stage.sandbox.links["notes"] = "/home/me/.bashrc"
+        end = stage.play(("write", {"path": "notes"}))
+
+        assert [question.title for question in stage.person.questions] == [
+            "write /home/me/notes",
+            "write /home/me/.bashrc",
+        ]
+        assert (len(stage.ran), end.reason) == (2, "denied")
+
+    def test_a_new_file_is_where_its_directory_leads(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.sandbox.links["out"] = "/home/me"
+
+        stage.play(("write", {"path": "out/sub/new"}))
+
+        assert stage.ran == [("out/sub/new", "outside at /home/me/sub/new")]
+
+    def test_the_spelling_that_exists_is_the_one_that_counts(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.sandbox.links["notes"] = "/home/me/notes"
+
+        stage.play(("write", {"path": "@notes"}))
+
+        assert stage.ran == [("@notes", "outside at /home/me/notes")]
+
+    def test_what_cannot_be_looked_at_goes_by_its_name(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto", deny=["read: keys"])
+
+        stage.play(("write", {"path": "secret"}), ("write", {"path": "../secret"}))
+
+        assert [question.title for question in stage.person.questions] == ["write /secret"]
+
+    def test_a_deny_rule_holds_for_the_name_and_for_where_it_leads(self) -> None:
+        stage = Stage(deny=["read: /home/me/keys/**", "read: shut"])
+        stage.sandbox.links.update(a="/home/me/keys/1", shut="/project/open", open="/project/open")
+
+        end = stage.play(("read", {"path": "a"}), ("read", {"path": "shut"}), ("read", {"path": "open"}))
+
+        assert [result.is_error for result in results(end)] == [True, True, False]
+
+    def test_reads_that_run_anyway_are_not_looked_up(self) -> None:
+        stage = Stage(deny=["write: x", "bash: y"])
+
+        stage.play(("read", {"path": "a"}), ("grep", {"path": "b"}))
+
+        assert stage.sandbox.looked_at == []
+
+    def test_what_exists_is_looked_up_once(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.links["src/a"] = "/project/src/a"
+
+        stage.play(("write", {"path": "src/a"}))
+
+        assert stage.sandbox.looked_at == ["src/a"]
+
+    def test_where_a_permitted_call_was_stopped_is_asked_and_permitted_next(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/elsewhere"}] if len(stage.ran) == 1 else []
+
+        end = stage.play(("write", {"path": "/etc/x"}))
+
+        assert [question.title for question in stage.person.questions] == ["write /etc/x", "write /elsewhere"]
+        assert stage.ran == [("/etc/x", "outside at /etc/x"), ("/etc/x", "outside at /elsewhere")]
+        assert end.reason == "done"
+
+    def test_a_blocked_call_of_a_file_tool_is_permitted_its_path_and_no_more(self) -> None:
+        stage = Stage(AllowForSession(), policy="auto")
+        stage.sandbox.links["a"] = "/home/me/.ssh/config"
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "read", "what": "/project/a"}]
+
+        stage.play(("read", {"path": "a"}))
+        stage.play(("read", {"path": "a"}))
+
+        assert [question.title for question in stage.person.questions] == ["read /home/me/.ssh/config"]
+        permitted = "outside at /home/me/.ssh/config"
+        assert [what for _, what in stage.ran] == [None, permitted, permitted]
+
+    def test_a_deny_rule_holds_where_a_permitted_call_was_stopped(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto", deny=["write: /elsewhere"])
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/elsewhere"}]
+
+        end = stage.play(("write", {"path": "/etc/x"}))
+
+        assert len(stage.person.questions) == 1
+        assert "the rule 'write: /elsewhere' forbids it" in results(end)[0].text
+
+    def test_a_file_tool_without_a_path_is_permitted_nothing_but_the_project(self) -> None:
+        stage = Stage(allow=["outside grep"])
+
+        stage.play(("grep", {}))
+
+        assert stage.ran == [("grep", "outside at /project")]
 
 
 class TestNobodyToAsk:
@@ -465,6 +594,37 @@ class TestAfter:
         assert stage.person.questions[0].lifts == (Lift("outside"),)
         assert stage.person.questions[0].suggestion == "outside bash: make"
         assert (end.reason, stage.ran) == ("done", [("make", None), ("make", "outside")])
+
+    @pytest.mark.parametrize(
+        ("command", "warned"),
+        [
+            ("python3 /tmp/x.py", "/tmp/x.py"),
+            ("make --out=/tmp", "/tmp"),
+            ("python3 -c \"open('/tmp/a b')\"", "/tmp/a"),
+            ("sh $TMPDIR/x", "$TMPDIR/x"),
+            ("sh ${TMPDIR}/x", "${TMPDIR}/x"),
+            ("make /tmpfile ./tmp/x build/tmp/x ../tmp $TMPDIRS", None),
+        ],
+    )
+    def test_temporary_files_are_not_the_same_outside(self, command: str, warned: str | None) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
+
+        stage.commands(command)
+
+        warning = stage.person.questions[0].warning
+        assert (warning or "").startswith(f"outside the sandbox {warned} is another file") is (warned is not None)
+
+    def test_temporary_files_are_no_matter_where_they_are_shared_or_nothing_leaves_the_sandbox(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce(), policy="auto")
+        stage.sandbox.private_temporary = ()
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
+        stage.commands("cat /tmp/x")
+        stage.sandbox.private_temporary = ("/tmp",)
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.git_writable else [{"kind": "git", "what": ".git/index"}]
+        stage.commands("git commit -F /tmp/x")
+
+        assert [question.warning for question in stage.person.questions] == [None, None]
 
     def test_a_session_answer_lets_the_same_call_out_from_the_start(self) -> None:
         stage = Stage(AllowForSession(), policy="auto")

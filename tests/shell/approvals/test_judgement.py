@@ -205,6 +205,35 @@ def test_writes_are_free_below_writable_directories_but_for_what_others_execute(
     assert (verdict("write", {"path": path}, policy="auto") == Allowed()) is free
 
 
+@pytest.mark.parametrize(
+    ("path", "leads_to", "free"),
+    [
+        ("notes", "/home/me/.bashrc", False),
+        ("notes", "/project/.git/hooks/pre-commit", False),
+        ("notes", "/project/.envrc", False),
+        (".envrc", "/project/src/env", False),
+        ("sub/.git/config", "/project/config", False),
+        ("/home/me/link/a.py", "/project/a.py", True),
+        ("a.py", "/project/src/a.py", True),
+        ("a.py", "/tmp/a.py", True),
+    ],
+)
+def test_writes_are_judged_by_where_they_lead_and_protected_names_also_as_they_are_given(
+    path: str, leads_to: str, free: bool
+) -> None:
+    assert (verdict("write", {"path": path}, policy="auto", leads_to=leads_to) == Allowed()) is free
+
+
+def test_an_allow_rule_is_for_where_a_path_leads() -> None:
+    allow = ["outside write: generated/**"]
+
+    through_a_link = verdict("write", {"path": "generated/x"}, allow=allow, leads_to="/home/me/x")
+    straight = verdict("write", {"path": "link/x"}, allow=allow, leads_to="/project/generated/x")
+
+    assert isinstance(through_a_link, Doubtful)
+    assert straight == Allowed(outside=True)
+
+
 @pytest.mark.parametrize("arguments", [{}, {"path": 5}, {"path": None}, {"path": ["a"]}])
 def test_a_write_without_a_path_is_in_doubt(arguments: dict[str, Json]) -> None:
     assert isinstance(verdict("write", arguments, policy="auto"), Doubtful)

@@ -11,8 +11,9 @@ from kaa.hands.policy import Mode
 from kaa.shell.approvals.destructive import losses
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
-from kaa.shell.approvals.places import is_free_to_write, paths_of
+from kaa.shell.approvals.places import is_free_to_write, is_protected, names_of, path_argument, temporary_path
 from kaa.shell.approvals.reach import Reach, reach
+from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd"})
@@ -38,12 +39,17 @@ class Confines(Protocol):
 
     @property
     def writable(self) -> Sequence[str]:
-        """Directories that calls without a permit can write, temporary ones too."""
+        """Directories that calls without a permit can write, temporary ones too; real paths."""
         ...
 
     @property
     def temporary(self) -> Sequence[str]:
         """Directories whose files nobody misses, under the names that commands know them by."""
+        ...
+
+    @property
+    def private_temporary(self) -> Sequence[str]:
+        """Those of them that hold other files outside the sandbox."""
         ...
 
 
@@ -57,9 +63,12 @@ class Call(msgspec.Struct, frozen=True):
         arguments: as the tool gets them.
         script: the command, of tools that run one.
         reach: what the command would run.
-        paths: what a file tool would touch, absolute; all spellings that it would try.
+        target: what a file tool would touch.
+        paths: where that is, without links; where nobody looked, all that it may be by its name.
+        names: what it is called, absolute: the given path and the others that file tools take it for.
         outside: why it has to leave the sandbox, None if it does not.
         losses: what it would throw away.
+        private: a path in a command that would be another file outside the sandbox.
     """
 
     id: str
@@ -68,9 +77,12 @@ class Call(msgspec.Struct, frozen=True):
     arguments: dict[str, Json]
     script: Script | None = None
     reach: Reach | None = None
+    target: Target | None = None
     paths: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     outside: str | None = None
     losses: tuple[Loss, ...] = ()
+    private: str | None = None
 
     @property
     def title(self) -> str:
@@ -81,17 +93,32 @@ class Call(msgspec.Struct, frozen=True):
         return f"{self.tool} {self.paths[0]}" if self.paths else self.tool
 
     @property
+    def detour(self) -> str | None:
+        """By what name the call comes to a place that has another one, for people."""
+        if not self.paths or self.paths[0] in self.names:
+            return None
+        return f"{self.names[0]} leads to {self.paths[0]} through a link"
+
+    @property
     def works_elsewhere(self) -> bool:
         """Whether git in it may work on another repository than the project's."""
         simple = self.reach.simple if self.reach else ()
         return any(word is None or word in _ELSEWHERE for command in simple for word in command.words)
 
 
-def examine(call: ToolCall, risk: Risk, confines: Confines) -> Call:
-    """Find out what a call would do."""
+def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> Call:
+    """Find out what a call would do.
+
+    Args:
+        call: the call.
+        risk: what its tool can do at most.
+        confines: what is known of the sandbox.
+        target: where the path of a file tool leads; None where nobody looked.
+    """
+    if risk in ("read", "write"):
+        return _file_call(call, risk, confines, target)
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
-    paths = paths_of(call.arguments, confines.root) if risk in ("read", "write") else ()
     return Call(
         id=call.id,
         tool=call.name,
@@ -99,9 +126,30 @@ def examine(call: ToolCall, risk: Risk, confines: Confines) -> Call:
         arguments=call.arguments,
         script=script,
         reach=found,
-        paths=paths,
-        outside=_outside(call.name, risk, paths, confines),
+        outside=_outside(call.name, risk, confines),
         losses=() if found is None else losses(found, confines.temporary),
+        private=_private(call, confines) if risk == "command" else None,
+    )
+
+
+def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | None) -> Call:
+    path = path_argument(call.arguments)
+    names = names_of(path, confines.root) if path is not None else ()
+    paths = (target.real_path,) if target is not None else names
+    outside = _outside(call.name, risk, confines)
+    if risk == "write" and outside is None and confines.mode != "full-access":
+        free = bool(paths) and all(is_free_to_write(one, confines.writable) for one in paths)
+        if not free or any(is_protected(name, confines.writable) for name in names):
+            outside = "it writes what the sandbox protects, or where it lets nothing be written"
+    return Call(
+        id=call.id,
+        tool=call.name,
+        risk=risk,
+        arguments=call.arguments,
+        target=target,
+        paths=paths,
+        names=names,
+        outside=outside,
     )
 
 
@@ -112,13 +160,18 @@ def _script(call: ToolCall) -> Script:
     return Script((), understood=False, obstacle="its command is no text")
 
 
-def _outside(tool: str, risk: Risk, paths: Sequence[str], confines: Confines) -> str | None:
+def _outside(tool: str, risk: Risk, confines: Confines) -> str | None:
     if confines.mode == "full-access" or risk == "read":
         return None
     if risk == "outside":
         return f"{tool} runs in kaa itself, which no sandbox confines"
     if not confines.confined:
         return "no sandbox works on this system, so that nothing would confine it"
-    if risk == "write" and not (paths and all(is_free_to_write(path, confines.writable) for path in paths)):
-        return "it writes what the sandbox protects, or where it lets nothing be written"
     return None
+
+
+def _private(call: ToolCall, confines: Confines) -> str | None:
+    command = call.arguments.get("command")
+    if not isinstance(command, str) or not confines.confined or confines.mode == "full-access":
+        return None
+    return temporary_path(command, confines.private_temporary)

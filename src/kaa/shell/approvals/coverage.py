@@ -62,7 +62,7 @@ def _forbids(rule: Rule, call: Call, root: str) -> Match:
     if rule.is_for_paths:
         if rule.subject != call.risk:
             return Match.NO
-        paths = call.paths or (root,)
+        paths = (*call.paths, *call.names) or (root,)  # a name is forbidden wherever it leads
         return Match.YES if any(rule.forbids_path(path, root) for path in paths) else Match.NO
     if call.reach is None:
         return Match.NO

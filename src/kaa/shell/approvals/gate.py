@@ -6,22 +6,24 @@ first after them.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
 from kaa.core.hooks import Block, Refuse, RunAgain
-from kaa.core.messages import Json, ToolCall
+from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.shell.approvals import wording
+from kaa.shell.approvals.blocks import blocked_in, lifts_for
 from kaa.shell.approvals.calls import Call, Confines, examine
-from kaa.shell.approvals.coverage import Permission, judged_parts, permission
+from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
+from kaa.shell.approvals.questions import Questions
 from kaa.shell.approvals.requests import (
+    OUTSIDE,
     Abort,
     AllowAlways,
     AllowForSession,
@@ -33,10 +35,13 @@ from kaa.shell.approvals.requests import (
     Lift,
 )
 from kaa.shell.approvals.rule_file import ApprovalsError
-from kaa.shell.approvals.rules import Rule, RuleError, parse_rule
+from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
 from kaa.shell.approvals.suggestions import suggestion
+from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked
+from kaa.workspace.permitted import Target
+from kaa.workspace.protocol import FileInfo
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -67,8 +72,20 @@ class Sandbox(Confines, Protocol):
         """Let a host be reached for the rest of the session."""
         ...
 
-    def unconfined(self) -> object:
-        """The means to run one call outside the sandbox: what a tool gets as its permit's grant."""
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path` for tools inside the sandbox, or None.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        ...
+
+    def unconfined(self, target: Target | None) -> object:
+        """The means to run one call outside the sandbox: what a tool gets as its permit's grant.
+
+        Args:
+            target: all that the call may use there; None for everything.
+        """
         ...
 
 
@@ -103,7 +120,7 @@ class Gate:
         self._sandbox = sandbox
         self._abort = abort
         self._changed_files = changed_files
-        self._questions = _Questions()
+        self._questions = Questions()
         self._lifted: set[Lift] = set()
         self._lifted_when_started: dict[str, frozenset[Lift]] = {}
 
@@ -121,8 +138,9 @@ class Gate:
             verdict = await self._resolve(examined)
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
-        self._lifted_when_started[call.id] = frozenset(self._lifted)
-        return self._permit() if verdict.outside and risk != "outside" else None
+        permit = self._permit(examined) if verdict.outside and risk != "outside" else None
+        self._note_start(call, permit is not None)
+        return permit
 
     async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
         """Offer to lift what blocked a call; the hook after tools."""
@@ -130,10 +148,11 @@ class Gate:
         had = self._lifted_when_started.pop(call.id, frozenset())
         if not blocked:
             return None
-        lifts = _lifts(blocked)
+        lifts = lifts_for(blocked)
         if had.issuperset(lifts):  # it was lifted already, and that was not all
-            lifts = (Lift("outside"),)
-        examined = await self._examine(call)
+            lifts = (OUTSIDE,)
+        had_permit = OUTSIDE in had
+        examined = await self._examine(call, blocked, had_permit=had_permit)
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Refuse(wording.stopped())
@@ -142,24 +161,51 @@ class Gate:
             if isinstance(verdict, Denied):
                 return Refuse(verdict.reason, wording.ADVICE)
             try:
-                permit = await self._lift(missing)
+                permit = await self._lift(missing, examined)
             except OSError as error:
                 return Refuse(f"This was allowed, but the sandbox cannot be changed: {error}")
-        self._lifted_when_started[call.id] = frozenset(self._lifted)
+        self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
 
     @property
     def _can_ask(self) -> bool:
         return self.approver is not None and self.policy != "never"
 
-    def _permit(self) -> Permit | None:
-        return None if self._sandbox.mode == "full-access" else Permit(self._sandbox.unconfined())
+    def _permit(self, call: Call) -> Permit | None:
+        """What lets a call out of the sandbox: a command to everything, a file tool to where its path leads."""
+        if self._sandbox.mode == "full-access":
+            return None
+        target = None if call.risk == "command" else call.target or Target(".", self._sandbox.root)
+        return Permit(self._sandbox.unconfined(target))
 
-    async def _examine(self, call: ToolCall) -> Call:
+    def _note_start(self, call: ToolCall, has_permit: bool) -> None:
+        self._lifted_when_started[call.id] = frozenset((*self._lifted, *([OUTSIDE] if has_permit else [])))
+
+    async def _examine(self, call: ToolCall, blocked: Sequence[Blocked] = (), *, had_permit: bool = False) -> Call:
+        """Find out what a call would do.
+
+        Args:
+            call: the call.
+            blocked: what stopped it, if it was run.
+            had_permit: whether it was run outside the sandbox.
+        """
         risk = self._risks.get(call.name, "outside")
+        if risk in ("read", "write"):
+            matters = bool(blocked) or self._place_matters(call.name, risk)
+            target = await find_target(call.arguments, self._sandbox, writes=risk == "write") if matters else None
+            if target is not None and had_permit:
+                target = redirected(target, blocked)
+            return examine(call, risk, self._sandbox, target)
         if len(str(call.arguments.get("command", ""))) < _LONG_CHARACTERS:
             return examine(call, risk, self._sandbox)
         return await asyncio.to_thread(examine, call, risk, self._sandbox)
+
+    def _place_matters(self, tool: str, risk: Risk) -> bool:
+        """Whether it has to be looked up where the path of a file tool leads.
+
+        Not for reads that no rule, no answer and no policy has a say in: they run in the sandbox wherever it leads.
+        """
+        return risk == "write" or self.policy == "step" or self._memory.concerns(tool, risk)
 
     def _judge(self, call: Call, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.
@@ -194,15 +240,18 @@ class Gate:
                 parts=verdict.parts,
                 reasons=verdict.reasons,
                 warning=verdict.warning,
-                lifts=(Lift("outside"),) if call.outside and call.risk != "outside" else (),
+                lifts=(OUTSIDE,) if call.outside and call.risk != "outside" else (),
                 suggestion=verdict.suggestion,
             )
             return await self._ask(call, question, rules_count=verdict.rules_count)
 
     async def _ask_to_lift(self, call: Call, blocked: Sequence[Blocked], lifts: tuple[Lift, ...]) -> Allowed | Denied:
-        outside = Lift("outside") in lifts
+        outside = OUTSIDE in lifts
         rules = self._memory.rules.allow
         offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside else None
+        denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
+        if denial is not None and denial[0] is Match.YES:  # only now it is known where its path leads
+            return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
             return Denied(wording.not_lifted(blocked, lifts, offered))
         question = ApprovalRequest(
@@ -212,8 +261,8 @@ class Gate:
             title=call.title,
             arguments=call.arguments,
             parts=judged_parts(call, rules),
-            reasons=tuple(one.text for one in blocked),
-            warning="; ".join(loss.sentence for loss in call.losses) or None,
+            reasons=(*(one.text for one in blocked), *([call.detour] if call.detour else [])),
+            warning="; ".join(wording.warnings(call, outside=outside)) or None,
             lifts=lifts,
             was_run=True,
             suggestion=offered,
@@ -222,7 +271,7 @@ class Gate:
 
     async def _ask(self, call: Call, question: ApprovalRequest, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
-        outside = Lift("outside") in question.lifts
+        outside = OUTSIDE in question.lifts
         while self.approver is not None:
             answer = await self.approver.ask(question)
             try:
@@ -267,12 +316,12 @@ class Gate:
             raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
         return rules
 
-    async def _lift(self, lifts: Sequence[Lift]) -> Permit | None:
+    async def _lift(self, lifts: Sequence[Lift], call: Call) -> Permit | None:
         permit = None
         for lift in lifts:
             match lift.kind:
                 case "outside":
-                    permit = self._permit()
+                    permit = self._permit(call)
                     continue
                 case "git":
                     await self._sandbox.allow_git_writes()
@@ -284,48 +333,3 @@ class Gate:
     async def _changed(self, call: Call) -> Sequence[str] | None:
         matters = any(loss.changes is not None for loss in call.losses) and not call.works_elsewhere
         return await self._changed_files() if matters and self._changed_files else None
-
-
-class _Questions:
-    """One question at a time, in the order of the calls; after a stop, those that wait are not asked any more."""
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._stops = 0
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[bool]:
-        """Wait for one's turn. Gives whether the run was stopped meanwhile."""
-        stops = self._stops
-        async with self._lock:
-            yield self._stops != stops
-
-    def stop(self) -> None:
-        """Ask nothing of what waits."""
-        self._stops += 1
-
-
-class _BlockedDetails(msgspec.Struct, frozen=True):
-    blocked: tuple[Blocked, ...] = ()
-
-
-def blocked_in(details: Json) -> tuple[Blocked, ...]:
-    """What the sandbox stopped, as the tools' details say it."""
-    try:
-        return msgspec.convert(details, _BlockedDetails).blocked
-    except msgspec.ValidationError:  # details of an extension's tool may be anything
-        return ()
-
-
-def _lifts(blocked: Sequence[Blocked]) -> tuple[Lift, ...]:
-    """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call."""
-    lifts = []
-    for one in blocked:
-        match one.kind:
-            case "git":
-                lifts.append(Lift("git"))
-            case "network" if one.what:
-                lifts.append(Lift("network", one.what))
-            case _:
-                return (Lift("outside"),)
-    return tuple(dict.fromkeys(lifts))

@@ -113,4 +113,6 @@ def _reasons(
     if policy == "ask" and call.risk != "read":
         obstacle = call.script.obstacle if call.script else None
         reasons.append(f"no rule can allow it: {obstacle}" if obstacle else "no rule allows it")
+    if reasons and call.detour is not None:
+        reasons.append(call.detour)
     return tuple(reasons)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kaa.ext.api import Risk
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.coverage import Permission
 from kaa.shell.approvals.rule_file import ApprovalsError, RuleFile, Rules
@@ -34,11 +35,16 @@ class Memory:
         return self._configured + self._kept + self._of_session
 
     def answer_to(self, call: Call) -> Permission | None:
-        """What was answered to a call of the same tool with the same arguments."""
+        """What was answered to a call of the same tool with the same arguments that led to the same place."""
         return self._calls.get(_key(call))
 
+    def concerns(self, tool: str, risk: Risk) -> bool:
+        """Whether anything is known that could decide about calls of this tool."""
+        rules = (*self.rules.allow, *self.rules.deny)
+        return any(rule.subject in (tool, risk) for rule in rules) or any(known == tool for known, _ in self._calls)
+
     def allow_call(self, call: Call, permission: Permission) -> None:
-        """Allow calls with exactly these arguments until the session ends."""
+        """Allow calls with exactly these arguments, as long as they lead there, until the session ends."""
         self._calls[_key(call)] = permission
 
     def allow_for_session(self, rules: Sequence[Rule]) -> None:
@@ -57,4 +63,4 @@ class Memory:
 
 
 def _key(call: Call) -> tuple[str, bytes]:
-    return call.tool, msgspec.json.encode(call.arguments, order="deterministic")
+    return call.tool, msgspec.json.encode((call.arguments, call.paths), order="deterministic")

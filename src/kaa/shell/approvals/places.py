@@ -1,31 +1,34 @@
-"""Where a call would write or read, judged by its path alone: to ask before, not to protect.
+"""What paths say: to ask before, not to protect.
 
-Symbolic links are not followed here, so the answer can be wrong. The kernel decides, and what it blocks is asked
-about afterwards.
+No links are followed here, so whoever asks about a path had better ask about the real one (`targets.py`). The kernel
+decides in any case, and what it blocks is asked about afterwards.
 """
 
 import os.path
+import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from kaa.builtin.file_paths import spellings
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.messages import Json
 from kaa.hands.policy import PROTECTED_NAMES
 
 _PROTECTED = frozenset(name.casefold() for name in PROTECTED_NAMES)
 _GIT = ".git"
+_END_OF_PATH = r"""(?=$|[\s'"`;|&<>()/])"""
+_REST_OF_PATH = r"""[^\s'"`;|&<>()]*"""
 
 
-def paths_of(arguments: Mapping[str, Json], root: str) -> tuple[str, ...]:
-    """The absolute paths that a call of a file tool may mean, none if its `path` is no text.
-
-    File tools take `@notes.md`, as users mention files, for `notes.md` if there is no such name.
-    """
+def path_argument(arguments: Mapping[str, Json]) -> str | None:
+    """The path in a call of a file tool, None if there is none that could be one."""
     path = with_path(dict(arguments)).get("path")
-    if not isinstance(path, str) or not path or "\0" in path:
-        return ()
-    spellings = dict.fromkeys((path, path.removeprefix("@")))
-    return tuple(absolute(spelling, root) for spelling in spellings if spelling)
+    return path if isinstance(path, str) and path and "\0" not in path else None
+
+
+def names_of(path: str, root: str) -> tuple[str, ...]:
+    """The absolute paths that a file tool may mean by `path`, the given one first."""
+    return tuple(dict.fromkeys(absolute(spelling, root) for spelling in spellings(path)))
 
 
 def absolute(path: str, root: str) -> str:
@@ -35,14 +38,35 @@ def absolute(path: str, root: str) -> str:
 
 def is_free_to_write(path: str, writable: Iterable[str]) -> bool:
     """Whether a path is below one of the writable directories and is nothing that other programs execute or obey."""
-    for directory in writable:
-        base = os.path.normpath(directory)
-        if path == base or path.startswith(base.rstrip("/") + "/"):
-            names = [name.casefold() for name in path[len(base) :].split("/") if name]
-            return bool(names) and _GIT not in names and names[0] not in _PROTECTED
-    return False
+    names = _names_below(path, writable)
+    return bool(names) and not _is_obeyed(names)
+
+
+def is_protected(path: str, writable: Iterable[str]) -> bool:
+    """Whether a path is below one of the writable directories but other programs execute or obey what is there."""
+    return _is_obeyed(_names_below(path, writable))
+
+
+def temporary_path(command: str, directories: Sequence[str]) -> str | None:
+    """The first path in a command that is below one of the directories, or names them by `$TMPDIR`."""
+    below = "|".join(re.escape(directory.rstrip("/")) for directory in directories) or r"(?!)"
+    match = re.search(rf"(?<![\w./-])(?:{below}){_END_OF_PATH}{_REST_OF_PATH}|\$\{{?TMPDIR\b{_REST_OF_PATH}", command)
+    return match[0] if match else None
 
 
 def confusable(path: str) -> str:
     """The same text for all spellings of a path that file systems or file tools take for one another."""
     return unicodedata.normalize("NFKC", path).casefold().replace("\u2019", "'")
+
+
+def _names_below(path: str, writable: Iterable[str]) -> list[str]:
+    """The names that lead from the first writable directory above a path to it; empty if there is none."""
+    for directory in writable:
+        base = os.path.normpath(directory)
+        if path == base or path.startswith(base.rstrip("/") + "/"):
+            return [name.casefold() for name in path[len(base) :].split("/") if name]
+    return []
+
+
+def _is_obeyed(names: Sequence[str]) -> bool:
+    return _GIT in names or not _PROTECTED.isdisjoint(names[:1])

@@ -1,6 +1,6 @@
 """What is asked of a person, and what a person can answer. A frontend implements `Approver` and knows no more."""
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -30,6 +30,9 @@ class Lift(msgspec.Struct, frozen=True):
                 return f"allows network access to {self.what} for this session"
 
 
+OUTSIDE: Final = Lift("outside")
+
+
 class JudgedPart(msgspec.Struct, frozen=True):
     """A simple command of a call, and why no rule allows it; None where one does."""
 
@@ -48,7 +51,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
         arguments: all that the tool is told.
         parts: of a command, its simple commands.
         reasons: why this is asked, whole sentences.
-        warning: what would be lost, None if nothing is known to be.
+        warning: what would be lost or is not what it seems, None if nothing is known to be.
         lifts: what a yes changes besides letting the call run.
         was_run: the call was run and blocked; a yes runs it again from its beginning.
         suggestion: rules for "always", one on each line, to be shown and edited; None if no rule could allow this.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.requests import Lift
+from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
@@ -13,6 +14,11 @@ ADVICE = "Do not try to get there another way; if the task needs it, say so in y
 def forbidden(call: Call, reason: str) -> str:
     """Nobody can allow this call."""
     return f"{call.tool} was not run: {reason}."
+
+
+def still_forbidden(rule: Rule) -> str:
+    """Nobody can allow a call that was run to run again."""
+    return f"This cannot be allowed: the rule {rule.text!r} forbids it."
 
 
 def unanswerable(call: Call, doubt: Doubtful) -> str:
@@ -25,6 +31,14 @@ def unanswerable(call: Call, doubt: Doubtful) -> str:
         ways.append("choose --sandbox full-access")
     why = "; ".join(doubt.reasons)
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
+
+
+def warnings(call: Call, *, outside: bool) -> list[str]:
+    """What a person should know before a call is run again. `outside`: outside the sandbox."""
+    lost = [loss.sentence for loss in call.losses]
+    if outside and call.private is not None:
+        lost.append(f"outside the sandbox {call.private} is another file: temporary files made inside stay there")
+    return lost
 
 
 def refused(reason: str) -> str:
