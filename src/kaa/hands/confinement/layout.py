@@ -66,6 +66,8 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
+    if policy.cache:  # what lies around it is kaa's, also when the whole home is the project
+        protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
     carved, whole = _carve(policy, home, hidden, (*projects, *writable)) if home else ({}, ())
@@ -125,11 +127,13 @@ def _carve(
     do, would show. Only the home is carved: in /etc the system replaces files all the time, and they have to be seen.
     """
     top = os.path.realpath(home)
+    if top == "/":
+        return {}, ()
     places = {place for pattern in policy.hidden for place in _places(pattern, home)}
     places |= {parent for path in hidden for parent in ancestors_within(path, [top])}
     if places:
         places.add(top)
-    places = {path for path in places if is_below_any(path, [top]) and path != "/"}
+    places = {path for path in places if is_below_any(path, [top])}
     contents = {path: _entries(path) for path in places if not is_below_any(path, (*worked_in, *hidden))}
     carved: dict[str, tuple[str, ...]] = {}
     room = _MAX_CARVED_ENTRIES
@@ -142,7 +146,7 @@ def _carve(
 
 def _places(pattern: str, home: str) -> Iterator[str]:
     """The directories of the home, as far as they exist, that lead to what a pattern hides."""
-    while is_below_any(parent := os.path.dirname(pattern), [home]):
+    while (parent := os.path.dirname(pattern)) != pattern and is_below_any(parent, [home]):
         yield from real_directories(glob.glob(parent, include_hidden=True) if glob.has_magic(parent) else [parent])
         pattern = parent
 
