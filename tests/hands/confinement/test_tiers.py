@@ -24,6 +24,10 @@ def probe(arena: Arena, policy: Policy, *attempts: tuple[object, ...], late: dic
         if program is None:
             pytest.skip("needs bubblewrap")
         wrapper = (program, *bwrap_arguments(policy, str(arena.home)))
+        for path, content in (late or {}).items():  # bwrap gets there now; from inside, nobody could write them
+            Path(path).parent.mkdir(exist_ok=True)
+            Path(path).write_text(content)
+        late = None
     report = arena.probe(policy, *attempts, wrapper=wrapper, late=late)
     if report.refused:
         pytest.skip(f"this machine cannot hold tier {policy.tier}: {report.refused}")
