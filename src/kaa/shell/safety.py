@@ -40,6 +40,9 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
     """
     settings = load_user_settings(home.settings).sandbox
     mode = flags.mode or settings.mode
+    if os.path.realpath(home.path).startswith(os.path.realpath(os.curdir).rstrip("/") + "/"):
+        # In the project, a command could make it: with settings and extensions of its own, for the next kaa.
+        os.makedirs(home.path, 0o700, exist_ok=True)
     if mode == "workspace-write" and os.path.realpath(os.curdir) == "/":
         raise SettingsError(
             "the current directory is /, and all of it cannot be writable: change to a project, or choose"

@@ -22,6 +22,7 @@ _Request: TypeAlias = SlotKind | Literal["socket"]
 # Forked ahead of need: it takes a millisecond.
 _SPARES: dict[SlotKind, int] = {"files": 0, "command": 3, "guard": 0}
 _TOP_UP_DELAY_SECONDS = 0.0003
+_PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
 _STOP_SECONDS = 3.0  # the hands give their slots two
 
 
@@ -262,7 +263,11 @@ class Hands:
         """Wait for more from the fork-server, unless somebody else who waited got what is wanted meanwhile."""
         async with self._receiving:
             if self._control is not None and not (self._ready[kind] if kind else False):
-                await readable(self._control)
+                try:
+                    async with asyncio.timeout(_PATIENCE_SECONDS):
+                        await readable(self._control)
+                except TimeoutError:
+                    raise _GoneError("it does not answer") from None
             self._receive()
 
     def _next_living(self, kind: SlotKind) -> Slot | None:

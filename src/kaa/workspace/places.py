@@ -9,12 +9,13 @@ import contextlib
 import fcntl
 import os
 import stat
-import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 _MODE = 0o700
-_NAME_CHARACTERS = 60
+_MAX_NAME_CHARACTERS = 200  # file systems allow 255 bytes
+_KEPT_CHARACTERS = 100
 _SWEPT_AT_ONCE = 8  # directories of workspaces that did not end in order
 
 
@@ -55,8 +56,12 @@ class Places:
         Raises:
             OSError: as above.
         """
-        readable = self._root.strip("/").replace("/", "-")[-_NAME_CHARACTERS:]
-        return self._private("caches", f"{readable}-{zlib.crc32(os.fsencode(self._root)):08x}")
+        name = quote(os.fsencode(self._root), safe=" ")
+        if len(name) > _MAX_NAME_CHARACTERS:
+            import hashlib  # lazily: few paths are that long
+
+            name = f"{name[-_KEPT_CHARACTERS:]}-{hashlib.sha256(os.fsencode(self._root)).hexdigest()}"
+        return self._private("caches", name)
 
     @property
     def temporary(self) -> str:

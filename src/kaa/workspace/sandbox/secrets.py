@@ -3,6 +3,7 @@
 Sources: what codex, Claude Code's sandbox-runtime and gemini-cli hide, and where the tools named here keep keys.
 """
 
+import glob
 from collections.abc import Iterable
 
 _IN_HOME = (
@@ -89,13 +90,14 @@ def hidden_paths(home: str, private: Iterable[str], chosen: Iterable[str]) -> tu
         chosen: the user's additions; with a leading `!`, exceptions.
     """
     chosen = tuple(chosen)
-    defaults = (*(f"{home}/{name}" for name in _IN_HOME), *_OF_ROOT)
+    base = glob.escape(home)
+    defaults = (*(f"{base}/{name}" for name in _IN_HOME), *_OF_ROOT)
     added = [_absolute(path, home) for path in chosen if not path.startswith("!")]
     shown = [_absolute(path[1:], home) for path in chosen if path.startswith("!")]
-    hidden = [path for path in (*defaults, *private, *added) if path not in shown]
+    hidden = [path for path in (*defaults, *map(glob.escape, private), *added) if path not in shown]
     return tuple(dict.fromkeys(hidden)), tuple(shown)
 
 
 def _absolute(path: str, home: str) -> str:
     path = path.rstrip("/") or "/"
-    return home + path[1:] if path == "~" or path.startswith("~/") else path
+    return glob.escape(home) + path[1:] if path == "~" or path.startswith("~/") else path
