@@ -233,6 +233,49 @@ def test_a_rule_for_a_directory_of_the_project_is_none_for_where_a_link_in_its_p
     assert end.reason == "denied"
 
 
+def test_a_secret_that_is_a_link_is_read_after_a_yes_to_where_it_leads(project: Project) -> None:
+    project.home.mkdir()
+    secret, kept = project.home / "key", project.beside / "key"
+    kept.write_text("the key")
+    secret.symlink_to(kept)
+    person = Person(AllowOnce(), AllowOnce())
+
+    end, told = project.play(person, call("read", path=str(secret)))
+
+    # What hides the secret hides from us, too, that it is a link: only the permit finds out.
+    assert [request.title for request in person.asked] == [f"read {secret}", f"read {kept}"]
+    assert told == ["the key"]
+    assert end.reason == "done"
+
+
+def test_a_yes_to_one_secret_is_none_to_its_neighbours(project: Project) -> None:
+    project.home.mkdir()
+    (project.home / "key").write_text("the key")
+    (project.home / "other").write_text("another key")
+    person = Person(AllowForSession(), Deny())
+
+    _, told = project.play(person, *(call("read", path=str(project.home / name)) for name in ("key", "key", "other")))
+
+    assert told[:2] == ["the key", "the key"]
+    assert "another key" not in told[2]
+    assert [request.title for request in person.asked] == [f"read {project.home}/{name}" for name in ("key", "other")]
+
+
+def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(project: Project, outside: Path) -> None:
+    person = Person(AllowOnce())
+
+    _, told = project.play(
+        person,
+        call("bash", command="echo inside > /tmp/kaa-test-note"),
+        call("bash", command=f"touch {outside} && cat /tmp/kaa-test-note"),
+    )
+
+    if person.asked[0].warning is None:
+        pytest.skip("this machine cannot give the sandbox a /tmp of its own")
+    assert "/tmp/kaa-test-note is another file" in person.asked[0].warning
+    assert "inside" not in told[1].splitlines()
+
+
 def test_a_host_is_allowed_for_the_session(project: Project) -> None:
     fetch = "python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
     person = Person(AllowForSession())

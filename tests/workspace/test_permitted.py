@@ -10,7 +10,7 @@ from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.permitted import PermittedWorkspace, Target, real_path
-from kaa.workspace.protocol import Absent, Command, ContentChangedError, SearchQuery, Workspace
+from kaa.workspace.protocol import Absent, Command, ContentChangedError, FileInfo, SearchQuery, Workspace
 from tests.workspace.conftest import RunLocal
 
 
@@ -73,6 +73,29 @@ class TestRealPath:
         (project / "b").symlink_to("a")
 
         assert (self.leads(local, "a") or "").startswith(str(project))
+
+    def test_what_may_not_be_seen_is_where_its_directory_leads(
+        self, local: RunLocal, project: Path, away: Path
+    ) -> None:
+        (away / "key").touch()
+        (project / "link").symlink_to(away)
+
+        async def look(workspace: LocalWorkspace) -> str | None:
+            return await real_path(_Blindfolded(workspace), "link/key/x")
+
+        assert local(look) == str(away / "key/x")
+
+
+class _Blindfolded:
+    """Sees no keys."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def stat(self, path: str) -> FileInfo | None:
+        if "key" in path:
+            raise PermissionError(path)
+        return await self._workspace.stat(path)
 
 
 class TestWhatWasApproved:

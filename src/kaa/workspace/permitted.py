@@ -4,6 +4,7 @@ A path in the project may lead elsewhere a moment later, because commands can ex
 where the path really led, and that is where everything happens.
 """
 
+import contextlib
 import posixpath
 from collections.abc import Sequence
 from typing import Protocol
@@ -57,14 +58,11 @@ class Target(msgspec.Struct, frozen=True):
 async def real_path(workspace: Looks, path: str) -> str | None:
     """Where a path leads, absolute and without links, whether anything is there or not.
 
-    None if not even a beginning of it exists.
-
-    Raises:
-        OSError: it cannot be looked at.
+    What may not be looked at counts as missing. None if not even a beginning of the path can be seen.
     """
     here = path
     missing: list[str] = []
-    while (info := await workspace.stat(here or ".")) is None:
+    while (info := await _visible(workspace, here or ".")) is None:
         if here in _TOPS:
             return None
         here, name = posixpath.split(here.rstrip("/"))
@@ -74,6 +72,12 @@ async def real_path(workspace: Looks, path: str) -> str | None:
     found = posixpath.normpath(posixpath.join(info.real_path, *missing))
     # `missing/../link`: whoever makes the directories on the way follows the link then.
     return await real_path(workspace, found) if ".." in missing else found
+
+
+async def _visible(workspace: Looks, path: str) -> FileInfo | None:
+    with contextlib.suppress(OSError):
+        return await workspace.stat(path)
+    return None
 
 
 class PermittedWorkspace:

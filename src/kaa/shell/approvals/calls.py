@@ -138,8 +138,9 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
     paths = (target.real_path,) if target is not None else names
     outside = _outside(call.name, risk, confines)
     if risk == "write" and outside is None and confines.mode != "full-access":
-        free = bool(paths) and all(is_free_to_write(one, confines.writable) for one in paths)
-        if not free or any(is_protected(name, confines.writable) for name in names):
+        writable = confines.writable
+        free = bool(paths) and all(is_free_to_write(one, writable) for one in paths)
+        if not free or any(is_protected(name, writable) for name in names):
             outside = "it writes what the sandbox protects, or where it lets nothing be written"
     return Call(
         id=call.id,

@@ -24,7 +24,7 @@ class Project(Looks, Protocol):
 async def find_target(arguments: Mapping[str, Json], project: Project, *, writes: bool) -> Target | None:
     """What a file tool would use if it were called now, None if no path is given; one round trip for what exists.
 
-    What cannot be looked at is taken by its name.
+    Of what is hidden only the visible beginning is followed. Where that is not all, a permit leads nowhere and says so.
 
     Args:
         arguments: of the call.
@@ -34,17 +34,16 @@ async def find_target(arguments: Mapping[str, Json], project: Project, *, writes
     path = path_argument(arguments)
     if path is None:
         return None
-    named = path
-    try:
-        for named in spellings(path):
-            info = await project.stat(named)
-            if info is not None:
-                return Target(named, info.real_path, writes)
-        named = path
-        found = await real_path(project, path)
-    except OSError:  # hidden, or no permission: whoever uses it is told, and a permit leads nowhere else
-        found = None
-    return Target(named, found or absolute(named, project.root), writes)
+    name = path
+    for spelling in spellings(path):
+        try:
+            info = await project.stat(spelling)
+        except OSError:  # where the tool will stop, too
+            name = spelling
+            break
+        if info is not None:
+            return Target(spelling, info.real_path, writes)
+    return Target(name, await real_path(project, name) or absolute(name, project.root), writes)
 
 
 def redirected(target: Target, blocked: Sequence[Blocked]) -> Target:
