@@ -100,5 +100,7 @@ PROTECTED_NAMES = (
 )
 # What git executes or obeys inside a `.git`, protected also when its other content may be written.
 PROTECTED_GIT_NAMES = ("hooks", "config", "config.worktree", "commondir")
-# How deep below a writable directory repositories are looked for.
+# How deep below a writable directory repositories are looked for to be mounted, at the start of the hands.
 REPOSITORY_DEPTH = 3
+# How deep the guard looks for new ones, as far as its number of directories allows (28 us for each, once).
+GUARDED_DEPTH = 8

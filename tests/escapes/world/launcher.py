@@ -76,15 +76,9 @@ def _make_reachable(paths: list[str]) -> None:
         _mount("tmpfs", directory, "tmpfs", _MS_NOSUID, "mode=755")
         for path, fd in sorted(descriptors.items()):
             if not os.path.lexists(path):
-                _make_place(path, is_directory=stat.S_ISDIR(os.fstat(fd).st_mode))
+                os.makedirs(path)
                 _mount(f"/proc/self/fd/{fd}", path, "", _MS_BIND | _MS_REC)
             os.close(fd)
-
-
-def _make_place(path: str, *, is_directory: bool) -> None:
-    os.makedirs(path if is_directory else os.path.dirname(path), exist_ok=True)
-    if not is_directory:
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
 
 
 def _closed_above(path: str) -> str | None:

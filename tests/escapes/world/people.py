@@ -14,8 +14,8 @@ from tests.escapes.world import launcher
 
 # Owns nothing on any machine, and is not the "nobody" as whom namespaces show the files of everyone they do not know.
 _ORDINARY_UID = 54321
-_LAUNCHER = str(Path(launcher.__file__).resolve())
-_SOURCE = Path(launcher.__file__).resolve().parents[3] / "src"
+_LAUNCHER = Path(launcher.__file__).resolve()
+_SOURCE = _LAUNCHER.parents[3] / "src"
 
 
 class Person(NamedTuple):
@@ -80,7 +80,7 @@ class Person(NamedTuple):
             "command": list(command),
         }
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _LAUNCHER],
+            [sys.executable, "-I", "-S", str(_LAUNCHER)],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -101,8 +101,8 @@ ORDINARY = Person("ordinary", _ORDINARY_UID if os.geteuid() == 0 else -1)
 
 @functools.cache
 def _to_reach() -> list[str]:
-    """What kaa needs: the interpreter by all its names, the packages, our own source."""
-    found = {sys.prefix, sys.base_prefix, sysconfig.get_path("purelib"), str(_SOURCE), _LAUNCHER}
+    """What is needed: the interpreter by all its names, the packages, our own source, what runs in kaa's place."""
+    found = {sys.prefix, sys.base_prefix, sysconfig.get_path("purelib"), str(_SOURCE), str(_LAUNCHER.parent)}
     link = sys.executable
     while True:
         found.add(str(Path(link).parent.parent))

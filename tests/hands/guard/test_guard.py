@@ -346,7 +346,7 @@ def test_the_project_itself_becomes_no_bare_repository(project: Path, start: Cal
 
 
 def test_directories_that_are_moved_into_place_are_looked_into(project: Path, start: Callable[..., Brain]) -> None:
-    deep = project / "1" / "2" / "3" / "4" / "5"
+    deep = project.joinpath(*"123456789")
     _repository(deep / "x" / ".git", _EVIL)
     brain = start()
 
@@ -526,3 +526,32 @@ def test_a_read_only_directory_is_no_refuge(project: Path, start: Callable[..., 
     assert list(brain.check()) == ["sub/.git/config"]
     assert git.stat().st_mode & 0o777 == 0o500
     git.chmod(0o700)
+
+
+def test_what_the_configuration_names_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    config = "[core]\n\thooksPath = build/hooks\n[diff]\n\texternal = ./tools/diff.sh\n"
+    _repository(project / ".git", config)
+    tools = project / "tools"
+    tools.mkdir()
+    (tools / "diff.sh").write_text("exit 0\n")
+    brain = start()
+
+    stage = _stage_for(tools)
+    stage.write_text("evil\n")
+    stage.replace(tools / "diff.sh")
+    (tools / "other.sh").write_text("harmless\n")
+    (project / "build" / "hooks").mkdir(parents=True)
+
+    assert brain.check() == {
+        "build/hooks": "build/hooks.kaa-blocked",
+        "tools/diff.sh": "tools/diff.sh.kaa-blocked",
+    }
+    assert (tools / "diff.sh").read_text() == "exit 0\n"
+
+
+def test_repository_far_down_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    _repository(project / "a" / "b" / "c" / "d" / "e" / "f" / "g" / ".git", _EVIL)
+
+    assert brain.check() == {"a/b/c/d/e/f/g/.git/config": "a/b/c/d/e/f/g/.git/config.kaa-blocked"}

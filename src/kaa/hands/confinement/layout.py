@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_NAMES, Policy
 
 # Each is a mount: 14 us at the start and 1 us in each slot (measured). A home of 2026 with its `.config` has some 200.
@@ -66,6 +67,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
+    protected += filter(os.path.exists, named_paths(gits, projects, home))
     if policy.cache:  # what lies around it is kaa's, also when the whole home is the project
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
@@ -180,7 +182,6 @@ def _protected_names(projects: Iterable[str]) -> Iterator[str]:
 
 def _protected_in_repositories(gits: Iterable[repositories.Repository], writable: bool) -> Iterator[str]:
     for git in gits:
-        yield from repositories.named_by_configuration(git)
         if git.is_file or not writable:
             yield git.entry
         for directory in git.directories:

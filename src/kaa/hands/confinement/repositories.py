@@ -4,10 +4,12 @@ What a `.git` file says is the project's word. A git directory elsewhere is made
 in turn, in a place where the project cannot have written that.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kaa.hands.git_config import ConfigSyntaxError, parse
 from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 
 _PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", "site-packages"})
@@ -62,24 +64,6 @@ def obeyed(git_directory: str) -> Iterator[str]:
                 yield path
 
 
-def named_by_configuration(repository: Repository) -> Iterator[str]:
-    """Where the configuration of a repository says that hooks and more configuration are, as far as that exists.
-
-    In there git obeys files of the project itself, such as `.githooks`.
-    """
-    for directory in repository.directories:
-        for section, key, value in _configuration(directory):
-            match section, key:
-                case ("core", "hookspath"):
-                    path = os.path.join(os.path.dirname(repository.entry), value)
-                case ("include" | "includeif", "path"):
-                    path = os.path.join(directory, value)
-                case _:
-                    continue
-            if os.path.exists(path):
-                yield path
-
-
 def _repository(entry: str) -> Repository:
     if os.path.isdir(entry):
         return Repository(entry, (os.path.realpath(entry),), is_file=False)
@@ -106,24 +90,11 @@ def _reference(path: str, prefix: bytes = b"") -> str | None:
 
 def _work_tree(git_directory: str) -> str | None:
     """The working tree that a git directory is for, according to its configuration; git writes it for submodules."""
-    for section, key, value in _configuration(git_directory):
-        if (section, key) == ("core", "worktree"):
-            return os.path.realpath(os.path.join(git_directory, value))
+    with contextlib.suppress(ConfigSyntaxError):
+        for entry in parse(_read(os.path.join(git_directory, "config"))):
+            if (entry.section, entry.name) == ("core", "worktree"):
+                return os.path.realpath(os.path.join(git_directory, entry.value))
     return None
-
-
-def _configuration(git_directory: str) -> Iterator[tuple[str, str, str]]:
-    """Section, key and value of the plain lines of a configuration, as git writes them itself, git-config(1)."""
-    section = ""
-    for line in os.fsdecode(_read(os.path.join(git_directory, "config"))).splitlines():
-        header, _, rest = line.strip().partition("]")
-        if header.startswith("["):
-            section = header[1:].partition(" ")[0].lower()
-        else:
-            rest = line
-        key, _, value = rest.partition("=")
-        if value.strip():
-            yield section, key.strip().lower(), value.strip().strip('"')
 
 
 def _is_git_directory(path: str) -> bool:

@@ -5,14 +5,15 @@ user's disk, and where there are no mounts (Landlock, macOS) nothing inside the 
 the guard notes at its start what is there, is told by the kernel (inotify) where something changes, and *moves it
 away in place*, to `<name>.kaa-blocked`, if it is
 
-- a new protected name (`PROTECTED_NAMES`) at the top of a writable directory, or a change in an existing one;
+- a new protected name (`PROTECTED_NAMES`) at the top of a writable directory, or a change in an existing one; the
+  same anywhere for what git's configuration names, such as `core.hooksPath`;
 - a new `.git` at the top while git writes are not allowed, or one anywhere that is a symlink or points elsewhere;
-- in any repository down to `REPOSITORY_DEPTH`, bare ones included: an entry of its configuration that makes git
+- in any repository down to `GUARDED_DEPTH`, bare ones included: an entry of its configuration that makes git
   execute something, a hook, a `commondir`, or one of these in its submodules and worktrees.
 
 What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
 files is not undone, since nothing executes by that. What mounts hold was changed by nobody but the user, so it is
-left alone. Names deeper than `REPOSITORY_DEPTH` and below `node_modules`, virtual environments and the like are
+left alone. Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual environments and the like are
 not watched.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by

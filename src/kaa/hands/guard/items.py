@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from kaa.hands.guard.git_config import executing_entries
+from kaa.hands.git_config import executing_entries
 
 _MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory

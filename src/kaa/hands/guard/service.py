@@ -5,6 +5,8 @@ import os
 import select
 from collections.abc import Sequence
 
+from kaa.hands.confinement import repositories
+from kaa.hands.confinement.named import named_paths
 from kaa.hands.fields import text
 from kaa.hands.guard.inotify import Inotify
 from kaa.hands.guard.watcher import Guard
@@ -20,7 +22,8 @@ def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
     """Guard the writable directories until the brain is gone. The package says what that means."""
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
-    guard = Guard(roots, policy.git_writable, inotify)
+    gits = [repository for root in roots for repository in repositories.find(root)]
+    guard = Guard(roots, policy.git_writable, inotify, named_paths(gits, roots, settings.home))
     signs = None if inotify is None else Signs(inotify)
     try:
         _serve(connection, settings, guard, signs)

@@ -22,7 +22,7 @@ from kaa.hands.guard.items import (
     repository_items,
 )
 from kaa.hands.guard.quarantine import Finding, Root, move_away, open_below, put_back
-from kaa.hands.policy import PROTECTED_NAMES, REPOSITORY_DEPTH
+from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 
 _MAX_DIRECTORIES = 4096
 _MAX_DIRECTORIES_UNWATCHED = 1024  # each is read again at every check
@@ -51,7 +51,7 @@ class Directory(NamedTuple):
     @property
     def is_watched(self) -> bool:
         """Whether it is near enough to the root and not in a tree that is skipped."""
-        return self.depth <= REPOSITORY_DEPTH and _SKIPPED.isdisjoint(self.path.split("/")[:-1])
+        return self.depth <= GUARDED_DEPTH and _SKIPPED.isdisjoint(self.path.split("/")[:-1])
 
     @property
     def is_entered(self) -> bool:
@@ -97,12 +97,16 @@ class Guard:
         roots: absolute paths of the writable directories; those that do not exist are left out.
         git_writable: whether a repository may come into being at the top of a root.
         inotify: tells where to look; without it everything is looked at every time.
+        named: absolute paths of further guarded names, anywhere below the roots.
 
     Attributes:
         flooded: there were so many findings that it is no use to act before the next `take_findings`.
     """
 
-    def __init__(self, roots: Iterable[str], git_writable: bool, inotify: Inotify | None) -> None:
+    def __init__(
+        self, roots: Iterable[str], git_writable: bool, inotify: Inotify | None, named: Iterable[str] = ()
+    ) -> None:
+        self._named = frozenset(path.casefold() for path in named)
         self._roots = [root for path in roots if (root := _open_root(path)) is not None]
         self._git_writable = git_writable
         self._inotify = inotify
@@ -163,7 +167,7 @@ class Guard:
                 self._spots.pop(happening.watch, None)
             else:
                 for spot in self._spots.get(happening.watch, ()):
-                    _note(spot, happening, directories, subjects)
+                    self._note(spot, happening, directories, subjects)
         for directory in directories:
             self._look_into(directory)
         for subject in subjects:
@@ -190,7 +194,7 @@ class Guard:
             directory = remaining.popleft()
             names, below = self._entries(directory)
             for name in names:
-                if _is_guarded(directory, name):
+                if self._is_guarded(directory, name):
                     self._inspect(Subject(directory, name))
             if looks_bare(set(names)):
                 self._inspect(Subject(directory, ""))
@@ -314,6 +318,28 @@ class Guard:
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         self._report(Finding(absolute, kept, why, kind))
 
+    def _is_guarded(self, directory: Directory, name: str) -> bool:
+        folded = name.casefold()  # on some filesystems .GIT is .git
+        if folded == _GIT or (not directory.path and folded in _PROTECTED):
+            return True
+        return bool(self._named) and Subject(directory, name).path.casefold() in self._named
+
+    def _note(
+        self, spot: Spot, happening: Happening, directories: dict[Directory, None], subjects: dict[Subject, None]
+    ) -> None:
+        """Note where to look because something happened at a watched place."""
+        name = happening.name
+        if isinstance(spot, Inside):
+            if (spot.names is None or name in spot.names) and not is_kept(name):
+                subjects[spot.subject] = None
+            return
+        if self._is_guarded(spot, name):
+            subjects[Subject(spot, name)] = None
+        elif name.casefold() in _BARE_MARKS:
+            subjects[Subject(spot, "")] = None
+        if happening.directory and name.casefold() != _GIT and spot.is_entered:
+            directories[spot.below(name)] = None
+
     def _report(self, finding: Finding) -> None:
         if len(self._findings) < _MAX_FINDINGS:
             self._findings.append(finding)
@@ -330,26 +356,6 @@ def _harmful(before: Items, items: Items) -> Sequence[str]:
         for path, item in items.items()
         if (item.dangers - before[path].dangers if path in before else known and item.dangers)
     )
-
-
-def _is_guarded(directory: Directory, name: str) -> bool:
-    folded = name.casefold()  # on some filesystems .GIT is .git
-    return folded == _GIT or (not directory.path and folded in _PROTECTED)
-
-
-def _note(spot: Spot, happening: Happening, directories: dict[Directory, None], subjects: dict[Subject, None]) -> None:
-    """Note where to look because something happened at a watched place."""
-    name = happening.name
-    if isinstance(spot, Inside):
-        if (spot.names is None or name in spot.names) and not is_kept(name):
-            subjects[spot.subject] = None
-        return
-    if _is_guarded(spot, name):
-        subjects[Subject(spot, name)] = None
-    elif name.casefold() in _BARE_MARKS:
-        subjects[Subject(spot, "")] = None
-    if happening.directory and name.casefold() != _GIT and spot.is_entered:
-        directories[spot.below(name)] = None
 
 
 def _contains(path: str, below: str) -> bool:

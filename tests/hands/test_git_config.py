@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kaa.hands.guard.git_config import ConfigSyntaxError, executing_entries, parse
+from kaa.hands.git_config import ConfigSyntaxError, executing_entries, parse
 
 _GIT = shutil.which("git")
 _ENVIRONMENT = {"PATH": os.defpath, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}

@@ -1,0 +1,103 @@
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from kaa.hands.confinement import repositories
+from kaa.hands.confinement.named import named_paths
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path.resolve() / "home"
+    (home / "project" / ".git").mkdir(parents=True)
+    return home
+
+
+@pytest.fixture
+def project(home: Path) -> Path:
+    return home / "project"
+
+
+def named(project: Path, of_repository: str = "", of_user: str = "") -> set[str]:
+    """Paths below the project."""
+    (project / ".git" / "config").write_text(of_repository)
+    (project.parent / ".gitconfig").write_text(of_user)
+    found = named_paths(repositories.find(str(project)), [str(project)], str(project.parent))
+    return _relative(found, project)
+
+
+def _relative(paths: Iterable[str], project: Path) -> set[str]:
+    return {str(Path(path).relative_to(project)) for path in paths}
+
+
+@pytest.mark.parametrize("value", [".githooks", "./.githooks", "~/project/.githooks", "sub/../.githooks"])
+def test_hooks_are_at_the_top_of_the_working_tree(project: Path, value: str) -> None:
+    text = f"[core]\n\thooksPath = {value}\n"
+
+    assert named(project, text) == named(project, of_user=text) == {".githooks"}
+
+
+def test_user_s_hooks_are_named_in_each_repository(project: Path) -> None:
+    (project / "nested" / ".git").mkdir(parents=True)
+
+    assert named(project, of_user="[core]\n\thooksPath = hooks\n") == {"hooks", "nested/hooks"}
+
+
+def test_what_is_included_is_named_and_read(project: Path) -> None:
+    (project / "more").write_text('[include]\n\tpath = most\n[includeIf "gitdir:~/"]\n\tpath = more\n')
+    (project / "most").write_text("[core]\n\thooksPath = hooks\n")
+
+    assert named(project, "[include]\n\tpath = ../more\n") == {"more", "most", "hooks"}
+
+
+def test_what_the_user_includes_from_elsewhere_is_read(project: Path) -> None:
+    (project.parent / "dotfiles").mkdir()
+    (project.parent / "dotfiles" / "git").write_text("[core]\n\thooksPath = hooks\n")
+
+    assert named(project, of_user="[include]\n\tpath = dotfiles/git\n") == {"hooks"}
+
+
+def test_programs_of_commands_are_named(project: Path) -> None:
+    (project / "tools").mkdir()
+    (project / "tools" / "diff.sh").touch()
+    text = (
+        '[diff]\n\texternal = tools/diff.sh --fast\n[filter "x"]\n\tclean = "python3 ./new/clean.py %f"\n'
+        '[alias]\n\tdo = "!cd tools/ && sed s/tools/x/ ; ~/project/do"\n\tsafe = log --format=a/b\n'
+        f"[core]\n\tfsmonitor = {project}/monitor\n\teditor = /usr/bin/vi\n[credential]\n\thelper = store\n"
+    )
+
+    assert named(project, text) == {"tools/diff.sh", "new/clean.py", "do", "monitor"}
+
+
+def test_link_and_its_target_are_both_named(project: Path) -> None:
+    (project / "real").mkdir()
+    (project / "hooks").symlink_to("real")
+
+    assert named(project, "[core]\n\thooksPath = hooks\n") == {"hooks", "real"}
+
+
+@pytest.mark.parametrize(
+    "value", ["", ".", "..", "/", "~", "~root/x", "../../etc", ".git/hooks", "/etc/passwd", "%(prefix)/x", "0"]
+)
+def test_what_is_not_in_the_project_or_guarded_anyway_is_not_named(project: Path, value: str) -> None:
+    for section in ("[core]\n\thooksPath", "[core]\n\tfsmonitor"):
+        assert named(project, f"{section} = {value}\n") == set()
+
+
+@pytest.mark.parametrize(
+    "text", ["[core\nhooksPath=x", "[include]\npath=config\n", "\0", '[include "', "[include]\npath"]
+)
+def test_broken_configuration_names_nothing(project: Path, text: str) -> None:
+    assert named(project, text) == set()
+
+
+def test_hostile_configuration_names_a_bounded_number(project: Path) -> None:
+    many = "".join(f"[include]\n\tpath = ../{number}\n" for number in range(500))
+    for number in range(500):
+        (project / str(number)).write_text(many)
+
+    assert len(named(project, many)) == 64
+    (project / ".git" / "config").unlink()
+    (project / ".git" / "config").symlink_to("/dev/zero")
+    assert named_paths(repositories.find(str(project)), [str(project)], "/none") == ()
