@@ -183,7 +183,7 @@ class ForkServer:
                 self._slots.remove(pid)
                 crashed = crashed or status != 0
         if crashed:
-            processes.kill_all(processes.children_of_this() - self._slots)
+            processes.kill_all(processes.children_of_this() - self._slots - self._confinement.helpers)
 
     def _wait_for_slots(self) -> None:
         """Slots see the end of the brain too and stop what they run; whoever does not manage is killed."""

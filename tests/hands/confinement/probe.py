@@ -129,6 +129,7 @@ def _in_slot(confinement: Confinement, attempts: list[list[typing.Any]], latecom
     if pid == 0:
         try:
             confinement.enclose()
+            kernel.prctl(_PR_SET_DUMPABLE, 1)  # as commands are
             os.close(go)
             os.read(waiting, 1)
             outcomes = [_try(_ACTIONS[name], arguments) for name, *arguments in attempts]

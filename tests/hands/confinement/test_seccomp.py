@@ -39,6 +39,8 @@ class Filter:
         verdict = run(self.program, caller or AUDIT_ARCHITECTURE[self.architecture], which, *arguments)
         if verdict == bpf.ALLOW:
             return _ALLOW
+        if verdict == bpf.NOTIFY:
+            return "asked"
         return "killed" if verdict == bpf.KILL_PROCESS else errno.errorcode[verdict & 0xFFFF]
 
 
@@ -135,6 +137,25 @@ def test_no_socket_without_a_family(machine: Architecture) -> None:
     assert judged.judge("socketpair", socket.AF_INET) == "EACCES"
 
 
+@pytest.mark.parametrize("call", ["socket", "socketpair"])
+@pytest.mark.parametrize("flags", [0, socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK])
+def test_where_somebody_listens_unix_sockets_must_connect(machine: Architecture, call: str, flags: int) -> None:
+    judged = Filter(machine, notify=True)
+
+    allowed = {kind for kind in range(16) if judged.judge(call, socket.AF_UNIX, kind | flags) == _ALLOW}
+
+    assert allowed == {socket.SOCK_STREAM, socket.SOCK_SEQPACKET}
+    assert judged.judge(call, socket.AF_UNIX, socket.SOCK_DGRAM | flags) == "ESOCKTNOSUPPORT"
+    assert judged.judge("socket", socket.AF_INET, socket.SOCK_DGRAM | flags) == _ALLOW
+    assert judged.judge("socket", 17, socket.SOCK_STREAM | flags) == "EACCES"
+    assert Filter(machine).judge(call, socket.AF_UNIX, socket.SOCK_DGRAM | flags) == _ALLOW
+
+
+def test_somebody_is_asked_about_connections(machine: Architecture) -> None:
+    assert Filter(machine, notify=True).judge("connect", 3, 0, 16) == "asked"
+    assert Filter(machine).judge("connect", 3, 0, 16) == _ALLOW
+
+
 @pytest.mark.parametrize(
     ("name", "before"),
     [
@@ -205,9 +226,10 @@ def test_tracing_only_where_it_is_confined(machine: Architecture) -> None:
 @given(which=st.integers(0, 600), arguments=st.lists(st.integers(0, 2**64 - 1), max_size=6))
 def test_every_call_gets_a_verdict(which: int, arguments: list[int]) -> None:
     for machine in ("x86_64", "aarch64"):
-        judged = Filter(machine, others_visible=True, ipc_shared=True, ptrace=False)
+        judged = Filter(machine, others_visible=True, ipc_shared=True, ptrace=False, notify=True)
 
-        assert judged.judge_number(which, *arguments) in {_ALLOW, "EPERM", "EACCES", "ENOSYS"}
+        verdicts = {_ALLOW, "asked", "EPERM", "EACCES", "ENOSYS", "ESOCKTNOSUPPORT"}
+        assert judged.judge_number(which, *arguments) in verdicts
 
 
 def test_unknown_calls_are_the_kernels_matter(machine: Architecture) -> None:

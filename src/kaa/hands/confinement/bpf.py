@@ -10,6 +10,7 @@ from typing import NamedTuple
 # Verdicts and opcodes: linux/seccomp.h, linux/bpf_common.h
 KILL_PROCESS = 0x80000000
 ERRNO = 0x00050000
+NOTIFY = 0x7FC00000
 ALLOW = 0x7FFF0000
 LOAD, EQUAL, GREATER_OR_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 # struct seccomp_data: int nr; __u32 arch; __u64 instruction_pointer; __u64 args[6]
@@ -50,6 +51,11 @@ def allow() -> Instruction:
 def refuse(error: int = errno.EPERM) -> Instruction:
     """End: the call fails with this error."""
     return Instruction(RETURN, 0, 0, ERRNO | error)
+
+
+def notify() -> Instruction:
+    """End: whoever listens decides."""
+    return Instruction(RETURN, 0, 0, NOTIFY)
 
 
 def kill() -> Instruction:

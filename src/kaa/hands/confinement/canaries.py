@@ -11,7 +11,7 @@ from kaa.hands.confinement.layout import concealment, is_below_any, real_directo
 from kaa.hands.policy import Policy
 
 PREFIX = ".kaa-canary-"  # of directories that live for some milliseconds
-_SOCKET_NAME = "socket"
+_SOCKET_NAME, _OTHER_SOCKET_NAME, _FIRST_NAME = "socket", "unlisted", "listed"
 _MAX_SOCKET_PATH = 107  # unix(7)
 
 
@@ -29,6 +29,7 @@ class Canaries(NamedTuple):
         outside: path of a directory in which slots must not be able to make anything; empty if there is none.
         watched: descriptor of that directory as it was seen before; -1 if there is none.
         listeners: sockets of the host that slots must not be able to connect to, by their family and kind.
+        unlisted: one more, and where its file is, which the kernel's list of sockets does not say.
         secrets: what slots must not be able to read.
         writable: those of the writable directories that we may write at all.
         brain: process id of whoever started the fork-server.
@@ -37,6 +38,7 @@ class Canaries(NamedTuple):
     outside: str = ""
     watched: int = -1
     listeners: tuple[socket.socket, ...] = ()
+    unlisted: tuple[socket.socket, str] | None = None
     secrets: tuple[Secret, ...] = ()
     writable: tuple[str, ...] = ()
     brain: int = 0
@@ -73,11 +75,12 @@ class Canaries(NamedTuple):
             return canaries._replace(outside=near)  # we are inside already, or cannot write there anyway
         outside, watched = stack.enter_context(_directory(near))
         listeners = stack.enter_context(_listeners(policy, outside))
-        return canaries._replace(outside=outside, watched=watched, listeners=listeners)
+        unlisted = stack.enter_context(_unlisted(outside))
+        return canaries._replace(outside=outside, watched=watched, listeners=listeners, unlisted=unlisted)
 
     def untouched(self) -> bool:
         """Whether nobody made anything outside."""
-        return self.watched < 0 or not set(os.listdir(self.watched)) - {_SOCKET_NAME}
+        return self.watched < 0 or not set(os.listdir(self.watched)) - {_SOCKET_NAME, _OTHER_SOCKET_NAME}
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
@@ -154,8 +157,26 @@ def _listeners(policy: Policy, outside: str) -> Iterator[tuple[socket.socket, ..
         listeners = []
         for family, address in addresses:
             listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            listener.bind(address)
-            listener.listen()
-            listener.setblocking(False)
+            _listen(listener, address)
             listeners.append(listener)
         yield tuple(listeners)
+
+
+@contextlib.contextmanager
+def _unlisted(outside: str) -> Iterator[tuple[socket.socket, str] | None]:
+    """A socket whose file was moved: as with one that is made later, no mount hides it."""
+    path = os.path.join(outside, _OTHER_SOCKET_NAME)
+    if len(os.fsencode(path)) > _MAX_SOCKET_PATH:
+        yield None
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        first = os.path.join(outside, _FIRST_NAME)
+        _listen(listener, first)
+        os.rename(first, path)
+        yield listener, path
+
+
+def _listen(listener: socket.socket, address: tuple[str, int] | str) -> None:
+    listener.bind(address)
+    listener.listen()
+    listener.setblocking(False)

@@ -8,6 +8,7 @@ from kaa.hands.confinement import kernel
 
 # linux/capability.h
 CHOWN, DAC_OVERRIDE, FOWNER, FSETID = 0, 1, 3, 4
+NET_ADMIN, SYS_PTRACE = 12, 19
 # What root keeps: enough to work in a project whose files belong to somebody else, and to unpack archives.
 FILES_OF_OTHERS = (CHOWN, DAC_OVERRIDE, FOWNER, FSETID)
 
@@ -31,6 +32,22 @@ def drop_all_but(kept: tuple[int, ...]) -> None:
             if not remaining >> number & 1:
                 kernel.prctl(kernel.PR_CAPBSET_DROP, number)
     kernel.prctl(kernel.PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
+    _set(remaining)
+
+
+def lay_down_all_but(kept: tuple[int, ...]) -> None:
+    """Give up capabilities for as long as this process executes no other program.
+
+    Args:
+        kept: as for `drop_all_but`.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    _set(sum(1 << number for number in kept) & _permitted())
+
+
+def _set(remaining: int) -> None:
     low, high = remaining & 0xFFFFFFFF, remaining >> 32
     header = struct.pack("=Ii", _VERSION_3, 0)
     kernel.call("capset", header, struct.pack("=6I", low, low, 0, high, high, 0))

@@ -34,9 +34,10 @@ def establish(policy: Policy) -> Forked:
             "namespaces": "by bwrap",
             "landlock": f"ABI {landlock.abi()}" if ruleset else "no",
             "seccomp": "yes",
+            "unix sockets": "masked at start",
             "process limit": str(PROCESS_LIMIT) if ordinary else "no",
         },
-        warnings=[],
+        warnings=["Commands can connect to unix sockets that your other programs make later: bwrap keeps none apart."],
         own_loopback=policy.network == "isolated",
         confines_signals=ruleset is not None and landlock.abi() >= landlock.SCOPES_ABI,
     )

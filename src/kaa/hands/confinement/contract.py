@@ -19,12 +19,14 @@ class Confinement(Protocol):
         owns_process_namespace: whether a slot is the first process of a process namespace of its own, so that signals
             to all processes reach exactly what its command started.
         confines_signals: whether nothing in a slot can signal processes outside.
+        helpers: processes of its own among the fork-server's children, which are no leftovers of slots.
     """
 
     features: dict[str, str]
     warnings: list[str]
     owns_process_namespace: bool
     confines_signals: bool
+    helpers: frozenset[int]
 
     def fork(self) -> int:
         """Fork a slot. Like `os.fork`: returns 0 in the child."""
@@ -64,6 +66,7 @@ class Unconfined:
 
     owns_process_namespace = False
     confines_signals = False
+    helpers: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
         self.features: dict[str, str] = {}

@@ -11,6 +11,7 @@ class Forked:
     """What the tiers `bwrap` and `landlock` have in common."""
 
     owns_process_namespace = False
+    helpers: frozenset[int] = frozenset()
 
     def __init__(
         self,

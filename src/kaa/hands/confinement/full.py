@@ -18,6 +18,7 @@ from kaa.hands.confinement.restrictions import (
 )
 from kaa.hands.confinement.upkeep import Upkeep
 from kaa.hands.confinement.view import host_sockets, open_sockets, plan
+from kaa.hands.confinement.warden import Warden, WardenError
 from kaa.hands.policy import Policy
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
@@ -31,6 +32,7 @@ class Full:
 
     owns_process_namespace = True
     confines_signals = True
+    helpers: frozenset[int] = frozenset()
 
     def __init__(self, policy: Policy, restrictions: Restrictions, upkeep: Upkeep, landlock_version: int) -> None:
         self._network = policy.network == "isolated"
@@ -104,18 +106,36 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
     mounts.share()
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    warden = Warden() if policy.network == "isolated" else None
     ruleset = ruleset_over_mounts(policy, layout)
-    program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)
-    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0)
     upkeep = Upkeep(policy, view, masks, sockets)
+    obstacle = _obstacle(warden)
+    warden = None if obstacle else warden
+    program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=warden is not None)
+    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, warden=warden)
     full = Full(policy, restrictions, upkeep, landlock.abi() if ruleset else 0)
     full.warnings += layout.warnings
+    if warden is None:
+        full.features["unix sockets"] = "masked once seen"
+        full.warnings.append(f"Commands can connect to unix sockets that your other programs make later: {obstacle}.")
+    else:
+        full.features["unix sockets"] = "only of the sandbox"
+        full.helpers = frozenset({warden.pid})
     return full
 
 
+def _obstacle(warden: Warden | None) -> str:
+    """Why there can be nobody who decides about connections to unix sockets; empty if there is somebody."""
+    if warden is None:
+        return "only a network of their own keeps theirs and yours apart"
+    try:
+        warden.confirm()
+    except WardenError as error:
+        return str(error)
+    return ""
+
+
 def _warnings(isolated: bool, landlock_version: int) -> Iterator[str]:
-    if os.geteuid() == 0:
-        yield "Running as root: commands can read the files of all users, except what is hidden."
     if not isolated and landlock_version < landlock.SCOPES_ABI:
         yield "Commands can connect to abstract sockets of your other programs: this needs Linux 6.12 to prevent."
 

@@ -33,10 +33,7 @@ def call(name: str, *arguments: int | bytes | None) -> int:
         OSError: it failed; the message names the call.
         ConfinementError: we do not know the system calls of this machine.
     """
-    machine = architecture()
-    which = machine and number(name, machine)
-    if which is None:
-        raise ConfinementError(f"this machine ({os.uname().machine}) has no {name} that kaa knows")
+    which = number_of(name)
     # The C function takes any number of arguments, so each must have the width of a register: the upper half of a
     # shorter one is undefined.
     result: int = _syscall(ctypes.c_long(which), *(_register(argument) for argument in arguments))
@@ -44,6 +41,19 @@ def call(name: str, *arguments: int | bytes | None) -> int:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
     return result
+
+
+def number_of(name: str) -> int:
+    """The number of a system call on this machine.
+
+    Raises:
+        ConfinementError: we do not know the system calls of this machine.
+    """
+    machine = architecture()
+    which = machine and number(name, machine)
+    if which is None:
+        raise ConfinementError(f"this machine ({os.uname().machine}) has no {name} that kaa knows")
+    return which
 
 
 def prctl(option: int, value: int = 0) -> None:

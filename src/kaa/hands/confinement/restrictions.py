@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import socket
+from typing import TYPE_CHECKING
 
 from kaa.hands.confinement import capabilities, kernel, landlock, seccomp
 from kaa.hands.confinement.contract import ConfinementError
@@ -11,6 +12,9 @@ from kaa.hands.confinement.landlock import Ruleset
 from kaa.hands.confinement.layout import Layout
 from kaa.hands.confinement.syscalls import architecture
 from kaa.hands.policy import Policy
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.warden import Warden
 
 PROCESS_LIMIT = 4096
 ALL_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which other systems lack
@@ -22,10 +26,21 @@ _RENAMING_ABI = 2
 class Restrictions:
     """Made once by the fork-server, imposed by each slot."""
 
-    def __init__(self, filter_program: bytes, ruleset: Ruleset | None, limit_processes: bool) -> None:
+    def __init__(
+        self, filter_program: bytes, ruleset: Ruleset | None, limit_processes: bool, warden: "Warden | None" = None
+    ) -> None:
+        """Take what was made.
+
+        Args:
+            filter_program: notifies if there is a warden.
+            ruleset: for Landlock.
+            limit_processes: by their number for a user.
+            warden: who takes charge of slots' connections.
+        """
         self._filter_program = filter_program
         self._ruleset = ruleset
         self._limit_processes = limit_processes
+        self._warden = warden
         self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
 
     def impose(self) -> None:
@@ -42,10 +57,15 @@ class Restrictions:
         if self._ruleset is not None:
             self._ruleset.impose()
         capabilities.drop_all_but(self._capabilities)  # before the filter, after all that needs them
-        seccomp.install(self._filter_program)
+        if self._warden is None:
+            seccomp.install(self._filter_program)
+        else:
+            self._warden.take_charge(self._filter_program)
 
 
-def make_filter(families: tuple[int, ...], others_visible: bool, ipc_shared: bool, ptrace: bool) -> bytes:
+def make_filter(
+    families: tuple[int, ...], others_visible: bool, ipc_shared: bool, ptrace: bool, notify: bool = False
+) -> bytes:
     """The program for this machine.
 
     Raises:
@@ -54,7 +74,7 @@ def make_filter(families: tuple[int, ...], others_visible: bool, ipc_shared: boo
     machine = architecture()
     if machine is None:
         raise ConfinementError(f"kaa does not know the system calls of this machine ({os.uname().machine})")
-    return seccomp.program(machine, families, others_visible, ipc_shared, ptrace)
+    return seccomp.program(machine, families, others_visible, ipc_shared, ptrace, notify)
 
 
 def ruleset_over_mounts(policy: Policy, layout: Layout) -> Ruleset | None:

@@ -19,6 +19,8 @@ from kaa.hands.confinement.syscalls import Architecture, number
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _SET_MODE_FILTER = 1
+_NEW_LISTENER = 1 << 3
+_WAIT_KILLABLE = 1 << 5  # from Linux 5.19 on: signals do not take notified calls back
 
 # Programs fall back on these errors. clone3 must be "unknown" or threads fail (moby#42681); its flags and the mode of
 # openat2 lie in memory, where a filter cannot see them.
@@ -71,11 +73,23 @@ _SHARED_MEMORY = ("shmget", "msgget", "semget")
 
 _NETLINK_ROUTE = 0
 
+# SOCK_STREAM and SOCK_SEQPACKET among the kinds of sockets, of which the kernel looks at four bits.
+_CONNECTED_BIT, _OTHER_BITS = 0b0001, 0b1010
+
 
 def program(
-    architecture: Architecture, families: tuple[int, ...], others_visible: bool, ipc_shared: bool, ptrace: bool
+    architecture: Architecture,
+    families: tuple[int, ...],
+    others_visible: bool,
+    ipc_shared: bool,
+    ptrace: bool,
+    notify: bool = False,
 ) -> bytes:
     """The filter for slots.
+
+    With `notify`, unix sockets for datagrams are denied: they name their receivers in memory, where no filter sees it,
+    with every message. What they are used for is reports to daemons (syslog, sd_notify), which are not there anyway;
+    rarely, pairs of them are.
 
     Args:
         architecture: of the machine.
@@ -83,6 +97,7 @@ def program(
         others_visible: there is no process namespace, so calls that take a process id may only be used on oneself.
         ipc_shared: there is no IPC namespace, so System V IPC is switched off.
         ptrace: whether something else confines tracing to the command's own processes.
+        notify: whether somebody listens who decides about each `connect`, for `install_notifying`.
     """
     parts = [*_preamble(architecture)]
 
@@ -104,8 +119,9 @@ def program(
         judge(
             name, bpf.argument(index), bpf.jump(ANY_BIT, _CREATES, if_false=3), *_refuse_bits(index + 1, _SET_USER_ID)
         )
-    judge("socket", *_allow_families(families))
-    judge("socketpair", *_require(0, socket.AF_UNIX, errno.EACCES))
+    judge("socket", *_refuse_unix_datagrams(notify), *_allow_families(families))
+    judge("socketpair", *_refuse_unix_datagrams(notify), *_require(0, socket.AF_UNIX, errno.EACCES))
+    judge("connect", bpf.notify() if notify else bpf.allow())
     if others_visible:
         for name, index in _PROCESS_ARGUMENT.items():
             judge(name, *_require(index, 0, errno.EPERM))
@@ -123,9 +139,31 @@ def install(filter_program: bytes) -> None:
     Raises:
         OSError: the kernel refused.
     """
+    _install(filter_program, 0)
+
+
+def install_notifying(filter_program: bytes) -> int:
+    """As `install`, for a program that notifies.
+
+    Returns:
+        A descriptor for `notifications.Listener`. Whoever has it decides; without anybody, calls fail with ENOSYS.
+
+    Raises:
+        OSError: the kernel refused, EBUSY because somebody is notified already.
+    """
+    try:
+        return _install(filter_program, _NEW_LISTENER | _WAIT_KILLABLE)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return _install(filter_program, _NEW_LISTENER)
+
+
+def _install(filter_program: bytes, flags: int) -> int:
     memory = ctypes.create_string_buffer(filter_program, len(filter_program))
     # struct sock_fprog: unsigned short len; struct sock_filter *filter
-    kernel.call("seccomp", _SET_MODE_FILTER, 0, struct.pack("@HP", len(filter_program) // 8, ctypes.addressof(memory)))
+    structure = struct.pack("@HP", len(filter_program) // 8, ctypes.addressof(memory))
+    return kernel.call("seccomp", _SET_MODE_FILTER, flags, structure)
 
 
 def _preamble(architecture: Architecture) -> Iterator[Instruction]:
@@ -150,6 +188,17 @@ def _refuse_values(index: int, *values: int) -> list[Instruction]:
 
 def _require(index: int, value: int, error: int) -> list[Instruction]:
     return [bpf.argument(index), bpf.jump(EQUAL, value, if_true=1), bpf.refuse(error), bpf.allow()]
+
+
+def _refuse_unix_datagrams(refuse: bool) -> list[Instruction]:
+    """Also by their other name, SOCK_RAW. All other sockets are left to what follows."""
+    if not refuse:
+        return []
+    return [
+        *(bpf.argument(0), bpf.jump(EQUAL, socket.AF_UNIX, if_false=4)),
+        *(bpf.argument(1), bpf.jump(ANY_BIT, _OTHER_BITS, if_true=1), bpf.jump(ANY_BIT, _CONNECTED_BIT, if_true=1)),
+        bpf.refuse(errno.ESOCKTNOSUPPORT),
+    ]
 
 
 def _allow_families(families: tuple[int, ...]) -> list[Instruction]:

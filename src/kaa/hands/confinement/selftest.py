@@ -69,7 +69,7 @@ def self_test(confinement: Confinement, policy: Policy, canaries: Canaries) -> l
     """
     if policy.tier == "none" or policy.mode == "full-access":
         return []
-    attempts = [*_forbidden(confinement, policy, canaries), *_needed(policy, canaries)]
+    attempts = [*_forbidden(confinement, policy, canaries), *_needed(confinement, policy, canaries)]
     outcomes = _run_in_slot(confinement, attempts)
     if len(outcomes) != len(attempts):
         return [Check("a slot encloses itself", False, outcomes[0].detail if outcomes else "it ended early")]
@@ -108,10 +108,18 @@ def _try_all(confinement: Confinement, attempts: list[_Attempt], writing: int) -
         except OSError as error:
             outcomes = [_Outcome(False, f"the kernel refused: {error.strerror}")]
         else:
+            if confinement.helpers:  # they help commands, which unlike a slot can be looked into
+                _be_open()
             outcomes = [_try(attempt.act) for attempt in attempts]
         os.write(writing, json.dumps(outcomes).encode())
     finally:
         os._exit(0)
+
+
+def _be_open() -> None:
+    from kaa.hands.confinement import kernel  # of Linux
+
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
 
 
 def _try(act: Callable[[], str]) -> _Outcome:
@@ -139,7 +147,12 @@ def _forbidden(confinement: Confinement, policy: Policy, canaries: Canaries) -> 
             yield _Attempt(f"{path} is read-only", False, partial(_make_file, path))
     for listener in canaries.listeners:
         unheard = partial(_nobody_called, listener)
-        yield _Attempt(f"no {_kind(listener)} of the host", False, partial(_connect, listener), unheard)
+        act = partial(_connect, listener.family, listener.getsockname())
+        yield _Attempt(f"no {_kind(listener)} of the host", False, act, unheard)
+    if canaries.unlisted and confinement.helpers:
+        listener, path = canaries.unlisted
+        act, unheard = partial(_connect, socket.AF_UNIX, path), partial(_nobody_called, listener)
+        yield _Attempt("no later socket file of the host", False, act, unheard)
     if policy.tier == "bwrap" and policy.network == "isolated":
         yield _Attempt("no network but loopback", False, _find_interface)
     if policy.tier == "seatbelt" and policy.network == "isolated":
@@ -154,7 +167,7 @@ def _forbidden(confinement: Confinement, policy: Policy, canaries: Canaries) -> 
         yield _Attempt("secrets are unreadable", False, partial(_read_secrets, canaries))
 
 
-def _needed(policy: Policy, canaries: Canaries) -> Iterator[_Attempt]:
+def _needed(confinement: Confinement, policy: Policy, canaries: Canaries) -> Iterator[_Attempt]:
     if policy.mode == "workspace-write":
         for path in canaries.writable:
             yield _Attempt(f"{path} is writable", True, partial(_make_file, path))
@@ -162,7 +175,10 @@ def _needed(policy: Policy, canaries: Canaries) -> Iterator[_Attempt]:
     temporary = "/tmp" if own_mounts else policy.temporary  # noqa: S108 the private one
     yield _Attempt("temporary files work", True, partial(_make_file, temporary))
     if own_mounts and policy.network == "isolated":
-        yield _Attempt("loopback works", True, _talk_to_self)
+        yield _Attempt("loopback works", True, partial(_talk_to_self, socket.AF_INET, ("127.0.0.1", 0)))
+    if confinement.helpers:
+        name = f"{temporary}/.kaa-self-test-{os.getpid()}"
+        yield _Attempt("unix sockets work", True, partial(_talk_by_name, name))
 
 
 def _leave_file(directory: str) -> str:
@@ -187,10 +203,10 @@ def _make_file(directory: str) -> str:
     return "a file was made"
 
 
-def _connect(listener: socket.socket) -> str:
-    with socket.socket(listener.family, socket.SOCK_STREAM) as sock:
+def _connect(family: int, address: tuple[str, int] | str) -> str:
+    with socket.socket(family, socket.SOCK_STREAM) as sock:
         sock.settimeout(_CONNECTION_SECONDS)
-        sock.connect(listener.getsockname())
+        sock.connect(address)
     return "it answered"
 
 
@@ -264,8 +280,17 @@ def _read_secrets(canaries: Canaries) -> str:
     return f"{', '.join(readable)} could be opened"
 
 
-def _talk_to_self() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_INET) as sock:
+def _talk_by_name(name: str) -> str:
+    try:
+        return _talk_to_self(socket.AF_UNIX, name)
+    finally:
+        os.unlink(name)
+
+
+def _talk_to_self(family: int, address: tuple[str, int] | str) -> str:
+    with socket.socket(family) as listener, socket.socket(family) as sock:
+        listener.bind(address)
+        listener.listen()
         sock.settimeout(_CONNECTION_SECONDS)
         sock.connect(listener.getsockname())
     return "it answered"

@@ -1,0 +1,206 @@
+"""The warden: connects sockets for slots, so that only those of the sandbox are connected to.
+
+Daemons of the host listen on sockets in the file system, also on some that appear while commands run. Namespaces do not
+keep a process from connecting to what it can name, and Landlock does only from ABI 9 on. So `connect` of slots is
+notified: each slot gives the descriptor on which it is to the warden before its first request, and no longer has it.
+
+The warden is a process of the fork-server's: in its namespaces, but outside those of the slots. It gives each slot that
+connects at all a process of its own, so that none can hold up the others; commands that do not connect pay nothing.
+What the wardship costs: peers see the warden's process id (0, that is) where they ask for credentials, names through
+/proc cannot be connected to, and unix sockets for datagrams, which need no `connect`, are denied (see `seccomp`).
+"""
+
+import contextlib
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+from typing import NoReturn
+
+from kaa.hands.confinement import bpf, capabilities, kernel, seccomp
+from kaa.hands.confinement.connecting import Connector
+from kaa.hands.confinement.notifications import Listener
+
+_ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
+_PRIVATE_DIRECTORY = "/dev/shm"  # noqa: S108 a new one in our mount namespace
+_READY = b"ready"
+_DESCRIPTOR = struct.Struct("@i")
+
+
+class WardenError(Exception):
+    """There can be no warden here. The message completes "because"."""
+
+
+class Warden:
+    """The fork-server's and the slots' end.
+
+    Attributes:
+        pid: of the warden's process, a child of the fork-server's.
+    """
+
+    def __init__(self) -> None:
+        """Start the warden from a process of one thread that is in its namespaces for good.
+
+        Raises:
+            OSError: there is no process.
+        """
+        self._channel, wardens_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with wardens_end:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _become_warden(wardens_end)
+
+    def confirm(self) -> None:
+        """Wait until the warden has proven that it can do its work.
+
+        Raises:
+            WardenError: it cannot, and is no more.
+        """
+        self._channel.settimeout(_ENOUGH_SECONDS)
+        try:
+            answer = self._channel.recv(256)
+        except TimeoutError:
+            answer = b"it does not answer"
+        self._channel.settimeout(None)
+        if answer != _READY:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self._channel.close()
+            raise WardenError(answer.decode() or "it ended early")
+
+    def take_charge(self, filter_program: bytes) -> None:
+        """Install a filter that notifies of `connect` on the calling process, and give the warden the descriptor.
+
+        Raises:
+            OSError: the kernel refused, or the warden is gone.
+        """
+        listener = seccomp.install_notifying(filter_program)
+        try:
+            socket.send_fds(self._channel, [b"."], [listener])
+        finally:
+            os.close(listener)
+            self._channel.close()
+
+
+def _become_warden(channel: socket.socket) -> NoReturn:
+    status = 1
+    try:
+        _detach(channel)
+        try:
+            _prove()
+        except OSError as error:
+            channel.send(str(error.strerror or error).encode()[:256])
+        else:
+            channel.send(_READY)
+            _serve(channel)
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def _detach(channel: socket.socket) -> None:
+    """Keep nothing of the fork-server's but what is needed, and do not outlive it."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != channel.fileno():
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+    gc.freeze()  # what is collected later may own descriptors by numbers that mean others then
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each connection that waits takes two
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are not waited for
+    of_root = (capabilities.DAC_OVERRIDE,) if os.geteuid() == 0 else ()  # as slots have it, for names
+    capabilities.lay_down_all_but((capabilities.SYS_PTRACE, capabilities.NET_ADMIN, *of_root))
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _serve(channel: socket.socket) -> None:
+    """Take the descriptors of slots until there can be no more; give each to a process when it is used first."""
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    listeners: dict[int, Listener] = {}
+    while True:
+        for descriptor, events in poll.poll():
+            if descriptor == channel.fileno():
+                received = _receive_descriptor(channel)
+                if received is None:
+                    return
+                listeners[received] = Listener(received)
+                poll.register(received, select.POLLIN)
+                continue
+            poll.unregister(descriptor)
+            with contextlib.closing(listeners.pop(descriptor)) as listener:
+                if events & select.POLLIN:
+                    _fork_attendant(listener, channel, listeners)
+
+
+def _fork_attendant(listener: Listener, channel: socket.socket, others: dict[int, Listener]) -> None:
+    try:
+        pid = os.fork()
+    except OSError:  # the slot's connections fail, as its listener is closed
+        return
+    if pid > 0:
+        return
+    try:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        channel.close()
+        for other in others.values():
+            other.close()
+        Connector(listener).serve()
+    finally:
+        os._exit(0)
+
+
+def _receive_descriptor(channel: socket.socket) -> int | None:
+    """One that closes on exec; None at the end."""
+    data, ancillary, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(_DESCRIPTOR.size), socket.MSG_CMSG_CLOEXEC)
+    for level, kind, content in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            return int(_DESCRIPTOR.unpack_from(content)[0])
+    if data:
+        raise OSError("no descriptor came")
+    return None
+
+
+def _prove() -> None:
+    """Connect a child of ours as a slot's command would be, by a name in the file system.
+
+    Raises:
+        OSError: something that this needs does not work here.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        _ask_for_connection(theirs)
+    theirs.close()
+    with ours:
+        received = _receive_descriptor(ours)
+        if received is None:
+            raise OSError("the kernel does not notify of system calls, or notifies somebody else already")
+        with contextlib.closing(Listener(received)) as listener:
+            asked = Connector(listener).serve()
+        if not asked:
+            raise OSError("the kernel does not notify of system calls")
+        if not ours.recv(1):
+            raise OSError("other processes' sockets are out of its reach")
+
+
+def _ask_for_connection(channel: socket.socket) -> NoReturn:
+    try:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # as a program is that was just started
+        program = [bpf.load(bpf.NUMBER_OFFSET), *bpf.on_call(kernel.number_of("connect"), [bpf.notify()]), bpf.allow()]
+        listener = seccomp.install_notifying(bpf.encode(program))
+        socket.send_fds(channel, [b"."], [listener])
+        os.close(listener)
+        name = f"{_PRIVATE_DIRECTORY}/.kaa-warden-{os.getpid()}"
+        with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+            server.bind(name)
+            try:
+                server.listen()
+                client.connect(name)
+            finally:
+                os.unlink(name)
+        channel.send(b".")
+    finally:
+        os._exit(0)

@@ -1,0 +1,225 @@
+"""Connections of slots, which the warden makes: those to sockets of the host are refused, all others are as ever."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hands.confinement.arena import Arena, Report
+
+_CONNECTIONS = Path(__file__).with_name("connections.py")
+_FIRST_WITH_NOTIFICATIONS = (5, 9)
+
+
+def probe(arena: Arena, *attempts: tuple[object, ...], **changes: Any) -> Report:
+    report = arena.probe(arena.policy("full"), *attempts, **changes)
+    if report.refused:
+        pytest.skip(f"this machine cannot hold tier full: {report.refused}")
+    assert report.failed_checks == []
+    if not changes and report.features["unix sockets"] != "only of the sandbox":
+        pytest.skip(f"this machine can have no warden: {report.warnings}")
+    return report
+
+
+def python(code: str) -> tuple[str, str]:
+    """An attempt that runs a program."""
+    return "shell", f"python3 - 2>&1 <<'END'\n{code}\nEND"
+
+
+def connecting(path: Path | str) -> tuple[str, str]:
+    """An attempt that says with which error a connection failed."""
+    return python(
+        "import errno, socket\n"
+        "with socket.socket(socket.AF_UNIX) as sock:\n"
+        f"    error = sock.connect_ex({str(path)!r})\n"
+        "print(errno.errorcode.get(error, 'ok'), end='')"
+    )
+
+
+@pytest.fixture
+def daemon(someone: Arena) -> Iterator[tuple[socket.socket, Path]]:
+    """A program of the host's whose socket no list of the kernel's shows where it is: it was moved there."""
+    path = someone.project / "daemon"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path.with_name("first")))
+        path.with_name("first").rename(path)
+        path.chmod(0o777)
+        listener.listen()
+        listener.setblocking(False)
+        yield listener, path
+
+
+def nobody_came(daemon: socket.socket) -> bool:
+    try:
+        daemon.accept()
+    except BlockingIOError:
+        return True
+    return False
+
+
+def test_sockets_of_the_host_are_refused(someone: Arena, daemon: tuple[socket.socket, Path]) -> None:
+    listener, path = daemon
+    project = someone.project
+    (project / "link").symlink_to(path)
+    os.link(path, project / "hard")
+    (project / "up").symlink_to("/")
+    ways: tuple[Path | str, ...] = (
+        path,
+        project / "link",
+        project / "hard",
+        f"{project}/up{path}",
+        f"/..{path}",
+        f"{project}/../project/daemon",
+    )
+
+    report = probe(
+        someone, *map(connecting, ways), python(f"import os\nos.chdir('{project}')\n" + connect_ex("daemon"))
+    )
+
+    assert report.outcomes == ["ECONNREFUSED"] * (len(ways) + 1)
+    assert nobody_came(listener)
+
+
+def connect_ex(name: str) -> str:
+    return (
+        "import errno, socket\n"
+        f"print(errno.errorcode.get(socket.socket(socket.AF_UNIX).connect_ex({name!r}), 'ok'), end='')"
+    )
+
+
+def test_names_through_proc_lead_nowhere(someone: Arena, daemon: tuple[socket.socket, Path]) -> None:
+    listener, path = daemon
+    me = os.getpid()
+
+    report = probe(
+        someone,
+        connecting(f"/proc/self/root{path}"),
+        connecting(f"/proc/1/root{path}"),
+        connecting(f"/proc/{me}/root{path}"),
+        python(
+            f"import os\nhandle = os.open('{path}', os.O_PATH)\nname = f'/proc/self/fd/{{handle}}'\n" + connect_ex("x")
+        ),
+    )
+
+    assert "ok" not in report.outcomes
+    assert nobody_came(listener)
+
+
+def test_address_and_descriptor_cannot_be_exchanged_meanwhile(
+    someone: Arena, daemon: tuple[socket.socket, Path]
+) -> None:
+    listener, path = daemon
+    racing = f"""
+import ctypes, os, socket, struct, threading, time
+libc = ctypes.CDLL(None)
+ours = socket.socket(socket.AF_UNIX); ours.bind("/tmp/ours"); ours.listen(1000)
+good, bad = (struct.pack("=H108s", socket.AF_UNIX, name) for name in (b"/tmp/ours", b"{path}"))
+memory = ctypes.create_string_buffer(good, 110)
+link = "/tmp/link"
+os.symlink("/tmp/ours", link)
+over = time.monotonic() + 1
+def exchange():
+    while time.monotonic() < over:
+        ctypes.memmove(memory, bad, 110)
+        os.symlink("{path}", link + "x"); os.rename(link + "x", link)
+        ctypes.memmove(memory, good, 110)
+        os.symlink("/tmp/ours", link + "x"); os.rename(link + "x", link)
+thread = threading.Thread(target=exchange)
+thread.start()
+made = 0
+while time.monotonic() < over:
+    with socket.socket(socket.AF_UNIX) as sock:
+        made += libc.connect(sock.fileno(), memory, 110) == 0
+    with socket.socket(socket.AF_UNIX) as sock:
+        made += sock.connect_ex(link) == 0
+    ours.setblocking(False)
+    try:
+        while True: ours.accept()[0].close()
+    except BlockingIOError: pass
+thread.join()
+print("raced" if made else "none", end="")
+"""
+
+    report = probe(someone, python(racing))
+
+    assert report.outcomes == ["raced"]
+    assert nobody_came(listener)
+
+
+def test_datagrams_are_denied_by_either_name(someone: Arena) -> None:
+    report = probe(
+        someone,
+        ("socket", socket.AF_UNIX, socket.SOCK_DGRAM, 0),
+        ("socket", socket.AF_UNIX, socket.SOCK_RAW, 0),
+        ("socket", socket.AF_UNIX, socket.SOCK_SEQPACKET, 0),
+        ("socket", socket.AF_INET, socket.SOCK_DGRAM, 0),
+    )
+
+    assert report.outcomes == ["ESOCKTNOSUPPORT"] * 2 + ["ok"] * 2
+
+
+def test_connections_are_as_without_a_warden(someone: Arena) -> None:
+    program = shutil.copy(_CONNECTIONS, someone.project)
+    for name in ("inside", "outside"):
+        (someone.project / name).mkdir()
+    outside = subprocess.run([sys.executable, program, someone.project / "outside"], stdout=subprocess.PIPE, check=True)
+
+    report = probe(someone, ("shell", f"python3 {program} {someone.project}/inside 2>&1"))
+
+    assert json.loads(report.outcomes[0]) == json.loads(outside.stdout)
+
+
+def test_servers_that_went_into_the_background_are_still_of_the_sandbox(someone: Arena) -> None:
+    """Who called `listen` is gone, as with ssh-agent."""
+    serving = (
+        "import os, socket\n"
+        "server = socket.socket(socket.AF_UNIX); server.bind('/tmp/server'); server.listen()\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    for number in (0, 1, 2): os.close(number)\n"
+        "    server.accept()[0].send(b'hello')\n"
+    )
+    calling = "import socket\nsock = socket.socket(socket.AF_UNIX); sock.connect('/tmp/server'); print(sock.recv(5))"
+
+    report = probe(someone, python(serving), python(calling))
+
+    assert report.outcomes == ["", "b'hello'\n"]
+
+
+def test_programs_that_hide_their_memory_connect(someone: Arena) -> None:
+    """As ssh-agent and gpg-agent do."""
+    hiding = "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+    talking = (
+        "import socket\nserver = socket.socket(socket.AF_UNIX); server.bind('/tmp/x'); server.listen()\n"
+        "socket.socket(socket.AF_UNIX).connect('/tmp/x'); print('ok', end='')"
+    )
+
+    report = probe(someone, python(hiding + talking))
+
+    assert report.outcomes == ["ok"]
+
+
+@pytest.mark.parametrize("missing", ["pidfd_getfd", "process_vm_readv", "openat2"])
+def test_without_what_it_needs_there_is_a_warning_and_no_warden(someone: Arena, missing: str) -> None:
+    report = probe(someone, connecting("/tmp/missing"), missing={missing: "ENOSYS"})
+
+    assert report.features["unix sockets"] == "masked once seen"
+    assert any("unix sockets" in warning for warning in report.warnings)
+    assert report.outcomes == ["ENOENT"]
+
+
+def test_with_the_network_of_the_host_there_is_a_warning_and_no_warden(someone: Arena) -> None:
+    report = someone.probe(someone.policy("full", network="host"), connecting("/tmp/missing"))
+    if report.refused:
+        pytest.skip(f"this machine cannot hold tier full: {report.refused}")
+
+    assert report.features["unix sockets"] == "masked once seen"
+    assert any("unix sockets" in warning for warning in report.warnings)
+    assert report.outcomes == ["ENOENT"]
