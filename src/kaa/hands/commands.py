@@ -1,4 +1,4 @@
-"""The command slot: runs one command, watches over its process tree and reports how it ended."""
+"""The command slot: runs commands one after another, watches over each one's processes and reports how it ended."""
 
 import errno
 import os
@@ -59,10 +59,17 @@ class Request(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a command ended: raw wait status, and how many background processes had to be stopped."""
+    """How a command ended.
+
+    Attributes:
+        status: raw wait status.
+        leftovers: how many background processes had to be stopped.
+        clean: nothing of it is left.
+    """
 
     status: int
     leftovers: int
+    clean: bool = True
 
 
 class BrainGoneError(Exception):
@@ -70,7 +77,9 @@ class BrainGoneError(Exception):
 
 
 def serve(connection: Connection, settings: Settings, *, own_namespace: bool) -> None:
-    """Wait for a command, run it, report.
+    """Wait for a command, run it, report; and again, as long as nothing of a command stays behind.
+
+    In a process namespace of one's own that is certain, and such a slot takes longer to make than most commands run.
 
     Args:
         connection: to the brain.
@@ -80,20 +89,33 @@ def serve(connection: Connection, settings: Settings, *, own_namespace: bool) ->
     become_subreaper()  # before the wait, while it costs nobody any time
     signals = ChildSignals()
     _rehearse(settings)
-    frame = connection.receive()
-    if frame is None:
-        return
-    request = Request.parse(frame.header, connection.descriptors)
+    watch = _Watch(signals, own_namespace)
+    while (frame := connection.receive()) is not None:
+        if frame.header.get("op") == "stop":  # it crossed our report
+            continue
+        request = Request.parse(frame.header, connection.take_descriptors())
+        try:
+            reply, clean = _answer(request, connection, settings, watch)
+        except BrainGoneError:
+            return
+        again = clean and own_namespace
+        connection.send({**reply, "again": again})
+        if not again:
+            return
+
+
+def _answer(request: "Request", connection: Connection, settings: Settings, watch: "_Watch") -> tuple[Header, bool]:
+    """Run a command. What is to be reported, and whether nothing of it is left."""
     try:
-        ending = _run(request, connection, settings, _Watch(signals, own_namespace))
+        ending = _run(request, connection, settings, watch)
     except (OSError, ValueError) as error:
+        request.streams.close()
         number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
         message = error.strerror if isinstance(error, OSError) else str(error)
-        connection.send({"error": message or str(error), "errno": number})
-    except BrainGoneError:
-        return
-    else:
-        connection.send({"status": ending.status, "leftovers": ending.leftovers})
+        return {"error": message or str(error), "errno": number}, True
+    finally:
+        os.chdir("/")  # not to hold on to a directory of the project
+    return {"status": ending.status, "leftovers": ending.leftovers}, ending.clean
 
 
 def _rehearse(settings: Settings) -> None:
@@ -209,7 +231,7 @@ class _Supervisor:
         finally:
             self._tree.kill()
         status = self._tree.leader_status
-        return Ending(signal.SIGKILL if status is None else status, leftovers)
+        return Ending(signal.SIGKILL if status is None else status, leftovers, self._tree.ended)
 
     def _stop_leftovers(self) -> int:
         """The command itself has ended; stop what it left in the background and count it."""

@@ -145,6 +145,11 @@ class Connection:
             self._decoder.feed(data)
         return frame
 
+    def take_descriptors(self) -> list[int]:
+        """The descriptors that came since the last time."""
+        taken, self.descriptors = self.descriptors, []
+        return taken
+
     def send(self, header: Mapping[str, object], body: Buffer = b"", descriptors: Sequence[int] = ()) -> None:
         """Send a frame.
 

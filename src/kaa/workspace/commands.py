@@ -43,6 +43,7 @@ class _EndReply(msgspec.Struct, frozen=True):
     leftovers: int = 0
     error: str | None = None
     errno: int = 0
+    again: bool = False
 
 
 class StandardStreams(NamedTuple):
@@ -97,8 +98,8 @@ class CommandRunner:
         try:
             return await command.run({"op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}, cwd, timeout)
         finally:
-            command.close()
-            asyncio.get_running_loop().call_later(0.005, self._slots.prepare, "command")
+            if command.close():
+                self._slots.give_back("command", slot)
             self._running.discard(command)
             if not self._running:
                 self._idle.set()
@@ -118,6 +119,8 @@ class _RunningCommand:
         # Done when the command has to be stopped: with an exception if that is because `output` raised it.
         self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pipe = None if isinstance(output, StandardStreams) else _Pipe(output, self._interruption)
+        self._stopped = False
+        self._reusable = False
         self._streams = output if isinstance(output, StandardStreams) else None
 
     async def run(self, request: Mapping[str, object], cwd: str, seconds: float | None) -> Ending:
@@ -134,6 +137,7 @@ class _RunningCommand:
         if ended.cancelled():
             raise WorkspaceUnavailableError("The process for commands does not answer; it was killed.")
         reply = ended.result()
+        self._reusable = reply.again and not self._stopped
         if reply.error is not None:
             raise OSError(reply.errno, reply.error, cwd)
         if self._pipe is not None:
@@ -153,13 +157,15 @@ class _RunningCommand:
         if not self._interruption.done():
             self._interruption.set_result(None)
 
-    def close(self) -> None:
-        """Let go of the slot; should anything still run there, it is killed."""
+    def close(self) -> bool:
+        """Let go of the slot. Returns whether it can be used again; if not, whatever still runs there is killed."""
         if self._pipe is not None:
             self._pipe.close()
-        self._slot.channel.close()
         if self._interruption.done():
             self._interruption.exception()  # whoever did not see it had something more important to raise
+        if not self._reusable:
+            self._slot.channel.close()
+        return self._reusable
 
     async def _start(self, request: Mapping[str, object]) -> None:
         if self._pipe is None:
@@ -179,6 +185,7 @@ class _RunningCommand:
 
         `ended` is done afterwards: cancelled if the slot did not answer and was killed with all that it ran.
         """
+        self._stopped = True
         cancelled = False
         for grace in (GRACE_SECONDS, 0.0):
             with contextlib.suppress(WorkspaceUnavailableError):  # `ended` knows it too

@@ -20,8 +20,9 @@ SlotKind: TypeAlias = Literal["files", "command", "guard"]
 _Request: TypeAlias = SlotKind | Literal["socket"]
 
 # Forked ahead of need: it takes a millisecond.
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 3, "guard": 0}
-_TOP_UP_DELAY_SECONDS = 0.0003
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "guard": 0}
+_KEPT = 4  # of those that can be used again: as many as the calls of a reply that run in parallel, mostly
+_TOP_UP_DELAY_SECONDS = 0.005
 _PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
 _STOP_SECONDS = 3.0  # the hands give their slots two
 
@@ -49,8 +50,8 @@ class Slots(Protocol):
         """
         ...
 
-    def prepare(self, kind: SlotKind) -> None:
-        """Have a slot ready for whoever takes the next one."""
+    def give_back(self, kind: SlotKind, slot: Slot) -> None:
+        """Give back a slot that can be used again."""
         ...
 
     def gives(self, slot: Slot) -> bool:
@@ -123,7 +124,7 @@ class Hands:
         self._descriptors: deque[int] = deque()
         self._requested: deque[_Request] = deque()  # in the order in which they will be answered
         self._ready: dict[SlotKind, deque[Slot]] = {"files": deque(), "command": deque(), "guard": deque()}
-        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 3, "guard": 0}
+        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 0, "guard": 0}
         self._sockets: deque[socket.socket] = deque()
         self._receiving = asyncio.Lock()
         self._closed = False
@@ -256,7 +257,7 @@ class Hands:
         finally:
             self._waiting[kind] -= 1
         # Later, so that the fork does not compete with what the slot is taken for.
-        asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self.prepare, kind)
+        asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self._prepare, kind)
         return slot
 
     async def _more(self, kind: SlotKind | None = None) -> None:
@@ -279,7 +280,14 @@ class Hands:
             slot.channel.close()
         return None
 
-    def prepare(self, kind: SlotKind) -> None:
+    def give_back(self, kind: SlotKind, slot: Slot) -> None:
+        """Keep a slot for whoever takes the next one, if it is still wanted."""
+        if self._retired or self._closed or self._control is None or len(self._ready[kind]) >= _KEPT:
+            slot.channel.close()
+        else:
+            self._ready[kind].appendleft(slot)
+
+    def _prepare(self, kind: SlotKind) -> None:
         """Have a slot ready for whoever takes the next one."""
         if self._retired:
             return

@@ -312,6 +312,26 @@ def test_kaa_s_own_code_cannot_be_changed_when_it_is_the_project() -> None:
     assert str(Path(kaa.__file__).parent) in layout.protected
 
 
+def test_a_slot_that_is_used_again_carries_nothing_over(folder: Path) -> None:
+    look = "env | grep -c PLANTED; pwd; ls /proc/self/fd; ulimit -n; ps -e -o pid= | wc -l; umask"
+    (folder / "project" / "sub").mkdir()
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        before = await sh(workspace, look)
+        used = {slot.pid for slot in workspace.sandbox._current._ready["command"]}
+        dirty = "export PLANTED=1; ulimit -n 50; umask 0; trap '' TERM; (sleep 100 & setsid sleep 100 &) ; exit 3"
+        left = await workspace.run(Command(["sh", "-c", dirty], cwd="sub", env={"PLANTED": "1"}))
+        shutil.rmtree(folder / "project" / "sub")
+        assert (left.exit_code, left.leftovers) == (3, 2)
+
+        after = await sh(workspace, look)
+
+        assert used & {slot.pid for slot in workspace.sandbox._current._ready["command"]}
+        assert after.tail == before.tail
+
+    play(folder, scenario)
+
+
 def test_nothing_is_left_behind(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         await sh(workspace, "mkdir -p /tmp/a/b; echo x > /tmp/a/b/c; setsid sleep 100 &")

@@ -155,9 +155,9 @@ class Sandbox:
             self._serve_network(hands)
             return slot
 
-    def prepare(self, kind: SlotKind) -> None:
-        """Have a slot ready for whoever takes the next one."""
-        self._current.prepare(kind)
+    def give_back(self, kind: SlotKind, slot: Slot) -> None:
+        """Give back a slot that can be used again."""
+        slot.hands.give_back(kind, slot)
 
     def warm_up(self) -> None:
         """Something will be run soon: have ready what it needs. Most conversations begin without."""
