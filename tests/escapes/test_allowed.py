@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from tests.escapes.attempts.kit import GIT_WRITES
-from tests.escapes.world.people import ORDINARY, ROOT, Person, everyone
+from tests.escapes.world.people import ORDINARY, ROOT, Person
+from tests.escapes.world.possible import obstacle, tier_of
 from tests.escapes.world.work import Work, interpreter, working
 
 
 @pytest.fixture(scope="module", params=[ROOT, ORDINARY], ids=lambda person: person.name)
 def work(request: pytest.FixtureRequest) -> Iterator[Work]:
     person: Person = request.param
-    if person not in everyone():
-        pytest.skip("needs to be run as root")
+    if reason := obstacle(person):
+        pytest.skip(reason)
+    if (tier := tier_of(person)) not in ("full", "bwrap"):
+        pytest.skip(f"needs loopback and a private /tmp, which tier {tier} has not")
     with working(person) as made:
         yield made
 

@@ -3,10 +3,9 @@
 import pytest
 
 from tests.escapes.attempts.kit import Attempt
-from tests.escapes.conftest import Judge
+from tests.escapes.conftest import Judge, need
 from tests.escapes.world.catalogue import all_attempts, makes_sense_for
-from tests.escapes.world.machine import lacks
-from tests.escapes.world.people import ORDINARY, ROOT, Person, everyone
+from tests.escapes.world.people import ORDINARY, ROOT, Person
 
 _ALL = [
     pytest.param(person, each, id=f"{person.name}-{each.name}")
@@ -18,10 +17,7 @@ _ALL = [
 
 @pytest.mark.parametrize(("person", "attempt"), _ALL)
 def test_does_not_get_out(person: Person, attempt: Attempt, judge: Judge) -> None:
-    if person not in everyone():
-        pytest.skip("needs to be run as root")
-    if missing := lacks(attempt.needs):
-        pytest.skip(f"this machine has no {missing}")
+    need(person, attempt)
 
     verdict = judge(person, attempt, True)
 

@@ -56,6 +56,7 @@ class Attempt(NamedTuple):
         needs: what the machine must have for the attempt to mean anything (`world/machine.py`).
         group: which attempts share an arena and a run with it; its own name if it would disturb others.
         flags: further arguments for `kaa sandbox`.
+        own_project: whether it gets a project for itself, a further writable directory of the sandbox.
         unproven: why it cannot be shown to work without a sandbox; empty if it can.
     """
 
@@ -66,6 +67,7 @@ class Attempt(NamedTuple):
     needs: tuple[str, ...]
     group: str
     flags: tuple[str, ...]
+    own_project: bool
     unproven: str
 
     @property
@@ -75,14 +77,14 @@ class Attempt(NamedTuple):
 
 
 ATTEMPTS: dict[str, Attempt] = {}
-# Not a flag of the command line: the user is asked for it in a conversation.
-GIT_WRITES = ("git writes allowed",)
+GIT_WRITES = ("--allow-git",)
 
 
 def attempt(
     canary: str,
     *needs: str,
     alone: bool = False,
+    own_project: bool = False,
     group: str = "",
     flags: tuple[str, ...] = (),
     unproven: str = "",
@@ -95,6 +97,7 @@ def attempt(
         canary: see `Attempt`, as are the rest.
         needs: see `Attempt`.
         alone: whether it would disturb others.
+        own_project: whether it would disturb others that have the same project. See `Attempt`.
         group: what to call its group, if not by its module.
         flags: see `Attempt`.
         unproven: see `Attempt`.
@@ -107,8 +110,8 @@ def attempt(
         full = f"{module}.{name or act.__name__}"
         if full in ATTEMPTS:
             raise ValueError(f"there are two attempts {full}")
-        together = full if alone else group or " ".join((module, *flags))
-        ATTEMPTS[full] = Attempt(full, act, canary, options, needs, together, flags, unproven)
+        together = full if alone else group or _group(module, flags, own_project)
+        ATTEMPTS[full] = Attempt(full, act, canary, options, needs, together, flags, own_project, unproven)
         return act
 
     return register
@@ -117,7 +120,12 @@ def attempt(
 def again(each: Attempt, flags: tuple[str, ...]) -> None:
     """Register an attempt once more, for a sandbox of other flags."""
     name = f"{each.name}, {' '.join(flags)}"
-    ATTEMPTS[name] = each._replace(name=name, group=name, flags=flags)
+    group = _group(each.name.partition(".")[0], flags, own_project=True) if each.own_project else name
+    ATTEMPTS[name] = each._replace(name=name, group=group, flags=flags)
+
+
+def _group(module: str, flags: tuple[str, ...], own_project: bool) -> str:
+    return " ".join((module, *flags, *(["in projects of their own"] if own_project else [])))
 
 
 _X86 = platform.machine() == "x86_64"

@@ -83,7 +83,7 @@ def add_to_existing_directory(given: Given) -> None:
     write(f"{given.path}/commands.md")
 
 
-@attempt("kept", base="project", path=".vscode", alone=True)
+@attempt("kept", base="project", path=".vscode", own_project=True)
 def link_protected_name(given: Given) -> None:
     """Make a protected name a symbolic link to an unprotected directory."""
     os.mkdir(f"{given.project}/ours")
@@ -91,7 +91,7 @@ def link_protected_name(given: Given) -> None:
     os.symlink("ours", given.path)
 
 
-@attempt("kept", base="project", path=".vscode", alone=True)
+@attempt("kept", base="project", path=".vscode", own_project=True)
 def move_to_protected_name(given: Given) -> None:
     """Prepare a directory elsewhere and give it a protected name."""
     os.mkdir(f"{given.project}/ours")
@@ -99,7 +99,7 @@ def move_to_protected_name(given: Given) -> None:
     os.rename(f"{given.project}/ours", given.path)
 
 
-@attempt("kept", base="project", path=".vscode", existing_directory=True, alone=True)
+@attempt("kept", base="project", path=".vscode", existing_directory=True, own_project=True)
 def replace_protected_directory(given: Given) -> None:
     """Move a protected directory away and put another in its place."""
     os.rename(given.path, f"{given.project}/aside")
@@ -107,13 +107,13 @@ def replace_protected_directory(given: Given) -> None:
     write(f"{given.path}/tasks.json")
 
 
-@attempt("kept", base="project", path=".envrc", existing=True, alone=True)
+@attempt("kept", base="project", path=".envrc", existing=True, own_project=True)
 def delete_protected_file(given: Given) -> None:
     """Delete a protected file."""
     os.unlink(given.path)
 
 
-@attempt("kept", base="project", path=".envrc", alone=True)
+@attempt("kept", base="project", path=".envrc", own_project=True)
 def hard_link_protected_name(given: Given) -> None:
     """Give a file of the project a protected name besides its own."""
     write(f"{given.project}/ours")

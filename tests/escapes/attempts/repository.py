@@ -15,7 +15,7 @@ def hook(given: Given) -> None:
     _executable(f"{given.project}/.git/hooks/post-commit", given.path)
 
 
-@attempt("run-later", then="git commit --allow-empty -m x", alone=True)
+@attempt("run-later", then="git commit --allow-empty -m x", own_project=True)
 def replaced_hooks(given: Given) -> None:
     """Put another directory in place of the hooks."""
     hooks = f"{given.project}/.git/hooks"
@@ -30,27 +30,27 @@ def configuration(given: Given) -> None:
     _git(given.project, "config", "core.fsmonitor", given.path)
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def appended_configuration(given: Given) -> None:
     """Append to the configuration, without git."""
     with open(f"{given.project}/.git/config", "a") as file:
         file.write(_section(given))
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def replaced_configuration(given: Given) -> None:
     """Move another file over the configuration."""
     write(f"{given.project}/config", _section(given))
     os.rename(f"{given.project}/config", f"{given.project}/.git/config")
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def configuration_of_worktree(given: Given) -> None:
     """Create the configuration for one worktree, which does not exist in most repositories."""
     write(f"{given.project}/.git/config.worktree", _section(given))
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def common_directory(given: Given) -> None:
     """Say that the repository's configuration is somewhere else."""
     other = f"{given.project}/other"
@@ -59,7 +59,7 @@ def common_directory(given: Given) -> None:
     write(f"{given.project}/.git/commondir", "../other\n")
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def replaced_repository(given: Given) -> None:
     """Move the repository away, and put a copy in its place."""
     git = f"{given.project}/.git"
@@ -68,7 +68,7 @@ def replaced_repository(given: Given) -> None:
     _monitor(git, given)
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def repository_elsewhere(given: Given) -> None:
     """Put a file in place of the repository which says where another is."""
     git = f"{given.project}/.git"
@@ -78,7 +78,7 @@ def repository_elsewhere(given: Given) -> None:
     write(git, "gitdir: other\n")
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def link_to_repository(given: Given) -> None:
     """Put a symbolic link in place of the repository."""
     git = f"{given.project}/.git"
@@ -87,7 +87,7 @@ def link_to_repository(given: Given) -> None:
     os.symlink("aside", git)
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def directory_of_project_replaced(given: Given) -> None:
     """Replace everything by replacing the project's directory."""
     copy = f"{given.home}/copy"
@@ -97,19 +97,19 @@ def directory_of_project_replaced(given: Given) -> None:
     os.rename(copy, given.project)
 
 
-@attempt("run-later", then=_STATUS, where="dependency", alone=True)
+@attempt("run-later", then=_STATUS, where="dependency", own_project=True)
 def nested_repository(given: Given) -> None:
     """Change the configuration of a repository inside the project."""
     _git(f"{given.project}/dependency", "config", "core.fsmonitor", given.path)
 
 
-@attempt("run-later", then=_STATUS, where="module", alone=True)
+@attempt("run-later", then=_STATUS, where="module", own_project=True)
 def repository_of_submodule(given: Given) -> None:
     """Change the configuration of a submodule, which lies below the project's .git."""
     _git(f"{given.project}/module", "config", "core.fsmonitor", given.path)
 
 
-@attempt("run-later", then=_STATUS, where="module", alone=True)
+@attempt("run-later", then=_STATUS, where="module", own_project=True)
 def submodule_points_elsewhere(given: Given) -> None:
     """Let a submodule's directory point to a repository of ours."""
     shutil.copytree(f"{given.project}/.git/modules/module", f"{given.project}/other")
@@ -118,21 +118,21 @@ def submodule_points_elsewhere(given: Given) -> None:
     write(f"{given.project}/module/.git", "gitdir: ../other\n")
 
 
-@attempt("run-later", then=_STATUS, where="new", alone=True)
+@attempt("run-later", then=_STATUS, where="new", own_project=True)
 def new_repository(given: Given) -> None:
     """Make a repository with a monitor in a directory of the project."""
     _git(given.project, "init", "-q", "new")
     _monitor(f"{given.project}/new/.git", given)
 
 
-@attempt("run-later", then=_STATUS, where="a/b/c/d/e", alone=True)
+@attempt("run-later", then=_STATUS, where="a/b/c/d/e", own_project=True)
 def new_repository_deep_down(given: Given) -> None:
     """Make a repository with a monitor where nobody looks."""
     _git(given.project, "init", "-q", "a/b/c/d/e")
     _monitor(f"{given.project}/a/b/c/d/e/.git", given)
 
 
-@attempt("run-later", then="git commit --allow-empty -m x", where="new", alone=True)
+@attempt("run-later", then="git commit --allow-empty -m x", where="new", own_project=True)
 def new_repository_with_hook(given: Given) -> None:
     """Make a repository with a hook in a directory of the project."""
     _git(given.project, "init", "-q", "new")
@@ -140,7 +140,7 @@ def new_repository_with_hook(given: Given) -> None:
     _executable(f"{given.project}/new/.git/hooks/post-commit", given.path)
 
 
-@attempt("run-later", then=_STATUS, where="new", alone=True)
+@attempt("run-later", then=_STATUS, where="new", own_project=True)
 def new_repository_with_include(given: Given) -> None:
     """Make a repository whose configuration is harmless, but for another file that it includes."""
     _git(given.project, "init", "-q", "new")
@@ -148,14 +148,14 @@ def new_repository_with_include(given: Given) -> None:
     _git(f"{given.project}/new", "config", "include.path", "../more")
 
 
-@attempt("run-later", then=_STATUS, where="new", alone=True)
+@attempt("run-later", then=_STATUS, where="new", own_project=True)
 def new_repository_by_file(given: Given) -> None:
     """Make a file which says that the repository is in a directory of another name."""
     _git(given.project, "init", "-q", "--separate-git-dir=store", "new")
     _monitor(f"{given.project}/store", given)
 
 
-@attempt("run-later", then=_STATUS, where="new", alone=True)
+@attempt("run-later", then=_STATUS, where="new", own_project=True)
 def new_repository_by_link(given: Given) -> None:
     """Make a symbolic link to a repository in a directory of another name."""
     _git(given.project, "init", "-q", "new")
@@ -164,20 +164,20 @@ def new_repository_by_link(given: Given) -> None:
     os.symlink("../store", f"{given.project}/new/.git")
 
 
-@attempt("run-later", then="git commit --allow-empty -m x", configuration="core.hooksPath .githooks", alone=True)
+@attempt("run-later", then="git commit --allow-empty -m x", configuration="core.hooksPath .githooks", own_project=True)
 def hooks_elsewhere(given: Given) -> None:
     """Leave a hook where the user's own configuration says that hooks are: in the project."""
     os.makedirs(f"{given.project}/.githooks", exist_ok=True)
     _executable(f"{given.project}/.githooks/post-commit", given.path)
 
 
-@attempt("run-later", then=_STATUS, configuration="include.path ../shared.gitconfig", alone=True)
+@attempt("run-later", then=_STATUS, configuration="include.path ../shared.gitconfig", own_project=True)
 def included_configuration(given: Given) -> None:
     """Write the file that the user's own configuration includes from the project."""
     write(f"{given.project}/shared.gitconfig", _section(given))
 
 
-@attempt("run-later", then=_STATUS, where="vendor", alone=True)
+@attempt("run-later", then=_STATUS, where="vendor", own_project=True)
 def bare_repository(given: Given) -> None:
     """Make a directory look like a bare repository (safe.bareRepository)."""
     vendor = f"{given.project}/vendor"
@@ -187,7 +187,7 @@ def bare_repository(given: Given) -> None:
     write(f"{vendor}/config", "\n".join(lines))
 
 
-@attempt("run-later", then=_STATUS, alone=True)
+@attempt("run-later", then=_STATUS, own_project=True)
 def submodule_in_index(given: Given) -> None:
     """Add a repository with a monitor to the index: `git status` at the top looks into submodules."""
     _git(given.project, "init", "-q", "new")
@@ -207,32 +207,32 @@ for _each in [each for each in ATTEMPTS.values() if each.name.startswith("reposi
     again(_each, GIT_WRITES)
 
 
-@attempt("kept", base="project", path=".git/index", alone=True)
+@attempt("kept", base="project", path=".git/index", own_project=True)
 def index(given: Given) -> None:
     """Change what is staged."""
     write(f"{given.project}/staged")
     _git(given.project, "add", "staged")
 
 
-@attempt("kept", base="project", path=".git/HEAD", alone=True)
+@attempt("kept", base="project", path=".git/HEAD", own_project=True)
 def head(given: Given) -> None:
     """Change which branch is checked out."""
     write(f"{given.project}/.git/HEAD", "ref: refs/heads/other\n")
 
 
-@attempt("kept", base="project", path=".git/refs", alone=True)
+@attempt("kept", base="project", path=".git/refs", own_project=True)
 def branch(given: Given) -> None:
     """Create a branch."""
     _git(given.project, "branch", "evil")
 
 
-@attempt("kept", base="project", path=".git/objects", alone=True)
+@attempt("kept", base="project", path=".git/objects", own_project=True)
 def history(given: Given) -> None:
     """Destroy the history."""
     shutil.rmtree(f"{given.project}/.git/objects")
 
 
-@attempt("kept", base="project", path=".git/info", alone=True)
+@attempt("kept", base="project", path=".git/info", own_project=True)
 def attributes(given: Given) -> None:
     """Say how git is to filter files."""
     os.makedirs(f"{given.project}/.git/info", exist_ok=True)

@@ -93,7 +93,7 @@ def through_hard_link(given: Given) -> bytes:
     return read(f"{given.project}/key-linked")
 
 
-@attempt("secret", path=".ssh/by-rename", alone=True)
+@attempt("secret", path=".azure/by-rename", group="secrets that come later")
 def after_moving_the_directory(given: Given) -> bytes:
     """Move the directory to where nothing hides it."""
     os.rename(os.path.dirname(given.path), f"{given.home}/not-hidden")
@@ -216,19 +216,19 @@ def by_uncovering_in_new_namespace(given: Given) -> bytes:
     return _uncovered(given, given.path)
 
 
-@attempt("secret", path=".netrc", alone=True, late=True)
+@attempt("secret", path=".netrc", group="secrets that come later", late=True)
 def created_later(given: Given) -> bytes:
     """Read a file that did not exist when the sandbox was made."""
     return read(given.path)
 
 
-@attempt("secret", path=".aws/credentials", alone=True, late=True)
+@attempt("secret", path=".aws/credentials", group="secrets that come later", late=True)
 def directory_created_later(given: Given) -> bytes:
     """Read a file in a directory that did not exist when the sandbox was made."""
     return read(given.path)
 
 
-@attempt("secret", path=".netrc", alone=True, replaced=True)
+@attempt("secret", path=".pgpass", group="secrets that come later", replaced=True)
 def replaced_later(given: Given) -> bytes:
     """Read a file that was replaced after the sandbox was made, as editors and logins do."""
     return read(given.path)

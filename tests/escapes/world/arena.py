@@ -2,6 +2,7 @@
 
 import atexit
 import compileall
+import copy
 import functools
 import os
 import shutil
@@ -15,6 +16,10 @@ from pathlib import Path
 from tests.escapes.world.people import Person
 
 _ATTEMPTS = Path(__file__).resolve().parents[1] / "attempts"
+
+
+class PlaceError(Exception):
+    """There is no directory to work in."""
 
 
 class Arena:
@@ -49,10 +54,17 @@ class Arena:
             directory = parent / name
             directory.mkdir(parents=True)
             return directory
-        directory = Path(tempfile.mkdtemp(prefix="kaa-escape-", dir=base))
+        directory = _fresh("kaa-escape", Path(base))
         directory.chmod(0o755)
         self._elsewhere.append(directory)
         return directory
+
+    def with_own_project(self, name: str) -> "Arena":
+        """The same arena, but for another project as fresh as the first."""
+        other = copy.copy(self)
+        other.project = self.project.with_name(name)
+        shutil.copytree(_template().project, other.project, symlinks=True)
+        return other
 
     def hand_over(self) -> None:
         """Give everything to the person."""
@@ -69,7 +81,7 @@ class Arena:
 @contextmanager
 def arena(person: Person) -> Iterator[Arena]:
     """A fresh arena."""
-    top = Path(tempfile.mkdtemp(prefix=".kaa-escapes-", dir=_place())).resolve()
+    top = _fresh(".kaa-escapes", _place()).resolve()
     top.chmod(0o755)
     new = Arena(person, top)
     try:
@@ -85,7 +97,7 @@ def arena(person: Person) -> Iterator[Arena]:
 @functools.cache
 def _template() -> Arena:
     """An arena to copy: git takes longer to make one."""
-    template = Arena(Person("nobody", -1), Path(tempfile.mkdtemp(prefix="kaa-escapes-template-")))
+    template = Arena(Person("nobody", -1), _fresh("kaa-escapes-template", Path(tempfile.gettempdir())))
     atexit.register(template.remove)
     shutil.copytree(_ATTEMPTS, template.attempts, ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(template.attempts, quiet=2)
@@ -101,7 +113,18 @@ def _place() -> Path:
     for place in (Path("/home"), Path("/srv"), Path("/opt"), Path.home()):
         if os.access(place, os.W_OK) and place.stat().st_mode & stat.S_IXOTH:
             return place
-    return Path.home()
+    if os.access(Path.home(), os.W_OK):
+        return Path.home()
+    raise PlaceError("neither /home, /srv, /opt nor the home directory can be written")
+
+
+def _fresh(name: str, parent: Path) -> Path:
+    """A new directory. Those of runs that were killed are removed first: their names say who made them."""
+    for left in parent.glob(f"{name}-*-*"):
+        maker = left.name.removeprefix(f"{name}-").partition("-")[0]
+        if maker.isdecimal() and not Path(f"/proc/{maker}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=parent))
 
 
 def _lay_out(arena: Arena) -> None:

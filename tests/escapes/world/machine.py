@@ -10,11 +10,12 @@ import socket
 import stat
 import sysconfig
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.escapes.attempts.kit import AT_FDCWD, libc, syscall
+from tests.escapes.attempts.kit import AT_FDCWD, CLONE_NEWNS, libc, syscall, unshare
 from tests.escapes.attempts.machine_code import x32
 from tests.escapes.attempts.uring import Ring
 from tests.escapes.world.people import Person
@@ -46,6 +47,12 @@ def owns_packages(person: Person) -> bool:
     """Whether a person may change the interpreter's packages."""
     packages = Path(sysconfig.get_path("purelib"))
     return os.access(packages, os.W_OK) if person.uid < 0 else packages.stat().st_uid == person.uid
+
+
+@functools.cache
+def can_mount() -> bool:
+    """Whether we can have mounts of our own."""
+    return _survives(lambda: unshare(CLONE_NEWNS))
 
 
 @functools.cache
@@ -172,7 +179,9 @@ def _works(act: Callable[[], object]) -> bool:
 
 
 def _survives(act: Callable[[], object]) -> bool:
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # pytest has threads: the child does nothing with theirs
+        pid = os.fork()
     if pid == 0:
         try:
             act()

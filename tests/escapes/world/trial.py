@@ -15,10 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from tests.escapes.attempts.kit import GIT_WRITES, Attempt
-from tests.escapes.world import approved, file_canaries, kernel_canaries, process_canaries, socket_canaries
+from tests.escapes.attempts.kit import Attempt
+from tests.escapes.world import file_canaries, forced, kernel_canaries, process_canaries, socket_canaries
 from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.canary import Canary, Ending
+from tests.escapes.world.machine import can_mount
 from tests.escapes.world.people import Person
 
 # Another command that runs what follows it in a sandbox: to compare, or to try an attempt.
@@ -80,17 +81,23 @@ class _Report(msgspec.Struct, frozen=True):
     secrets: tuple[str, ...]
 
 
-def sandbox_command(flags: Sequence[str] = ()) -> list[str]:
+def sandbox_command(flags: Sequence[str] = (), tier: str = "") -> list[str]:
     """What to put before a command to run it in the sandbox.
 
     Args:
-        flags: those of `kaa sandbox`, or `GIT_WRITES`.
+        flags: those of `kaa sandbox`.
+        tier: the one to use; empty for the one that kaa takes.
     """
-    if other := os.environ.get(_SANDBOX_VARIABLE):
-        return [*shlex.split(other), "--"]
-    if tuple(flags) == GIT_WRITES:
-        return [sys.executable, approved.__file__, "--"]
+    if tier:
+        return [sys.executable, forced.__file__, tier, *flags, "--"]
+    if is_compared():
+        return [*shlex.split(os.environ[_SANDBOX_VARIABLE]), "--"]
     return [str(Path(sysconfig.get_path("scripts")) / "kaa"), "sandbox", *flags, "--"]
+
+
+def is_compared() -> bool:
+    """Whether another sandbox is tried, not kaa's."""
+    return bool(os.environ.get(_SANDBOX_VARIABLE))
 
 
 def base_environment(home: Path) -> dict[str, str]:
@@ -98,28 +105,39 @@ def base_environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm"}
 
 
-def attempted(person: Person, attempts: Sequence[Attempt], *, sandboxed: bool) -> dict[str, Verdict]:
-    """Make attempts in one arena, one after the other, and judge each."""
+def attempted(person: Person, attempts: Sequence[Attempt], *, sandboxed: bool, tier: str = "") -> dict[str, Verdict]:
+    """Make attempts in one arena, one after the other, and judge each.
+
+    Args:
+        person: who makes them.
+        attempts: to be made, of one group.
+        sandboxed: whether there is a sandbox.
+        tier: see `sandbox_command`.
+    """
     with arena(person) as place, contextlib.ExitStack() as stack:
         canaries: dict[str, Canary] = {}
         for each in attempts:
-            canary = KINDS[each.canary](place, each.name, each.options)
+            around = place.with_own_project(f"project-{len(canaries)}") if each.own_project else place
+            canary = KINDS[each.canary](around, each.name, each.options)
             stack.callback(canary.close)
             canaries[each.name] = canary
         place.hand_over()
         for canary in canaries.values():
             canary.settle()
-        trial = _Trial(place, attempts, canaries, sandboxed)
+        trial = _Trial(place, attempts, canaries, sandboxed, tier)
         trial.run()
         return {name: trial.verdict(name) for name in canaries}
 
 
 class _Trial:
-    def __init__(self, place: Arena, attempts: Sequence[Attempt], canaries: dict[str, Canary], sandboxed: bool) -> None:
+    def __init__(
+        self, place: Arena, attempts: Sequence[Attempt], canaries: dict[str, Canary], sandboxed: bool, tier: str
+    ) -> None:
         self._arena = place
         self._attempts = attempts
         self._canaries = canaries
         self._sandboxed = sandboxed
+        self._tier = tier
         self._reports: dict[str, _Report] = {}
         self._errors = b""
         self._exit_code = 0
@@ -162,22 +180,30 @@ class _Trial:
             terminal = canary.terminal() if terminal is None else terminal
         command = [sys.executable, "-I", "-S", str(self._arena.attempts), str(self._write_job())]
         if self._sandboxed:
-            command = [*sandbox_command(self._attempts[0].flags), *command]
+            command = [*sandbox_command(self._flags(), self._tier), *command]
         return self._arena.person.start(
             command,
             directory=self._arena.project,
             environment=environment,
             pid_file=self._arena.top / "brain.pid",
-            own_mounts=not self._sandboxed and os.geteuid() == 0,
+            own_mounts=not self._sandboxed and can_mount(),
             key=key,
             stdin=subprocess.DEVNULL if terminal is None else terminal,
             controlling_terminal=terminal is not None,
             pass_fds=descriptors,
         )
 
+    def _flags(self) -> list[str]:
+        """Those that the attempts have in common, and their own projects."""
+        own = (self._canaries[each.name].arena.project for each in self._attempts if each.own_project)
+        return [*self._attempts[0].flags, *(flag for project in own for flag in ("--add-dir", str(project)))]
+
     def _write_job(self) -> Path:
-        common = {"project": str(self._arena.project), "home": str(self._arena.home), "sandboxed": self._sandboxed}
-        tasks = [{"name": name, "facts": {**common, **canary.facts()}} for name, canary in self._canaries.items()]
+        common = {"home": str(self._arena.home), "sandboxed": self._sandboxed}
+        tasks = [
+            {"name": name, "facts": {**common, "project": str(canary.arena.project), **canary.facts()}}
+            for name, canary in self._canaries.items()
+        ]
         job = {"tasks": tasks, "go": str(self._arena.top / "go"), "brain": str(self._arena.top / "brain.pid")}
         path = self._arena.top / "job.json"
         path.write_text(json.dumps(job))
