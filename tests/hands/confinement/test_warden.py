@@ -1,8 +1,11 @@
 """Connections of slots, which the warden makes: those to sockets of the host are refused, all others are as ever."""
 
+import asyncio
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import Command, WorkspaceUnavailableError
 from tests.hands.confinement.arena import Arena, Report
 
 _CONNECTIONS = Path(__file__).with_name("connections.py")
@@ -223,3 +228,52 @@ def test_with_the_network_of_the_host_there_is_a_warning_and_no_warden(someone: 
     assert report.features["unix sockets"] == "masked once seen"
     assert any("unix sockets" in warning for warning in report.warnings)
     assert report.outcomes == ["ENOENT"]
+
+
+def test_the_end_of_a_slot_is_not_the_wardens(someone: Arena) -> None:
+    """The fork-server kills what a crashed slot leaves, and the warden is a child of its, too."""
+    if someone.user is not None:
+        pytest.skip("the same for everybody")
+    connecting_to_itself = (
+        "import socket\n"
+        "server = socket.create_server(('127.0.0.1', 0))\n"
+        "print(socket.socket().connect_ex(server.getsockname()))\n"
+    )
+    command = Command([sys.executable, "-I", "-S", "-c", connecting_to_itself], timeout=30)
+
+    async def scene() -> list[bytes]:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(someone.home)}
+        workspace = LocalWorkspace.start(str(someone.project), env=environment)
+        try:
+            before = await workspace.run(command)
+            assert kill_slots() > 0
+            after = []
+            for _ in range(5):  # slots that were kept ready are found to be gone when they are used
+                with contextlib.suppress(WorkspaceUnavailableError):
+                    after.append((await workspace.run(command)).tail)
+        finally:
+            await workspace.close()
+        return [before.tail, *after]
+
+    outcomes = asyncio.run(scene())
+
+    assert len(outcomes) > 1
+    assert set(outcomes) == {b"0\n"}
+
+
+def kill_slots() -> int:
+    """Kill the grandchildren of this process that are the first of a process namespace."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    killed = 0
+    for pid, parent in parents.items():
+        with contextlib.suppress(OSError):
+            ids = next(
+                line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("NSpid:")
+            )
+            if parents.get(parent) == os.getpid() and ids.split()[2:] == ["1"]:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+    return killed

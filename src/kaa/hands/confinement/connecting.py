@@ -35,7 +35,7 @@ _RESTART = 512  # ERESTARTSYS: the kernel makes it EINTR or calls again, as the 
 _NO_MAGIC_LINKS = 2  # RESOLVE_NO_MAGICLINKS, linux/openat2.h
 _HOW = struct.Struct("=3Q")  # struct open_how: flags, mode, resolve
 
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.05
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.001, 0.05
 _STUCK_SECONDS = 10  # nothing that we do blocks, unless the caller works on that
 _MOST_UNREPORTED = 64
 
@@ -60,7 +60,7 @@ class _Attempt:
         self.sock = sock
         self.target = target
         self.blocks = os.get_blocking(sock.fileno())
-        self.pause = _FIRST_PAUSE_SECONDS
+        self.pause = 0.0  # at first: on loopback the kernel is done by then
         self.due = time.monotonic()
         self.deadline = self.due + _send_timeout(sock)
 
@@ -91,7 +91,7 @@ class _Attempt:
     def postpone(self, now: float) -> None:
         """Try again later."""
         self.due = min(now + self.pause, self.deadline)
-        self.pause = min(2 * self.pause, _LONGEST_PAUSE_SECONDS)
+        self.pause = min(max(_SHORTEST_PAUSE_SECONDS, 2 * self.pause), _LONGEST_PAUSE_SECONDS)
 
     def close(self) -> None:
         """Let go of the socket and the file."""
@@ -229,7 +229,7 @@ class Connector:
         raise _failure(errno.EACCES)
 
     def _find_file(self, thread: int, name: bytes) -> _Target:
-        file = _open_file(thread, name.partition(b"\0")[0])
+        file = open_file(thread, name.partition(b"\0")[0])
         if stat.S_ISSOCK(os.fstat(file).st_mode) and self._insiders.includes(file):
             return _Target(_FAMILY.pack(socket.AF_UNIX) + b"/proc/self/fd/%d\0" % file, file)
         os.close(file)
@@ -260,10 +260,13 @@ def _read_memory(thread: int, address: int, length: int) -> bytes:
     return memory.raw
 
 
-def _open_file(thread: int, name: bytes) -> int:
-    """Open what a name means to a thread.
+def open_file(thread: int, name: bytes) -> int:
+    """Open what a name means to a thread, without rights on it.
 
     We see the same files, but for /proc. Nothing is opened through the links of /proc, which would be ours.
+
+    Raises:
+        OSError: there is nothing, or nothing that one could reach.
     """
     start = os.open(f"/proc/{thread}/{'root' if name.startswith(b'/') else 'cwd'}", os.O_PATH | os.O_CLOEXEC)
     try:

@@ -100,13 +100,13 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
     with _unreachable_directory(policy) as unreachable:
         namespaces.enter(joined, network=policy.network == "isolated")
         mounts.make_private()
+        warden = Warden() if policy.network == "isolated" else None  # early: it proves itself while we build
         masks = Masks(unreachable)
         Builder(view, masks).build()
         masks.let_go_of_unreachable()
     mounts.share()
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    warden = Warden() if policy.network == "isolated" else None
     ruleset = ruleset_over_mounts(policy, layout)
     upkeep = Upkeep(policy, view, masks, sockets)
     obstacle = _obstacle(warden)
@@ -152,17 +152,18 @@ def _unreachable_directory(policy: Policy) -> Iterator[str | None]:
         yield None
         return
     parent = os.open(policy.temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    name = f".kaa-unreachable-{os.getpid()}"
+    name = f".kaa-unreachable-{os.urandom(8).hex()}"  # commands of earlier hands work in there too
     os.mkdir(name, 0, dir_fd=parent)
     try:
         try:
-            os.chown(name, owner, -1, dir_fd=parent)
+            os.chown(name, owner, -1, dir_fd=parent, follow_symlinks=False)
         except OSError:
             yield None
         else:
             yield os.path.join(os.path.realpath(policy.temporary), name)
     finally:
-        os.rmdir(name, dir_fd=parent)  # it lives on where it is mounted
+        with contextlib.suppress(OSError):  # it lives on where it is mounted
+            os.rmdir(name, dir_fd=parent)
         os.close(parent)
 
 

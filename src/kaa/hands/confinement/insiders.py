@@ -9,8 +9,10 @@ cheaper but proves nothing: half an inode number, and a device that all subvolum
 """
 
 import contextlib
+import errno
 import fcntl
 import os
+import socket
 import stat
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -53,6 +55,17 @@ class Insiders:
         if len(self._files) > _MOST_REMEMBERED:
             _, oldest = self._files.popitem(last=False)
             os.close(oldest)
+
+
+def can_ask_for_files() -> bool:
+    """Whether the kernel lets us see files of sockets."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind("")  # by an abstract name, so that there is no file
+        try:
+            os.close(fcntl.ioctl(sock, _OPEN_BOUND_FILE))
+        except OSError as error:
+            return error.errno == errno.ENOENT
+    return True
 
 
 def take_descriptor(process: int, descriptor: int) -> int:

@@ -20,12 +20,10 @@ import socket
 import struct
 from typing import NoReturn
 
-from kaa.hands.confinement import bpf, capabilities, kernel, seccomp
-from kaa.hands.confinement.connecting import Connector
+from kaa.hands.confinement import bpf, capabilities, connecting, insiders, kernel, seccomp
 from kaa.hands.confinement.notifications import Listener
 
 _ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
-_PRIVATE_DIRECTORY = "/dev/shm"  # noqa: S108 a new one in our mount namespace
 _READY = b"ready"
 _DESCRIPTOR = struct.Struct("@i")
 
@@ -103,6 +101,7 @@ def _become_warden(channel: socket.socket) -> NoReturn:
 
 def _detach(channel: socket.socket) -> None:
     """Keep nothing of the fork-server's but what is needed, and do not outlive it."""
+    os.chdir("/")
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != channel.fileno():
             with contextlib.suppress(OSError):
@@ -113,6 +112,8 @@ def _detach(channel: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are not waited for
     of_root = (capabilities.DAC_OVERRIDE,) if os.geteuid() == 0 else ()  # as slots have it, for names
     capabilities.lay_down_all_but((capabilities.SYS_PTRACE, capabilities.NET_ADMIN, *of_root))
+    kernel.forbid_new_privileges()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -148,7 +149,7 @@ def _fork_attendant(listener: Listener, channel: socket.socket, others: dict[int
         channel.close()
         for other in others.values():
             other.close()
-        Connector(listener).serve()
+        connecting.Connector(listener).serve()
     finally:
         os._exit(0)
 
@@ -165,11 +166,14 @@ def _receive_descriptor(channel: socket.socket) -> int | None:
 
 
 def _prove() -> None:
-    """Connect a child of ours as a slot's command would be, by a name in the file system.
+    """Connect a child of ours as a slot's command would be, and try what names in the file system need besides.
 
     Raises:
-        OSError: something that this needs does not work here.
+        OSError: something does not work here.
     """
+    if not insiders.can_ask_for_files():
+        raise OSError("sockets do not tell to which file they are bound")
+    os.close(connecting.open_file(os.getpid(), b"/"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         _ask_for_connection(theirs)
@@ -179,7 +183,7 @@ def _prove() -> None:
         if received is None:
             raise OSError("the kernel does not notify of system calls, or notifies somebody else already")
         with contextlib.closing(Listener(received)) as listener:
-            asked = Connector(listener).serve()
+            asked = connecting.Connector(listener).serve()
         if not asked:
             raise OSError("the kernel does not notify of system calls")
         if not ours.recv(1):
@@ -193,14 +197,10 @@ def _ask_for_connection(channel: socket.socket) -> NoReturn:
         listener = seccomp.install_notifying(bpf.encode(program))
         socket.send_fds(channel, [b"."], [listener])
         os.close(listener)
-        name = f"{_PRIVATE_DIRECTORY}/.kaa-warden-{os.getpid()}"
         with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
-            server.bind(name)
-            try:
-                server.listen()
-                client.connect(name)
-            finally:
-                os.unlink(name)
+            server.bind("")  # the kernel finds an abstract name
+            server.listen()
+            client.connect(server.getsockname())
         channel.send(b".")
     finally:
         os._exit(0)
