@@ -41,7 +41,11 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
             "Your whole home directory is writable for commands, with what programs execute from it when they start,"
             " such as .bashrc. Better start in the directory of a project."
         )
+    if os.geteuid() == 0 and policy.tier != "none":
+        confinement.features["user"] = "root: commands can read the files of all users, except what is hidden"
     if any(is_below_any(path, real_directories(policy.writes)) for path in own_code()):
+        if policy.tier in ("landlock", "seatbelt"):  # without mounts nothing in the project can be protected
+            raise ConfinementError("kaa itself is in this project, and nothing would keep commands from changing it")
         confinement.warnings.append(
             "kaa itself is in this project, and its own code cannot be changed from inside. Install kaa elsewhere to"
             " work on it."
