@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 import subprocess
 from collections import deque
@@ -25,6 +26,7 @@ _KEPT = 4  # of those that can be used again: as many as the calls of a reply th
 _TOP_UP_DELAY_SECONDS = 0.005
 _PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
 _STOP_SECONDS = 3.0  # the hands give their slots two
+_WORDS_BYTES = 1000  # of a wrapper that fails
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -162,6 +164,7 @@ class Hands:
             while (report := self._held()) is None:
                 await self._more()
         except _GoneError as error:
+            self._refuse_if_wrapped(str(error))
             self._discard()
             raise WorkspaceUnavailableError(f"The hands died while they were started: {error}.") from error
         return report
@@ -212,6 +215,7 @@ class Hands:
                 return await self._take(kind)
             except _GoneError as error:
                 reason = str(error)
+                self._refuse_if_wrapped(reason)
                 self._discard()
         raise WorkspaceUnavailableError(f"The hands died twice while they were to start a process: {reason}.")
 
@@ -378,6 +382,22 @@ class Hands:
         channel = Channel(answer, f"The process for {names[kind]}")
         self._ready[kind].append(Slot(reply.slot or 0, channel, self))
 
+    def _refuse_if_wrapped(self, reason: str) -> None:
+        """A wrapper that ends before there is a report was not allowed what it needs, as in most containers.
+
+        Raises:
+            PolicyRefusedError: that is so.
+        """
+        if not self._wrap or self._report is not None:
+            return
+        words = ""
+        if self._process is not None and self._process.stderr is not None:
+            os.set_blocking(self._process.stderr.fileno(), False)
+            with contextlib.suppress(BlockingIOError):
+                words = os.read(self._process.stderr.fileno(), _WORDS_BYTES).decode("utf-8", "replace").strip()
+        self._discard()
+        raise PolicyRefusedError(words or f"{os.path.basename(self._wrap[0])}: {reason}")
+
     def _exit_reason(self) -> str:
         if self._closed:
             return "as it was told to"
@@ -413,4 +433,6 @@ class Hands:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            if self._process.stderr is not None:
+                self._process.stderr.close()
             self._process = None

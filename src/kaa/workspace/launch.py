@@ -35,7 +35,7 @@ def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
                 [*wrap, sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE if wrap else subprocess.DEVNULL,  # a wrapper says there why it cannot
                 env={},
                 cwd="/",
                 start_new_session=True,

@@ -80,6 +80,35 @@ def test_what_was_tried_on_the_way_down_is_told(folder: Path, monkeypatch: pytes
     play(folder, scenario, SandboxOptions())
 
 
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [("echo 'bwrap: No permissions' >&2; exit 1", "bwrap: No permissions"), ("kill -9 $$", "sh: it ended by signal 9")],
+)
+@pytest.mark.parametrize("asked_first", ["status", "file"])
+def test_a_wrapper_that_may_not_do_its_work_is_a_tier_that_does_not_hold(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ends: str, told: str, asked_first: str
+) -> None:
+    def tiers() -> tuple[Tier, ...]:
+        return ("bwrap", "none")
+
+    def wrapper(policy: Policy, _home: str) -> tuple[str, ...]:
+        return ("/bin/sh", "-c", ends, "sh") if policy.tier == "bwrap" else ()
+
+    monkeypatch.setattr(sandbox_module, "tiers_to_try", tiers)
+    monkeypatch.setattr(sandbox_module, "wrapper", wrapper)
+    (folder / "project" / "a").write_text("x")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if asked_first == "file":
+            assert (await workspace.read("a")).data == b"x"
+        status = await workspace.sandbox.status()
+
+        assert status.tier == "none"
+        assert status.refused == {"bwrap": told}
+
+    play(folder, scenario, SandboxOptions())
+
+
 def test_where_nothing_holds_nothing_is_run_or_written_without_a_yes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
