@@ -396,7 +396,7 @@ class Hands:
             with contextlib.suppress(BlockingIOError):
                 words = os.read(self._process.stderr.fileno(), _WORDS_BYTES).decode("utf-8", "replace").strip()
         self._discard()
-        raise PolicyRefusedError(words or f"{os.path.basename(self._wrap[0])}: {reason}")
+        raise PolicyRefusedError(words.removeprefix(f"{os.path.basename(self._wrap[0])}: ") or reason)
 
     def _exit_reason(self) -> str:
         if self._closed:

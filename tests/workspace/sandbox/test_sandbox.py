@@ -82,7 +82,7 @@ def test_what_was_tried_on_the_way_down_is_told(folder: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("ends", "told"),
-    [("echo 'bwrap: No permissions' >&2; exit 1", "bwrap: No permissions"), ("kill -9 $$", "sh: it ended by signal 9")],
+    [("echo 'sh: No permissions' >&2; exit 1", "No permissions"), ("kill -9 $$", "it ended by signal 9")],
 )
 @pytest.mark.parametrize("asked_first", ["status", "file"])
 def test_a_wrapper_that_may_not_do_its_work_is_a_tier_that_does_not_hold(
