@@ -66,7 +66,7 @@ def write_setting(given: Given) -> None:
     write(given.path, str(given.number))
 
 
-@attempt("sysctl", "root", setting="printk_ratelimit")
+@attempt("sysctl", "root", "mounts", setting="printk_ratelimit")
 def write_setting_in_new_proc(given: Given) -> None:
     """Change a setting of the kernel's by a /proc of one's own."""
     place = f"{given.project}/proc"
@@ -96,7 +96,7 @@ def make_control_group(given: Given) -> None:
     os.mkdir(given.path)
 
 
-@attempt("control-group", "root", "control groups")
+@attempt("control-group", "root", "control groups", "mounts")
 def make_control_group_in_new_mount(given: Given) -> None:
     """Make a control group by a mount of one's own, the first step of CVE-2022-0492."""
     place = f"{given.project}/groups"

@@ -8,6 +8,7 @@ import platform
 import shutil
 import socket
 import stat
+import subprocess
 import sysconfig
 import tempfile
 import warnings
@@ -130,6 +131,11 @@ def _call_by_32_bits() -> None:
     assert Page().call(getpid) == os.getpid()
 
 
+def _has_bwrap() -> bool:
+    command = ["bwrap", "--ro-bind", "/", "/", "true"]
+    return _works(lambda: subprocess.run(command, check=True, capture_output=True))
+
+
 def _has_x32_calls() -> bool:
     getpid = 39
     return platform.machine() == "x86_64" and _works(lambda: x32(getpid))
@@ -173,7 +179,7 @@ def _has_posix_queues() -> bool:
 def _works(act: Callable[[], object]) -> bool:
     try:
         act()
-    except OSError:
+    except (OSError, subprocess.CalledProcessError):
         return False
     return True
 
@@ -200,7 +206,7 @@ _PROBES: dict[str, Callable[[], bool]] = {
     "SCTP": lambda: _listens(socket.AF_INET, socket.IPPROTO_SCTP, "127.0.0.1"),
     "address": lambda: bool(own_address()),
     "attributes": functools.cache(_has_attributes),
-    "bwrap": lambda: shutil.which("bwrap") is not None,
+    "bwrap": functools.cache(_has_bwrap),
     "control groups": lambda: control_groups() is not None,
     "disk": lambda: disk_of(Path("/home")) is not None,
     "fchmodat2": _has_fchmodat2,
@@ -209,6 +215,7 @@ _PROBES: dict[str, Callable[[], bool]] = {
     "io_uring": lambda: _works(lambda: Ring().__exit__()),
     "kernel log": lambda: os.access("/dev/kmsg", os.R_OK | os.W_OK),
     "keyrings": _has_keyrings,
+    "mounts": can_mount,
     "unshare": lambda: shutil.which("unshare") is not None,
     "vsock loopback": functools.cache(_has_vsock_loopback),
     "x32 calls": _has_x32_calls,

@@ -85,6 +85,8 @@ def _readable(layout: Layout) -> Iterator[tuple[str, int]]:
 def _warnings(version: int, isolated: bool, layout: Layout) -> Iterator[str]:
     if os.geteuid() == 0:
         yield "Running as root weakens the sandbox: commands can change the owner and the permissions of any file."
+    else:
+        yield "Commands can change permissions and times of your files: Landlock cannot prevent that."
     if isolated:
         yield "Commands have no network at all here, not even loopback: servers cannot be tried out, no domain allowed."
     if version < landlock.SCOPES_ABI:
