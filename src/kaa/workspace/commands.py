@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from kaa.workspace.channel import parse
-from kaa.workspace.hands import Slot, Slots
 from kaa.workspace.protocol import WorkspaceUnavailableError
+from kaa.workspace.slots import Slot, Slots
 
 GRACE_SECONDS = 2.0
 # Killing the tree gives up after a second; whoever answers later than that has died or hangs.

@@ -7,8 +7,8 @@ import msgspec
 
 from kaa.hands import wire
 from kaa.workspace.channel import parse
-from kaa.workspace.hands import Slot, Slots
 from kaa.workspace.protocol import ContentChangedError
+from kaa.workspace.slots import Slot, Slots
 
 _PATIENCE_SECONDS = 2.0
 

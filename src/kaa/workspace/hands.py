@@ -7,7 +7,7 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -16,8 +16,8 @@ from kaa.hands.policy import Policy
 from kaa.workspace.channel import Channel, parse, readable
 from kaa.workspace.launch import LaunchedHands, launch
 from kaa.workspace.protocol import WorkspaceUnavailableError
+from kaa.workspace.slots import Slot, SlotKind
 
-SlotKind: TypeAlias = Literal["files", "command", "guard"]
 _Request: TypeAlias = SlotKind | Literal["socket"]
 
 # Forked ahead of need: it takes a millisecond.
@@ -27,38 +27,6 @@ _TOP_UP_DELAY_SECONDS = 0.005
 _PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
 _STOP_SECONDS = 3.0  # the hands give their slots two
 _WORDS_BYTES = 1000  # of a wrapper that fails
-
-
-class Slot(msgspec.Struct, frozen=True):
-    """A process of the hands that waits for work."""
-
-    pid: int
-    channel: Channel
-    hands: "Hands"
-
-    def kill(self) -> None:
-        """Kill it because it does not answer."""
-        self.hands.kill(self.pid)
-
-
-class Slots(Protocol):
-    """Gives out slots."""
-
-    async def take(self, kind: SlotKind) -> Slot:
-        """A slot of one's own.
-
-        Raises:
-            WorkspaceUnavailableError: there is none to be had.
-        """
-        ...
-
-    def give_back(self, kind: SlotKind, slot: Slot) -> None:
-        """Give back a slot that can be used again."""
-        ...
-
-    def gives(self, slot: Slot) -> bool:
-        """Whether a slot taken before is of the kind that would be given now."""
-        ...
 
 
 class Report(msgspec.Struct, frozen=True):

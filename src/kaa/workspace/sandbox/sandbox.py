@@ -11,7 +11,7 @@ import msgspec
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.workspace.blocked import Blocked, BlockedError
-from kaa.workspace.hands import Hands, PolicyRefusedError, Report, Slot, SlotKind
+from kaa.workspace.hands import Hands, PolicyRefusedError, Report
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
@@ -21,6 +21,7 @@ from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
 from kaa.workspace.sandbox.watch import GuardLostError, Watch
+from kaa.workspace.slots import Slot, SlotKind
 
 if TYPE_CHECKING:
     from kaa.workspace.network.forwarding import PortForwards

@@ -13,8 +13,8 @@ import msgspec
 from kaa.hands import wire
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.channel import parse
-from kaa.workspace.hands import Slot
 from kaa.workspace.protocol import WorkspaceUnavailableError
+from kaa.workspace.slots import Slot
 
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
 # The user's editor may do what it likes while nothing of kaa's runs; but tool calls come close together.
