@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.kaa_process import SECRET, Finished, Kaa, conversation
+from tests.escapes.world import forced
 from tests.support.model_server import Answer, ModelServer, call, say
 
 _DENIED = 3
@@ -208,6 +210,14 @@ def test_any_command_can_be_tried_in_the_sandbox(kaa: Kaa, outside: Path) -> Non
     assert not outside.exists()
     assert kaa.run("sandbox", "--mode", "read-only", "--", "touch", "a").code == 1
     assert kaa.run("sandbox", "--mode", "full-access", "--", "touch", "a").code == 0
+
+
+def test_where_nothing_confines_the_command_it_says_where_to_look(kaa: Kaa) -> None:
+    done = kaa.run_in_shell(f"{sys.executable} {forced.__file__} none -- touch a")
+
+    assert done.code == 2
+    assert "kaa doctor" in done.err
+    assert not (kaa.project / "a").exists()
 
 
 @pytest.mark.parametrize(

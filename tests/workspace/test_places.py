@@ -40,6 +40,14 @@ def test_what_is_no_directory_is_refused(places: Places, tmp_path: Path, kind: s
         _ = places.output
 
 
+def test_where_nothing_can_be_created_it_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    for base in (tmp_path / "file" / "kaa", tmp_path / "file" / ".cache" / "kaa"):
+        with pytest.raises(OSError, match=r"cannot create .*kaa.* set XDG_CACHE_HOME"):
+            _ = Places(str(base), "/p").temporary
+
+
 def test_projects_of_the_same_name_do_not_share_caches(tmp_path: Path) -> None:
     base = str(tmp_path / "kaa")
 

@@ -12,7 +12,7 @@ from kaa.frontends.sanitize import sanitize
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import SettingsError
-from kaa.workspace.blocked import note
+from kaa.workspace.blocked import BlockedError, note
 from kaa.workspace.commands import StandardStreams
 from kaa.workspace.local import LocalWorkspace
 
@@ -62,6 +62,8 @@ async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
     streams = StandardStreams(*(stream.fileno() for stream in (sys.stdin, sys.stdout, sys.stderr)))
     try:
         result = await workspace.attach(command, streams)
+    except BlockedError:
+        return _refuse("no sandbox works on this system: see kaa doctor; with --mode full-access nothing is confined")
     except OSError as error:
         return _refuse(error.strerror or str(error))
     finally:

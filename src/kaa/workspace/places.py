@@ -90,18 +90,27 @@ class Places:
 
     def _private(self, *names: str) -> str:
         """A directory below the base that is this user's alone."""
-        os.makedirs(os.path.dirname(self._base), exist_ok=True)
         path = self._base
         for name in ("", *names):
             path = os.path.join(path, name).rstrip("/")
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(path, _MODE)
+            self._make(path)
             status = os.lstat(path)
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
                 raise PermissionError(f"{path} is not a directory of this user; remove it or set XDG_CACHE_HOME")
             if stat.S_IMODE(status.st_mode) & 0o077:
                 os.chmod(path, _MODE)
         return path
+
+    def _make(self, path: str) -> None:
+        try:
+            os.makedirs(os.path.dirname(self._base), exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, _MODE)
+        except OSError as error:
+            raise OSError(
+                f"cannot create {path}, for temporary files and outputs of commands: {error.strerror};"
+                " set XDG_CACHE_HOME to a directory that is yours"
+            ) from error
 
 
 class _Temporary(NamedTuple):
