@@ -34,7 +34,7 @@ def ask(files: Files) -> Callable[..., Frame]:
     return ask
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     op=st.sampled_from(["read", "read_lines", "read_existing", "stat", "list", "other", ""]),
     fields=st.dictionaries(

@@ -102,7 +102,9 @@ def test_any_content_is_judged(data: bytes) -> None:
 
 
 @pytest.mark.skipif(_GIT is None, reason="needs git")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(text=st.lists(st.sampled_from(_PIECES), max_size=14).map("".join))
 def test_git_reads_the_same_entries(tmp_path: Path, text: str) -> None:
     assert _GIT is not None

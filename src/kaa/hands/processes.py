@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterable
 from typing import Protocol
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -92,10 +93,8 @@ class Descendants:
         return [pid for pid in found if pid not in ended]
 
     def send(self, number: int) -> None:
-        """Send a signal to every one of them that may be signalled; a setuid program may not."""
-        for pid in self.running():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
+        """Send a signal to every one of them."""
+        _send(self.running(), number)
 
 
 class Namespace:
@@ -197,11 +196,22 @@ class ProcessTree:
 
 
 def kill_all(pids: set[int]) -> None:
-    """Kill processes and, where they can be found, their descendants."""
-    below = Descendants(pids).running() if _HAS_PROC else []
-    for pid in [*below, *pids]:
+    """Kill processes and, where they can be found, their descendants.
+
+    They are stopped first, until there are no new ones: a parent would notice that its child is gone, and go on.
+    """
+    found: set[int] = set()
+    while fresh := pids.union(Descendants(pids).running() if _HAS_PROC else ()) - found:
+        _send(fresh, signal.SIGSTOP)
+        found |= fresh
+    _send(found, signal.SIGKILL)
+
+
+def _send(pids: Iterable[int], number: int) -> None:
+    """Send a signal to those that there are and that may be signalled; a setuid program may not."""
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 def children_of_this() -> set[int]:

@@ -51,9 +51,14 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
 
 
+def sentences(blocked: Iterable[Blocked]) -> tuple[str, ...]:
+    """The texts, each once: `rm -r .git` is stopped at many files, for one reason."""
+    return tuple(dict.fromkeys(one.text for one in blocked))
+
+
 def note(blocked: Iterable[Blocked]) -> str:
     """Lines to add to a result."""
-    return "\n".join(f"[sandbox] {one.text}" for one in blocked)
+    return "\n".join(f"[sandbox] {sentence}" for sentence in sentences(blocked))
 
 
 class BlockedError(PermissionError):

@@ -168,6 +168,42 @@ def test_what_was_blocked_is_said_when_it_has_ended() -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("process", {"action": "output", "id": 1}), ("process", {"action": "list"}), ("bash", {"command": "true"})],
+)
+def test_what_was_blocked_is_in_the_details_of_the_call_that_tells_of_the_end(
+    tool: str, arguments: dict[str, Json]
+) -> None:
+    async def scenario(scene: Scene) -> None:
+        async def details() -> Json:
+            call = asyncio.create_task(scene.tools.call(tool, **arguments))
+            await asyncio.sleep(0.01)
+            if tool == "bash":
+                await scene.end(len(scene.commands))
+            return (await call).details
+
+        await scene.start()
+        await scene.end(1, exit_code=1, blocked=(Blocked("network", "a.example"),))
+
+        assert (await details())["blockedEarlier"] == [{"kind": "network", "what": "a.example"}]
+        assert "blockedEarlier" not in await details()
+
+    play(scenario)
+
+
+def test_of_another_process_the_line_that_names_it_comes_before_what_blocked_it() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start("first")
+        await scene.start("second")
+        await scene.end(1, exit_code=1, blocked=(Blocked("git"),))
+
+        text = await scene.tools.text("process", action="output", id=2)
+        assert "[Process 1: exited with code 1] first\n[sandbox] Writing to .git is blocked" in text
+
+    play(scenario)
+
+
 def test_stop_ends_it_and_shows_its_last_words() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.start()

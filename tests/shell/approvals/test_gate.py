@@ -117,6 +117,7 @@ class Stage:
         self.sandbox = Sandbox()
         self.ran: list[tuple[str, object]] = []
         self.blocks: Callable[[str, bool], list[Json]] = lambda _command, _permitted: []
+        self.blocked_earlier: list[Json] = []
         self._changed = changed
         self.gate = Gate(
             policy=policy,
@@ -153,7 +154,8 @@ class Stage:
             permitted = tool_run.permit.grant if tool_run.permit else None
             self.ran.append((what, permitted))
             blocked = self.blocks(what, permitted is not None)
-            return text_result("ran", details={"blocked": blocked} if blocked else None)
+            details = {"blocked": blocked, "blockedEarlier": self.blocked_earlier}
+            return text_result("ran", details={key: value for key, value in details.items() if value} or None)
 
         return TypedTool(name, name, CommandArguments, work)
 
@@ -519,6 +521,24 @@ class TestNobodyToAsk:
         assert "--sandbox full-access" in denied["c2"]
         assert "deploy runs in kaa itself" in denied["c3"]
 
+    def test_a_call_that_was_blocked_is_told_with_the_rules_for_all_its_parts(self) -> None:
+        stage = Stage(headless=True)
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
+
+        end = stage.commands("make a; make b")
+
+        assert "put 'outside bash: make a' and 'outside bash: make b' into approvals.allow" in (end.error or "")
+
+    def test_what_was_blocked_in_the_background_is_no_success_either(self) -> None:
+        stage = Stage(headless=True)
+        stage.blocked_earlier = [{"kind": "write", "what": "/x"}]
+
+        end = stage.commands("make")
+
+        assert len(stage.ran) == 1
+        assert end.reason == "denied"
+        assert "in the background: Writing to /x is blocked" in results(end)[0].text
+
     def test_never_asks_nobody_even_where_somebody_is(self) -> None:
         stage = Stage(policy="never")
 
@@ -569,6 +589,25 @@ class TestAfter:
         assert question.reasons == ("Writing to .git is blocked until the user allows git writes for this session.",)
         assert [what for what, _ in stage.ran].count("git add a") == 2
         assert all(result.text == "ran" and not result.is_error for result in results(end))
+
+    def test_what_was_blocked_in_the_background_is_not_asked_about_with_another_call(self) -> None:
+        stage = Stage(policy="auto")
+        stage.blocked_earlier = [{"kind": "write", "what": "/x"}]
+
+        assert stage.commands("make").reason == "done"
+        assert stage.person.questions == []
+
+    def test_one_reason_for_many_files_is_said_once(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        places = [".git/index", ".git/HEAD"]
+        stage.blocks = lambda _c, _p: (
+            [] if stage.sandbox.git_writable else [{"kind": "git", "what": place} for place in places]
+        )
+
+        stage.commands("touch .git/index .git/HEAD")
+
+        (question,) = stage.person.questions
+        assert question.reasons == ("Writing to .git is blocked until the user allows git writes for this session.",)
 
     def test_hosts_are_allowed_one_after_the_other(self) -> None:
         wanted = ["pypi.org", "files.pythonhosted.org"]

@@ -37,7 +37,12 @@ def _denials(**changes: Any) -> Denials:
         ("mkdir: cannot create directory \u2018/opt/x\u2019: Read-only file system", Blocked("write", "/opt/x")),
         ("touch: cannot touch '~/x': Read-only file system", Blocked("write", "/home/me/x")),
         ("fatal: Unable to create '/p/.git/index.lock': Read-only file system", Blocked("git", "/p/.git/index.lock")),
-        ("error: could not lock config file .git/config: Read-only file system", Blocked("git", "/p/.git/config")),
+        (
+            "error: could not lock config file .git/config: Read-only file system",
+            Blocked("protected", "/p/.git/config"),
+        ),
+        ("mv: cannot move '.git' to 'git2': Device or resource busy", Blocked("git", "/p/.git")),
+        ("mv: cannot move 'a' to '.git': Device or resource busy", Blocked("git", "/p/.git")),
         ("touch: cannot touch '.vscode/x': Read-only file system", Blocked("protected", "/p/.vscode/x")),
         ("cat: /home/me/.ssh/id_rsa: Permission denied", Blocked("read", "/home/me/.ssh/id_rsa")),
         ("cat: /home/me/.bash_history: Permission denied", Blocked("read", "/home/me/.bash_history")),
@@ -85,12 +90,13 @@ def test_where_landlock_says_permission_denied_it_counts() -> None:
     assert _denials(tier="landlock").in_output(text, "/p") == (Blocked("write", "/etc/x"),)
 
 
-def test_with_git_writes_allowed_only_what_executes_is_blocked() -> None:
-    denials = _denials(git_writable=True)
+@pytest.mark.parametrize("git_writable", [False, True])
+def test_what_git_executes_is_not_said_to_need_git_writes(git_writable: bool) -> None:
+    denials = _denials(git_writable=git_writable)
 
-    assert denials.of_write("/p/.git/index") is None
-    assert denials.of_write("/p/.git/hooks/pre-commit") == Blocked("git", "/p/.git/hooks/pre-commit")
-    assert denials.of_write("/p/.git/modules/a/config") == Blocked("git", "/p/.git/modules/a/config")
+    assert (denials.of_write("/p/.git/index") is None) == git_writable
+    assert denials.of_write("/p/.git/hooks/pre-commit") == Blocked("protected", "/p/.git/hooks/pre-commit")
+    assert denials.of_write("/p/.git/modules/a/config") == Blocked("protected", "/p/.git/modules/a/config")
 
 
 def test_the_same_is_reported_once_and_no_more_than_a_few() -> None:

@@ -38,7 +38,12 @@ class BashArguments(msgspec.Struct, rename="camel", frozen=True):
 
 
 class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
-    """For frontends. Field names as in pi, where pi has them."""
+    """For frontends and the gate. Field names as in pi, where pi has them.
+
+    Attributes:
+        blocked: what the sandbox stopped in this command.
+        blocked_earlier: what it stopped in background processes whose end the model learns only now.
+    """
 
     exit_code: int | None = None
     signal: int | None = None
@@ -47,6 +52,7 @@ class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     full_output_path: str | None = None
     process: int | None = None
     blocked: list[Blocked] = []
+    blocked_earlier: list[Blocked] = []
 
 
 def bash_tool(workspace: Workspace, view: ModelView) -> TypedTool[BashArguments]:
@@ -70,7 +76,7 @@ def bash_tool(workspace: Workspace, view: ModelView) -> TypedTool[BashArguments]
             raise ToolError(note(details.blocked), msgspec.to_builtins(details)) from error
         except OSError as error:
             raise ToolError(f"The command could not be run: {error}") from error
-        return _report(result, timeout, view.endings())
+        return _report(result, timeout, view)
 
     return TypedTool("bash", _DESCRIPTION, BashArguments, bash)
 
@@ -105,12 +111,13 @@ async def _in_background(workspace: Workspace, command: Command, view: ModelView
 def _background_report(process: BackgroundProcess, view: ModelView) -> ToolResult:
     news = view.news(process)
     if process.state == "failed":
-        raise ToolError(news, msgspec.to_builtins(BashDetails(blocked=list(process.blocked))))
+        raise ToolError(news, msgspec.to_builtins(BashDetails(blocked=view.take_blocked())))
     result = process.result
     if result is not None:
-        return _report(result, process.command.timeout, view.endings())
+        return _report(result, process.command.timeout, view)
     text = "\n".join([news, *view.endings()])
-    return text_result(text, details=msgspec.to_builtins(BashDetails(process=process.id)))
+    details = BashDetails(process=process.id, blocked_earlier=view.take_blocked())
+    return text_result(text, details=msgspec.to_builtins(details))
 
 
 async def _find_shell(workspace: Workspace) -> str:
@@ -120,7 +127,7 @@ async def _find_shell(workspace: Workspace) -> str:
     return "/bin/sh"
 
 
-def _report(result: CommandResult, timeout: float | None, endings: list[str]) -> ToolResult:
+def _report(result: CommandResult, timeout: float | None, view: ModelView) -> ToolResult:
     """What the model learns of a command that has ended."""
     kept = _kept_output(result)
     parts = [kept.text if kept.text.strip("\n") else "(no output)"]
@@ -139,10 +146,16 @@ def _report(result: CommandResult, timeout: float | None, endings: list[str]) ->
         parts.append(status)
     if result.blocked:
         parts.append(note(result.blocked))
-    if endings:
+    if endings := view.endings():
         parts.append("\n".join(endings))
     details = BashDetails(
-        result.exit_code, result.signal, result.timed_out, truncation, result.log_path, blocked=list(result.blocked)
+        result.exit_code,
+        result.signal,
+        result.timed_out,
+        truncation,
+        result.log_path,
+        blocked=list(result.blocked),
+        blocked_earlier=[one for one in view.take_blocked() if one not in result.blocked],
     )
     return text_result("\n\n".join(parts), details=msgspec.to_builtins(details), is_error=status is not None)
 

@@ -9,7 +9,7 @@ from kaa.builtin.background import overview, status_of, title_of
 from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.truncate import keep_tail
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
-from kaa.workspace.blocked import note
+from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError
 
 _DESCRIPTION = "Background processes of bash. output: what is new."
@@ -22,6 +22,13 @@ class ProcessArguments(msgspec.Struct, rename="camel", frozen=True):
     id: int | None = None
 
 
+class ProcessDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
+    """For frontends and the gate. `blocked_earlier`: of processes that have ended, what the model learns only now."""
+
+    process: int | None = None
+    blocked_earlier: list[Blocked] = []
+
+
 class ModelView:
     """What the model has seen of the background processes, so that it is told what is new and nothing twice."""
 
@@ -29,6 +36,7 @@ class ModelView:
         self._processes = processes
         self._positions: dict[int, int] = {}
         self._known_to_have_ended: set[int] = set()
+        self._blocked: list[Blocked] = []
 
     def news(self, process: BackgroundProcess) -> str:
         """What a process printed since the model last looked, and how it is."""
@@ -45,12 +53,18 @@ class ModelView:
             parts.insert(0, f"[The beginning is left out.{log}]")
         return "\n".join([*parts, self.status(process)])
 
-    def status(self, process: BackgroundProcess) -> str:
-        """How a process is; that it has ended need not be said again."""
-        if process.state != "running":
+    def status(self, process: BackgroundProcess, title: str = "") -> str:
+        """How a process is, perhaps with what it is; that it has ended need not be said again."""
+        if process.state != "running" and process.id not in self._known_to_have_ended:
             self._known_to_have_ended.add(process.id)
-        status = f"[Process {process.id}: {status_of(process)}]"
+            self._blocked += process.blocked
+        status = f"[Process {process.id}: {status_of(process)}] {title}".rstrip()
         return f"{status}\n{note(process.blocked)}" if process.blocked and process.result is not None else status
+
+    def take_blocked(self) -> list[Blocked]:
+        """What the sandbox stopped in the processes that were told to have ended since this was last asked."""
+        blocked, self._blocked = self._blocked, []
+        return blocked
 
     def overview(self) -> str:
         """One line for each process."""
@@ -61,7 +75,7 @@ class ModelView:
         """A line for each process that has ended without the model having been told."""
         ended = [process for process in self._processes.list() if process.state != "running"]
         fresh = [process for process in ended if process.id not in self._known_to_have_ended]
-        return [f"{self.status(process)} {title_of(process)}" for process in fresh]
+        return [self.status(process, title_of(process)) for process in fresh]
 
 
 def process_tool(processes: BackgroundProcesses, view: ModelView) -> TypedTool[ProcessArguments]:
@@ -69,7 +83,7 @@ def process_tool(processes: BackgroundProcesses, view: ModelView) -> TypedTool[P
 
     async def process(arguments: ProcessArguments, _run: ToolRun) -> ToolResult:
         if arguments.action == "list":
-            return text_result(view.overview() or "No background processes.")
+            return _result(view.overview() or "No background processes.", view)
         if arguments.id is None:
             raise ToolError(f"id is missing: action {arguments.action} needs the number of a process.")
         try:
@@ -80,6 +94,10 @@ def process_tool(processes: BackgroundProcesses, view: ModelView) -> TypedTool[P
         except NoSuchProcessError as error:
             raise ToolError(str(error)) from error
         text = view.news(known)
-        return text_result("\n".join([text, *view.endings()]), details={"process": known.id})
+        return _result("\n".join([text, *view.endings()]), view, known.id)
 
     return TypedTool("process", _DESCRIPTION, ProcessArguments, process)
+
+
+def _result(text: str, view: ModelView, process_id: int | None = None) -> ToolResult:
+    return text_result(text, details=msgspec.to_builtins(ProcessDetails(process_id, view.take_blocked())))

@@ -9,16 +9,24 @@ from kaa.shell.approvals.requests import OUTSIDE, Lift
 from kaa.workspace.blocked import Blocked
 
 
-class _BlockedDetails(msgspec.Struct, frozen=True):
+class BlockedDetails(msgspec.Struct, rename="camel", frozen=True):
+    """What the sandbox stopped, as the tools' details say it.
+
+    Attributes:
+        blocked: in this call.
+        blocked_earlier: in what other calls had started, in the background. Running this call again would not help.
+    """
+
     blocked: tuple[Blocked, ...] = ()
+    blocked_earlier: tuple[Blocked, ...] = ()
 
 
-def blocked_in(details: Json) -> tuple[Blocked, ...]:
-    """What the sandbox stopped, as the tools' details say it."""
+def blocked_in(details: Json) -> BlockedDetails:
+    """What the sandbox stopped."""
     try:
-        return msgspec.convert(details, _BlockedDetails).blocked
+        return msgspec.convert(details, BlockedDetails)
     except msgspec.ValidationError:  # details of an extension's tool may be anything
-        return ()
+        return BlockedDetails()
 
 
 def lifts_for(blocked: Sequence[Blocked]) -> tuple[Lift, ...]:

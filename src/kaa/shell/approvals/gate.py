@@ -39,7 +39,7 @@ from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.settings import ApprovalPolicy
-from kaa.workspace.blocked import Blocked
+from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo
 
@@ -144,10 +144,11 @@ class Gate:
 
     async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
         """Offer to lift what blocked a call; the hook after tools."""
-        blocked = blocked_in(result.details)
+        details = blocked_in(result.details)
+        blocked = details.blocked
         had = self._lifted_when_started.pop(call.id, frozenset())
         if not blocked:
-            return None
+            return self._count_as_denied(details.blocked_earlier)
         lifts = lifts_for(blocked)
         if had.issuperset(lifts):  # it was lifted already, and that was not all
             lifts = (OUTSIDE,)
@@ -166,6 +167,12 @@ class Gate:
                 return Refuse(f"This was allowed, but the sandbox cannot be changed: {error}")
         self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
+
+    def _count_as_denied(self, blocked_earlier: Sequence[Blocked]) -> Refuse | None:
+        """A run that cannot ask is no success either when something was blocked in the background."""
+        if self._can_ask or not blocked_earlier:
+            return None
+        return Refuse(wording.blocked_earlier(blocked_earlier), wording.ADVICE)
 
     @property
     def _can_ask(self) -> bool:
@@ -261,7 +268,7 @@ class Gate:
             title=call.title,
             arguments=call.arguments,
             parts=judged_parts(call, rules),
-            reasons=(*(one.text for one in blocked), *([call.detour] if call.detour else [])),
+            reasons=(*sentences(blocked), *([call.detour] if call.detour else [])),
             warning="; ".join(wording.warnings(call, outside=outside)) or None,
             lifts=lifts,
             was_run=True,

@@ -6,7 +6,7 @@ from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.requests import Lift
 from kaa.shell.approvals.rules import Rule
-from kaa.workspace.blocked import Blocked
+from kaa.workspace.blocked import Blocked, sentences
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
 
@@ -25,8 +25,7 @@ def unanswerable(call: Call, doubt: Doubtful) -> str:
     """Somebody would have to be asked, and nobody can be."""
     ways: list[str] = []
     if doubt.suggestion is not None:
-        rules = " and ".join(repr(line) for line in doubt.suggestion.splitlines())
-        ways.append(f"put {rules} into approvals.allow of the settings")
+        ways.append(_keep(doubt.suggestion))
     if call.outside is not None and call.risk != "outside":
         ways.append("choose --sandbox full-access")
     why = "; ".join(doubt.reasons)
@@ -57,8 +56,18 @@ def not_lifted(blocked: Sequence[Blocked], lifts: Sequence[Lift], suggestion: st
     if Lift("git") in lifts:
         ways.append("add --allow-git")
     if suggestion is not None:
-        ways.append(f"put {suggestion!r} into approvals.allow of the settings")
-    return " ".join([*(one.text for one in blocked), _nobody(ways)])
+        ways.append(_keep(suggestion))
+    return " ".join([*sentences(blocked), _nobody(ways)])
+
+
+def blocked_earlier(blocked: Sequence[Blocked]) -> str:
+    """The sandbox blocked what runs in the background, and nobody can be asked about it."""
+    return " ".join(["Of what runs in the background:", *sentences(blocked), _nobody(())])
+
+
+def _keep(rules: str) -> str:
+    """`rules`: one on each line."""
+    return f"put {' and '.join(map(repr, rules.splitlines()))} into approvals.allow of the settings"
 
 
 def _nobody(ways: Sequence[str]) -> str:

@@ -13,14 +13,14 @@ from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 from kaa.workspace.blocked import Blocked, BlockedKind
 
 _MAX_REPORTED = 5
-# Lines that tell of a refusal, and paths in each. A hostile command prints thousands, and we are on the event loop.
-_MAX_LINES = 100
-_MAX_PATHS = 8
+# Of what is renamed and its new name, either may be a mount.
+_BUSY_PATHS = 2
 _REFUSAL = re.compile(
     r"^(?P<before>.*?)(?P<why>read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM"
     r"|device or resource busy)(?P<after>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+_BUSY = "device or resource busy"
 _READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 # The last ones are the typographic quotes of GNU programs.
 _QUOTED = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2018\u2019\n]+)\u2019""")
@@ -89,7 +89,8 @@ class Denials:
         for match in _REFUSAL.finditer(text):
             read_only = _READ_ONLY.search(match["why"]) is not None
             paths = [self._absolute(path, cwd) for path in _paths_around(match)]
-            judged = [self._judged(path, read_only=read_only) for path in paths[:1]]
+            meant = paths[:_BUSY_PATHS] if match["why"].lower() == _BUSY else paths[:1]
+            judged = [self._judged(path, read_only=read_only) for path in meant]
             if found := next((one for one in judged if one is not None), None):
                 yield found
             elif read_only and _GIT_REFUSAL.search(match[0]) and not self._policy.git_writable:
@@ -117,8 +118,9 @@ class Denials:
             return "read-only" if self._policy.mode == "read-only" and in_project else "write"
         parts = path[len(root) :].strip("/").split("/")
         if ".git" in parts:
-            inside = parts[parts.index(".git") + 1 :]
-            return None if self._policy.git_writable and not _is_protected_git(inside) else "git"
+            if _is_protected_git(parts[parts.index(".git") + 1 :]):
+                return "protected"  # also when git writes are allowed: asking for them would not help
+            return None if self._policy.git_writable else "git"
         return "protected" if parts[0] in PROTECTED_NAMES else None
 
     def _absolute(self, path: str, cwd: str) -> str:
