@@ -133,7 +133,8 @@ def test_no_socket_without_a_family(machine: Architecture) -> None:
 
     assert judged.judge("socket", socket.AF_INET) == "EACCES"
     assert judged.judge("socket", socket.AF_UNIX) == "EACCES"
-    assert judged.judge("socketpair", socket.AF_UNIX) == _ALLOW
+    assert judged.judge("socketpair", socket.AF_UNIX, socket.SOCK_STREAM) == _ALLOW
+    assert judged.judge("socketpair", socket.AF_UNIX, socket.SOCK_DGRAM) == "ESOCKTNOSUPPORT"
     assert judged.judge("socketpair", socket.AF_INET) == "EACCES"
 
 

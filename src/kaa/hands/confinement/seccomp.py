@@ -120,7 +120,9 @@ def program(
             name, bpf.argument(index), bpf.jump(ANY_BIT, _CREATES, if_false=3), *_refuse_bits(index + 1, _SET_USER_ID)
         )
     judge("socket", *_refuse_unix_datagrams(notify), *_allow_families(families))
-    judge("socketpair", *_refuse_unix_datagrams(notify), *_require(0, socket.AF_UNIX, errno.EACCES))
+    # A pair of datagram sockets can be connected anew, to what `socket` would not have been allowed to reach.
+    no_datagrams = notify or socket.AF_UNIX not in families
+    judge("socketpair", *_refuse_unix_datagrams(no_datagrams), *_require(0, socket.AF_UNIX, errno.EACCES))
     judge("connect", bpf.notify() if notify else bpf.allow())
     if others_visible:
         for name, index in _PROCESS_ARGUMENT.items():
