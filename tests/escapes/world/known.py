@@ -39,6 +39,5 @@ KNOWN: Mapping[str, Mapping[str, str]] = {
         "secrets.arguments_of_stranger": _OTHERS_ARE_SEEN,
         "secrets.listing_of_processes": _OTHERS_ARE_SEEN,
         "surface.see_other_processes": _OTHERS_ARE_SEEN,
-        "unix_sockets.from_socket_pair": "a pair of datagram sockets connects to others before Landlock ABI 9",
     },
 }
