@@ -49,8 +49,7 @@ class SandboxStatus(msgspec.Struct, frozen=True):
 class Sandbox:
     """Gives out slots of the hands that hold the policy in force.
 
-    The policy changes only by the methods below, which the shell calls for the user. What runs goes on under the
-    policy it was started with.
+    The policy changes only when the user allows git writes. What runs goes on under the policy it was started with.
 
     Args:
         root: the workspace's root.
@@ -83,7 +82,6 @@ class Sandbox:
         self._hands: Hands | None = None
         self._former: list[Hands] = []
         self._watch: Watch | None = None
-        self._watched_mode: Mode | None = None  # of the hands whose slot the guard is
         self._watching = asyncio.Lock()
         self._switching = asyncio.Lock()
         self._proxy_port: int | None = None
@@ -233,11 +231,6 @@ class Sandbox:
         self._options = msgspec.structs.replace(self._options, git_writable=True)
         await self._switch()
 
-    async def set_mode(self, mode: Mode) -> None:
-        """Change what may be written at all."""
-        self._options = msgspec.structs.replace(self._options, mode=mode)
-        await self._switch()
-
     async def close(self) -> None:
         """End all hands and what runs in them."""
         if self._forwards is not None:
@@ -290,12 +283,10 @@ class Sandbox:
             raise WorkspaceUnavailableError(f"The hands cannot be started: {reason}")
 
     async def _switch(self) -> None:
-        """Take new hands that hold the policy as it is wanted now, in the network of the old ones."""
+        """Take new hands that let `.git` be written, in the network of the old ones."""
         await self._report()
         async with self._switching:
             former = self._current
-            if self._options.mode == "full-access":
-                self._tiers = ["none"]
             new = self._new_hands(former.namespaces if former.policy.tier == "full" else ())
             new.start()
             try:
@@ -306,7 +297,7 @@ class Sandbox:
             self._hands = new
             self._serve_network(new)
             former.retire()
-            if self._watch is not None and new.policy.git_writable:
+            if self._watch is not None:
                 await self._watch.allow_git()
             self._former.append(former)
 
@@ -324,13 +315,12 @@ class Sandbox:
         for _attempt in range(2):
             async with self._watching:
                 watch = self._watch
-                if watch is None or not watch.is_alive or self._watched_mode != self.policy.mode:
+                if watch is None or not watch.is_alive:
                     running = 0 if watch is None else watch.running
                     new = Watch(await self.take("guard"), self._root, running)
                     if watch is not None:
                         watch.close()
-                    self._watch, self._watched_mode = new, self.policy.mode
-                    watch = new
+                    self._watch = watch = new
             try:
                 await watch.begin()
             except GuardLostError:
