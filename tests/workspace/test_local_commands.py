@@ -341,6 +341,7 @@ def test_300_megabytes_of_output_do_not_grow_the_process(local: RunLocal) -> Non
 def test_many_commands_leak_neither_descriptors_nor_processes(local: RunLocal, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         await workspace.run(Command(["true"]))
+        await asyncio.sleep(0.1)  # until the slot for the next command has been forked, for which sockets are open
         hands = processes.hands()
         before = len(os.listdir("/dev/fd")), len(os.listdir(f"/proc/{hands}/fd"))
 
