@@ -46,7 +46,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 return f"Writing {self.what} is blocked: other programs execute or obey it."
             case "network":
                 host = f" to {self.what}" if self.what else ""
-                return f"Network access{host} is blocked. (--net allows hosts; loopback works.)"
+                return f"Network access{host} is blocked. (--net allows more.)"
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
 

@@ -90,6 +90,23 @@ def test_where_landlock_says_permission_denied_it_counts() -> None:
     assert _denials(tier="landlock").in_output(text, "/p") == (Blocked("write", "/etc/x"),)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error: connect EACCES 1.1.1.1:80 - Local (undefined:undefined)",
+        "Error: listen EACCES: permission denied 127.0.0.1:3000",
+        "curl: (7) Failed to connect to 1.1.1.1 port 80 after 0 ms: Couldn't connect to server",
+        "Failed to establish a new connection: [Errno 13] Permission denied')': /simple/x/",
+        '  File "/usr/lib/python3.11/socket.py", line 232, in __init__\n    _socket.socket.__init__(self, family)\n'
+        "PermissionError: [Errno 13] Permission denied",
+    ],
+)
+def test_a_connection_that_fails_is_the_sandbox_s_doing_only_where_none_can_be_made(text: str) -> None:
+    assert _denials(tier="landlock").in_output(text, "/p") == (Blocked("network"),)
+    assert _denials(tier="landlock", network="host").in_output(text, "/p") == ()
+    assert _denials().in_output(text, "/p") == ()
+
+
 @pytest.mark.parametrize("git_writable", [False, True])
 def test_what_git_executes_is_not_said_to_need_git_writes(git_writable: bool) -> None:
     denials = _denials(git_writable=git_writable)
@@ -113,8 +130,9 @@ def test_no_output_whatever_breaks_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "a@", "-a", "/a ", "./", "\u2018", "\"'", " permission denied", "EROFS /a b/c\n"]
+    "piece", ["a", "a@", "-a", "/a ", "./", "\u2018", "\"'", " permission denied", "EROFS /a b/c\n", "connect "]
 )
 def test_output_made_to_take_long_does_not(piece: str) -> None:
     """What takes time in the square of its length would take hours here, and hold up all of kaa."""
-    _denials().in_output(piece * (1_000_000 // len(piece)) + " permission denied", "/p")
+    for tier in ("full", "landlock"):
+        _denials(tier=tier).in_output(piece * (1_000_000 // len(piece)) + " permission denied", "/p")

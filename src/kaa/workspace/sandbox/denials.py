@@ -31,6 +31,12 @@ _NO_NAME = re.compile(
     r"|network is unreachable|EAI_AGAIN|ENETUNREACH|nodename nor servname|no address associated with hostname",
     re.IGNORECASE,
 )
+# Where there is no loopback either, no connection is made at all. The last one is in Python's tracebacks.
+_NO_SOCKET = re.compile(
+    r"(?:connect|connection|listen|bind|socket)\b[^\n]{0,100}(?:EACCES|EPERM|permission denied|operation not permitted)"
+    r"|couldn't connect to server|socket\.py\", line[^\n]*\n[^\n]*\n(?:[ ~^]*\n)?PermissionError",
+    re.IGNORECASE,
+)
 _GIT_REFUSAL = re.compile(
     r"\.git/|could not lock config file|unable to create temporary file|index\.lock", re.IGNORECASE
 )
@@ -60,7 +66,7 @@ class Denials:
         if self._policy.mode == "full-access":
             return ()
         found = dict.fromkeys(self._refusals(text, cwd))
-        if self._policy.network == "isolated" and _NO_NAME.search(text):
+        if self._policy.network == "isolated" and self._tells_of_no_network(text):
             found[Blocked("network")] = None
         return tuple(found)[:_MAX_REPORTED]
 
@@ -84,6 +90,10 @@ class Denials:
             if matches and not any(_is_below(path, shown) for shown in self._policy.shown):
                 return Blocked("read", path)
         return None
+
+    def _tells_of_no_network(self, text: str) -> bool:
+        no_loopback = self._policy.tier == "landlock"
+        return _NO_NAME.search(text) is not None or (no_loopback and _NO_SOCKET.search(text) is not None)
 
     def _refusals(self, text: str, cwd: str) -> Iterator[Blocked]:
         for match in _REFUSAL.finditer(text):
