@@ -49,7 +49,7 @@ def test_killing_a_process_kills_its_descendants(shell: "subprocess.Popen[bytes]
 @_needs_proc
 def test_whoever_starts_a_child_anew_whenever_it_ends_is_killed_with_all_of_them(tmp_path: Path) -> None:
     lives = tmp_path / "lives"
-    script = f"while :; do echo x >> {lives}; sleep 1000; done"
+    script = f"while :; do echo x >> {lives}; sleep 20; done"
     for _ in range(20):
         with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
             while not Descendants({process.pid}).running():
@@ -59,9 +59,9 @@ def test_whoever_starts_a_child_anew_whenever_it_ends_is_killed_with_all_of_them
             kill_all({process.pid})
 
             assert process.wait() == -signal.SIGKILL
+            assert lives.read_text() == begun
             assert process.stdout is not None
             assert process.stdout.read() == b""  # the end of file: nobody is left who holds the pipe
-            assert lives.read_text() == begun
 
 
 @_needs_proc
