@@ -108,6 +108,10 @@ def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
     assert done.code == _DENIED
     assert "[sandbox] Network access to example.com is blocked" in told[0]
 
+    done, told = _play(kaa, call("bash", command=f'python3 -c "{script}" || true'))
+    assert done.code == 0
+    assert "[sandbox] Network access to example.com is blocked" in told[0]
+
 
 def test_git_is_read_only_and_the_model_told_so(kaa: Kaa) -> None:
     _git(kaa, "init")

@@ -229,9 +229,9 @@ class LocalWorkspace:
                 )
         finally:
             output.close()
-        blocked = tuple(planted)
-        if ending.exit_code != 0:  # else it did without; many programs ask for updates that nobody needs
-            blocked += self._blocked_by_words_and_proxy(command, output.tail, refused_before)
+        hosts = self.sandbox.network.blocked_since(refused_before)
+        failed = ending.exit_code != 0
+        words = self._told_by(command, output.tail, hosts) if failed else ()
         return CommandResult(
             exit_code=ending.exit_code,
             signal=ending.signal,
@@ -243,7 +243,8 @@ class LocalWorkspace:
             timed_out=ending.timed_out,
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,
-            blocked=tuple(dict.fromkeys(blocked)),
+            blocked=tuple(dict.fromkeys((*planted, *(hosts if failed else ()), *words))),
+            missed=() if failed else hosts,  # many programs ask for updates that nobody needs
         )
 
     async def run_in_background(self, command: Command) -> BackgroundProcess:
@@ -332,13 +333,10 @@ class LocalWorkspace:
             raise BlockedError(planted[0], path)
         return frame
 
-    def _blocked_by_words_and_proxy(self, command: Command, tail: bytes, mark: int) -> tuple[Blocked, ...]:
-        """What a command was kept from, as it tells itself and as the proxy saw it."""
+    def _told_by(self, command: Command, tail: bytes, hosts: Sequence[Blocked]) -> tuple[Blocked, ...]:
+        """What a command that failed says it was kept from; of the network only if the proxy does not know it."""
         told = self.sandbox.denials().in_output(tail.decode("utf-8", "replace"), self._absolute(command.cwd))
-        hosts = self.sandbox.network.blocked_since(mark)
-        if hosts:  # then it is known which
-            told = tuple(one for one in told if one != Blocked("network"))
-        return (*hosts, *told)
+        return tuple(one for one in told if one != Blocked("network")) if hosts else told
 
     def _absolute(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):

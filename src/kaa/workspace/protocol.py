@@ -175,6 +175,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         leftovers: background processes that were still running and were stopped.
         duration: seconds.
         blocked: what the sandbox stopped, as far as it is known.
+        missed: hosts that the command was kept from and did without, as it ended well.
     """
 
     exit_code: int | None
@@ -188,6 +189,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     leftovers: int = 0
     duration: float = 0.0
     blocked: tuple[Blocked, ...] = ()
+    missed: tuple[Blocked, ...] = ()
 
 
 OnOutput: TypeAlias = Callable[[bytes], None]
@@ -214,6 +216,7 @@ class BackgroundProcess(msgspec.Struct, frozen=True):
         result: how it ended, if it has `ended`.
         error: why it `failed`.
         blocked: what the sandbox stopped, as far as it is known.
+        missed: hosts that the command was kept from and did without, as it ended well.
     """
 
     id: int

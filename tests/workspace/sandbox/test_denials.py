@@ -43,6 +43,10 @@ def _denials(**changes: Any) -> Denials:
         ),
         ("mv: cannot move '.git' to 'git2': Device or resource busy", Blocked("git", "/p/.git")),
         ("mv: cannot move 'a' to '.git': Device or resource busy", Blocked("git", "/p/.git")),
+        (
+            "sh: 1: cannot create .githooks/pre-commit: Read-only file system",
+            Blocked("protected", "/p/.githooks/pre-commit"),
+        ),
         ("touch: cannot touch '.vscode/x': Read-only file system", Blocked("protected", "/p/.vscode/x")),
         ("cat: /home/me/.ssh/id_rsa: Permission denied", Blocked("read", "/home/me/.ssh/id_rsa")),
         ("cat: /home/me/.bash_history: Permission denied", Blocked("read", "/home/me/.bash_history")),
@@ -74,7 +78,7 @@ def test_what_happens_on_any_machine_is_not_put_down_to_the_sandbox(line: str) -
 def test_paths_are_relative_to_the_directory_of_the_command() -> None:
     text = "touch: cannot touch 'x/../../y': Read-only file system"
 
-    assert _denials().in_output(text, "/p/sub/dir") == ()
+    assert _denials().in_output(text, "/p/sub/dir") == (Blocked("protected", "/p/sub/y"),)
     assert _denials().in_output(text, "/p") == (Blocked("write", "/y"),)
 
 

@@ -144,8 +144,8 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView) -> To
     status = _failure(result, timeout)
     if status is not None:
         parts.append(status)
-    if result.blocked:
-        parts.append(note(result.blocked))
+    if result.blocked or result.missed:
+        parts.append(note((*result.blocked, *result.missed)))
     if endings := view.endings():
         parts.append("\n".join(endings))
     details = BashDetails(

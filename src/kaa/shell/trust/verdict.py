@@ -5,7 +5,7 @@ import msgspec
 from kaa.shell.home import Home
 from kaa.shell.options import TrustChoice
 from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import Trusted, TrustError, TrustStore
+from kaa.shell.trust.store import Changed, Trusted, TrustError, TrustStore
 
 _MAX_NAMED = 3
 
@@ -30,13 +30,17 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
             )
         case "yes":
             return Verdict(trusted=True)
-        case "stored" if isinstance(TrustStore(home).state(configuration), Trusted):
-            return Verdict(trusted=True)
+        case "stored":
+            match TrustStore(home).state(configuration):
+                case Trusted():
+                    return Verdict(trusted=True)
+                case Changed():
+                    return Verdict(trusted=False, notice=_notice(configuration, "it was changed since you trusted it"))
     return Verdict(trusted=False, notice=_notice(configuration) if configuration.exists else None)
 
 
-def _notice(configuration: ProjectConfiguration) -> str:
-    unused = "the project's configuration is not used, because the project is not trusted"
+def _notice(configuration: ProjectConfiguration, reason: str = "the project is not trusted") -> str:
+    unused = f"the project's configuration is not used, because {reason}"
     if configuration.problem is not None:
         return f"{unused}, and it cannot be: {configuration.problem}"
     # A line feed in a name must not begin a line that looks like one of ours.

@@ -113,6 +113,8 @@ class Denials:
         if not read_only and (hidden := self.of_read(path)):
             return hidden
         blocked = self.of_write(path)
+        if blocked is None and read_only and any(_is_below(path, root) for root in self._policy.writes):
+            return Blocked("protected", path)  # something else that executes: what git's configuration names
         if blocked is None or (not read_only and blocked.kind == "write" and self._policy.tier == "full"):
             return None
         return blocked
