@@ -53,7 +53,7 @@ class Inotify:
     def __init__(self) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         try:
-            self._add, self._remove, init = libc.inotify_add_watch, libc.inotify_rm_watch, libc.inotify_init1
+            self._add, init = libc.inotify_add_watch, libc.inotify_init1
         except AttributeError as error:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
         if not os.path.isdir("/proc/self/fd"):  # what is watched is named by its descriptor
@@ -78,10 +78,6 @@ class Inotify:
     def watch_content(self, file: int) -> int:
         """Report when an open file is written. Raises as `watch_names` does."""
         return self._watch(file, _CONTENT_CHANGES)
-
-    def forget(self, watch: int) -> None:
-        """End a watch; one that has ended already is none."""
-        self._remove(self._descriptor, watch)
 
     def take(self) -> list[Happening]:
         """What happened since; nothing if nothing did. Not necessarily all: ask again."""
