@@ -105,7 +105,7 @@ def names() -> object:
         for number, each in enumerate(
             (
                 *(name.encode(), absolute.encode(), f"{name}-link".encode(), f"{name}-hard".encode()),
-                *(f"{name}-directory/../{name}".encode(), name.encode() + b"\0ignored", b"missing", b"/", b"."),
+                *(f"{name}-directory/../{name}".encode(), name.encode() + b"\0ignored", b"missing", b"..", b"."),
                 *(f"{name}/below".encode(), b"x" * 108, longest.encode(), b"", b"x" * 109, f"//{absolute}".encode()),
             )
         )

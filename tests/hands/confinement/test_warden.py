@@ -172,11 +172,11 @@ def test_datagrams_are_denied_by_either_name(someone: Arena) -> None:
 
 def test_connections_are_as_without_a_warden(someone: Arena) -> None:
     program = shutil.copy(_CONNECTIONS, someone.project)
-    for name in ("within", "beside"):  # equally long, as some names are to be as long as they may be
+    for name in ("inside", "outside"):
         (someone.project / name).mkdir()
-    outside = subprocess.run([sys.executable, program, someone.project / "beside"], stdout=subprocess.PIPE, check=True)
+    outside = subprocess.run([sys.executable, program, someone.project / "outside"], stdout=subprocess.PIPE, check=True)
 
-    report = probe(someone, ("shell", f"python3 {program} {someone.project}/within 2>&1"))
+    report = probe(someone, ("shell", f"python3 {program} {someone.project}/inside 2>&1"))
 
     assert json.loads(report.outcomes[0]) == json.loads(outside.stdout)
 
