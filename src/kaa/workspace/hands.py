@@ -27,6 +27,7 @@ _TOP_UP_DELAY_SECONDS = 0.005
 _PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
 _STOP_SECONDS = 3.0  # the hands give their slots two
 _WORDS_BYTES = 1000  # of a wrapper that fails
+_CLOSED = "The workspace is closed."
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -132,6 +133,8 @@ class Hands:
             while (report := self._held()) is None:
                 await self._more()
         except _GoneError as error:
+            if self._closed:
+                raise WorkspaceUnavailableError(_CLOSED) from error
             self._refuse_if_wrapped(str(error))
             self._discard()
             raise WorkspaceUnavailableError(f"The hands died while they were started: {error}.") from error
@@ -176,7 +179,7 @@ class Hands:
         reason = ""
         for _attempt in range(2):
             if self._closed:
-                raise WorkspaceUnavailableError("The workspace is closed.")
+                raise WorkspaceUnavailableError(_CLOSED)
             if self._control is None:
                 self.start()
             try:
@@ -356,7 +359,7 @@ class Hands:
         Raises:
             PolicyRefusedError: that is so.
         """
-        if not self._wrap or self._report is not None:
+        if self._closed or not self._wrap or self._report is not None:
             return
         words = ""
         if self._process is not None and self._process.stderr is not None:
