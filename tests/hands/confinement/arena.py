@@ -120,6 +120,8 @@ class Arena:
             group=user,
             extra_groups=groups,
         )
+        if wrapper and done.stderr.startswith(b"bwrap: "):
+            return Report(refused=done.stderr.decode().strip())
         assert done.returncode == 0, done.stderr.decode()
         return msgspec.json.decode(done.stdout, type=Report)
 

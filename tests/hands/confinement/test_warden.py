@@ -245,6 +245,8 @@ def test_the_end_of_a_slot_is_not_the_wardens(someone: Arena) -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": str(someone.home)}
         workspace = LocalWorkspace.start(str(someone.project), env=environment)
         try:
+            if (tier := (await workspace.sandbox.status()).tier) != "full":
+                pytest.skip(f"this machine holds tier {tier} only, which has no warden")
             before = await workspace.run(command)
             assert kill_slots() > 0
             after = []
