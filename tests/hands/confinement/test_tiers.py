@@ -494,7 +494,8 @@ def test_later_hands_share_the_network(someone: Arena) -> None:
 def test_file_systems_mounted_in_the_project_are_writable(root: Arena) -> None:
     volume = root.project / "with blank" / "volume"
     volume.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "none", str(volume)], check=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "none", str(volume)], check=False).returncode:
+        pytest.skip("root may not mount here")
     try:
         report = probe(root, root.policy("full"), ("write", str(volume / "new")))
         seen = (volume / "new").exists()

@@ -346,6 +346,8 @@ def test_a_slot_that_is_used_again_carries_nothing_over(folder: Path) -> None:
     (folder / "project" / "sub").mkdir()
 
     async def scenario(workspace: LocalWorkspace) -> None:
+        if (tier := (await workspace.sandbox.status()).tier) != "full":
+            pytest.skip(f"this machine holds tier {tier} only, in which slots are not used again")
         before = await sh(workspace, look)
         used = {slot.pid for slot in workspace.sandbox._current._ready["command"]}
         dirty = "export PLANTED=1; ulimit -n 50; umask 0; trap '' TERM; (sleep 100 & setsid sleep 100 &) ; exit 3"
