@@ -176,6 +176,7 @@ def _prove() -> None:
     os.close(connecting.open_file(os.getpid(), b"/"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
+        ours.close()  # or what is sent would lie there for ever if the warden is killed now, and the child wait for it
         _ask_for_connection(theirs)
     theirs.close()
     with ours:

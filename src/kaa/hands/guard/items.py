@@ -235,8 +235,11 @@ def _executing(content: bytes) -> frozenset[str]:
 
 
 def _foreign_to_worktree(content: bytes) -> frozenset[str]:
-    """The repository of a worktree is two directories up; any other is foreign."""
-    return frozenset() if content.strip() == b"../.." else _whatever(content)
+    """The repository of a worktree is two directories up; any other is foreign.
+
+    One of which git has not written the content yet is none: git refuses it, and it is looked at again.
+    """
+    return frozenset() if content.rstrip(b"\r\n") in (b"../..", b"") else _whatever(content)
 
 
 def _whatever(content: bytes) -> frozenset[str]:
