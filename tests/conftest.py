@@ -1,6 +1,17 @@
-"""What holds for all tests: no property test fails because the machine was busy."""
+"""What holds for all tests: what confines commands here, and no property test fails because the machine was busy."""
 
+import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.end_to_end.kaa_process import Kaa
 
 settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def tier(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What confines commands on this machine."""
+    report = Kaa(tmp_path_factory.mktemp("doctor")).run("doctor", "--json")
+    return str(msgspec.json.decode(report.out)["tier"])

@@ -2,18 +2,10 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import Wire
-
-
-@pytest.fixture(scope="session")
-def tier(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What confines commands on this machine."""
-    report = Kaa(tmp_path_factory.mktemp("doctor")).run("doctor", "--json")
-    return str(msgspec.json.decode(report.out)["tier"])
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What kaa keeps a model from, seen from outside: nothing happens, the model learns why, the exit code says it."""
 
-import json
 import os
 import secrets
 import subprocess
@@ -31,11 +30,11 @@ def elsewhere() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture(autouse=True)
-def confined(kaa: Kaa) -> None:
-    """These tests are about what the kernel holds."""
-    if json.loads(kaa.run("doctor", "--json").out)["tier"] == "none":
-        pytest.skip("this machine cannot confine anything")
+@pytest.fixture
+def mounts(tier: str) -> None:
+    """Needs a tier with namespaces of its own: without them there is no loopback, and `.git` can be written."""
+    if tier not in ("full", "bwrap"):
+        pytest.skip(f"tier {tier} has no namespaces")
 
 
 def _play(kaa: Kaa, *script: Answer, flags: tuple[str, ...] = ()) -> tuple[Finished, list[str]]:
@@ -77,6 +76,7 @@ def test_a_symlink_does_not_lead_outside(kaa: Kaa, outside: Path) -> None:
     assert str(outside) in told[0]
 
 
+@pytest.mark.usefixtures("kaa")
 def test_secrets_cannot_be_read_by_any_tool(elsewhere: Path) -> None:
     kaa = Kaa(elsewhere)
 
@@ -92,6 +92,7 @@ def test_secrets_cannot_be_read_by_any_tool(elsewhere: Path) -> None:
     assert "may hold secrets" in told[1]
 
 
+@pytest.mark.usefixtures("mounts")
 def test_there_is_no_network(kaa: Kaa) -> None:
     with ModelServer([]) as host:
         done, told = _play(kaa, call("bash", command=f"exec 3<>/dev/tcp/127.0.0.1/{host.url.rpartition(':')[2]}"))
@@ -101,6 +102,7 @@ def test_there_is_no_network(kaa: Kaa) -> None:
     assert done.code == 0  # the same as on a machine where nobody listens
 
 
+@pytest.mark.usefixtures("mounts")
 def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
     script = "import urllib.request as r; r.urlopen('http://example.com/')"
     done, told = _play(kaa, call("bash", command=f'python3 -c "{script}"'))
@@ -113,6 +115,7 @@ def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
     assert "[sandbox] Network access to example.com is blocked" in told[0]
 
 
+@pytest.mark.usefixtures("mounts")
 def test_git_is_read_only_and_the_model_told_so(kaa: Kaa) -> None:
     _git(kaa, "init")
     (kaa.project / "a").write_text("x")
