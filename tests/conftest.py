@@ -15,3 +15,17 @@ def tier(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What confines commands on this machine."""
     report = Kaa(tmp_path_factory.mktemp("doctor")).run("doctor", "--json")
     return str(msgspec.json.decode(report.out)["tier"])
+
+
+@pytest.fixture
+def mounts(tier: str) -> None:
+    """Needs namespaces: without them there is no loopback, `.git` can be written, and kaa warns of all that."""
+    if tier not in ("full", "bwrap"):
+        pytest.skip(f"tier {tier} has no namespaces")
+
+
+@pytest.fixture
+def confined(tier: str) -> None:
+    """Needs any sandbox: without one, kaa runs and writes nothing unasked."""
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")

@@ -55,6 +55,7 @@ def test_the_demo_takes_no_arguments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["text", "json"])
+@pytest.mark.usefixtures("confined")
 def test_a_run_of_a_real_model_over_anthropic_messages_replays(tmp_path: Path, mode: str) -> None:
     for source in _PROJECT.glob("*.py"):
         (tmp_path / source.name).write_bytes(source.read_bytes())

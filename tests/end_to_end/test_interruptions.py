@@ -160,6 +160,7 @@ def test_kill_in_a_torrent_loses_nothing_that_was_printed(kaa: Kaa, wire: Wire) 
     assert "".join(words).startswith(told.rstrip())
 
 
+@pytest.mark.usefixtures("mounts")
 def test_waiting_for_a_retry_can_be_interrupted(kaa: Kaa) -> None:
     kaa.settings(retry={"baseDelayMs": 60_000, "maxAgentDelayMs": 60_000})
 
@@ -212,6 +213,7 @@ def test_waiting_for_input_can_be_interrupted(kaa: Kaa) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", ["-p go", "--mode json -p go", "--list-models", "demo"])
+@pytest.mark.usefixtures("mounts")
 def test_full_disk_behind_the_output_ends_the_run_with_the_reason(kaa: Kaa, arguments: str) -> None:
     with ModelServer([say("Done.")]) as server:
         kaa.use(server, "openai-completions")

@@ -30,13 +30,6 @@ def elsewhere() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture
-def mounts(tier: str) -> None:
-    """Needs a tier with namespaces of its own: without them there is no loopback, and `.git` can be written."""
-    if tier not in ("full", "bwrap"):
-        pytest.skip(f"tier {tier} has no namespaces")
-
-
 def _play(kaa: Kaa, *script: Answer, flags: tuple[str, ...] = ()) -> tuple[Finished, list[str]]:
     """Run a task; how it ended, and what the model was told by tools."""
     with ModelServer([*script, say("Done.")]) as server:

@@ -95,6 +95,7 @@ def test_base_url_from_the_environment(kaa: Kaa, variables: dict[str, str], path
     assert [(request.path, request.json["model"]) for request in server.requests] == [(path, MODEL_ID)]
 
 
+@pytest.mark.usefixtures("mounts")
 def test_json_mode_says_everything_once(kaa: Kaa) -> None:
     words = tuple(f"word{number} " for number in range(300))
     answer = Answer(text=words, usage=Tokens(prompt=50, cached=20, output=300))
@@ -236,6 +237,7 @@ def test_bad_flags_are_told_in_the_last_event_too(kaa: Kaa, arguments: list[str]
     assert done.err == f"kaa: {reason}\n"
 
 
+@pytest.mark.usefixtures("mounts")
 def test_slash_command_ends_in_json_mode_as_everything_does(kaa: Kaa) -> None:
     with ModelServer() as server:
         kaa.use(server, "openai-completions")

@@ -28,6 +28,8 @@ _CURIOUS = (
     "env; head -c 300000 /dev/zero | tr '\\0' 'x\\n'; env",
 )
 
+pytestmark = pytest.mark.usefixtures("confined")
+
 
 class Scene(NamedTuple):
     """A `kaa` with keys everywhere, and where all that it leaves behind is."""
@@ -160,6 +162,7 @@ def test_no_failure_tells_a_key(scene: Scene, place: str, status: int) -> None:
     assert _leaks(scene.artefacts(done)) == []
 
 
+@pytest.mark.usefixtures("mounts")
 def test_no_command_finds_a_key_where_kaa_keeps_it(scene: Scene) -> None:
     home, project = scene.kaa.home, scene.kaa.project
     files = f"{home}/auth.json {home}/models.json {project}/../home/auth.json {scene.folder}/password-store"

@@ -28,6 +28,8 @@ _TASK = [
     say("Done."),
 ]
 
+pytestmark = pytest.mark.usefixtures("confined")
+
 
 class Scene(NamedTuple):
     """The project's traps, and who watches them."""

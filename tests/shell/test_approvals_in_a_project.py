@@ -139,6 +139,7 @@ def test_a_kept_rule_needs_no_question_in_the_next_conversation(project: Project
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
 def test_a_commit_is_lifted_once_for_the_session(project: Project) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=project.root, check=True)
     commit = "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x"
@@ -233,6 +234,7 @@ def test_a_rule_for_a_directory_of_the_project_is_none_for_where_a_link_in_its_p
     assert end.reason == "denied"
 
 
+@pytest.mark.usefixtures("mounts")
 def test_a_secret_that_is_a_link_is_read_after_a_yes_to_where_it_leads(project: Project) -> None:
     project.home.mkdir()
     secret, kept = project.home / "key", project.beside / "key"
@@ -276,6 +278,7 @@ def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(proje
     assert "inside" not in told[1].splitlines()
 
 
+@pytest.mark.usefixtures("mounts")
 def test_a_host_is_allowed_for_the_session(project: Project) -> None:
     fetch = "python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
     person = Person(AllowForSession())

@@ -83,6 +83,9 @@ def local(project: Path, tmp_path: Path) -> Iterator[RunLocal]:
 
 @pytest.fixture(params=["memory", "local", "sandboxed"])
 def any_workspace(request: pytest.FixtureRequest, project: Path, local: RunLocal) -> RunAny:
+    if request.param == "sandboxed":
+        request.getfixturevalue("confined")
+
     def run(scenario: Callable[[Workspace], Awaitable[T]], files: dict[str, bytes]) -> T:
         if request.param == "memory":
             return asyncio.run(_awaited(scenario(MemoryWorkspace(files, root=str(project)))))

@@ -177,6 +177,7 @@ async def _awaited(value: object) -> object:
 
 
 @pytest.mark.parametrize("sandbox", [SandboxOptions(mode="full-access"), SandboxOptions()])
+@pytest.mark.usefixtures("mounts")
 def test_a_process_outlives_the_call_and_other_commands(local: RunLocal, sandbox: SandboxOptions) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         os.mkfifo(os.path.join(workspace.root, "fifo"))

@@ -100,6 +100,7 @@ def test_negative_positions_are_refused(any_workspace: RunAny) -> None:
     any_workspace(scenario, _TREE)
 
 
+@pytest.mark.usefixtures("mounts")
 def test_relative_absolute_and_home_paths_mean_what_they_say(any_workspace: RunAny) -> None:
     async def scenario(workspace: Workspace) -> None:
         written = await workspace.write("~/note.txt", b"n")

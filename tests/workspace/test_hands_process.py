@@ -248,6 +248,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.usefixtures("confined")
 def test_a_brain_killed_while_it_writes_leaves_a_whole_file_and_nothing_else(
     project: Path, processes: Processes
 ) -> None:

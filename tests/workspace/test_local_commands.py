@@ -369,6 +369,7 @@ asyncio.run(workspace.run(Command(["bash", "-c", sys.argv[2]])))
 
 
 @pytest.mark.parametrize("mode", ["workspace-write", "full-access"])
+@pytest.mark.usefixtures("confined")
 def test_when_the_brain_is_killed_everything_it_started_ends(project: Path, processes: Processes, mode: str) -> None:
     script = _DAEMON.format(pids="pids") + "trap '' TERM; sleep 1000 & echo $! $$ >> pids; wait"
     brain = subprocess.Popen([sys.executable, "-c", _BRAIN, str(project), script, mode])

@@ -265,6 +265,7 @@ def test_a_cancelled_request_does_not_mix_up_the_answers(local: RunLocal, projec
     local(scenario)
 
 
+@pytest.mark.usefixtures("confined")
 def test_a_write_cancelled_while_it_is_sent_leaves_the_old_content(local: RunLocal, project: Path) -> None:
     (project / "file").write_text("old")
 

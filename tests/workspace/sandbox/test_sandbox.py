@@ -135,6 +135,7 @@ def test_where_nothing_holds_nothing_is_run_or_written_without_a_yes(
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
 def test_git_writes_are_allowed_for_the_rest_of_the_session_but_not_what_executes(folder: Path) -> None:
     git(folder, "init")
     (folder / "project" / "a").write_text("x")
@@ -294,6 +295,7 @@ def test_a_killed_guard_is_replaced_and_keeps_nobody_from_working(folder: Path) 
     play(folder, scenario)
 
 
+@pytest.mark.usefixtures("confined")
 def test_secrets_and_kaa_s_own_folder_are_hidden_and_exceptions_shown(folder: Path) -> None:
     for name in (".ssh/id", ".ssh/known_hosts", ".own/auth.json", "mine/x"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -315,6 +317,7 @@ def test_secrets_and_kaa_s_own_folder_are_hidden_and_exceptions_shown(folder: Pa
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
+@pytest.mark.usefixtures("mounts")
 def test_what_a_repository_names_as_its_git_directory_is_not_uncovered(folder: Path, kind: str) -> None:
     secret = folder / ".aws" / "sso"
     secret.mkdir(parents=True)
