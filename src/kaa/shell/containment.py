@@ -1,6 +1,6 @@
 """What holds the tools of a conversation back, and what the user can change about it while it goes on.
 
-To the gate it is what a yes can change (`kaa.shell.approvals.gate.Sandbox`), to frontends what they show and switch.
+To the gate it is what a yes can change (`kaa.shell.boundary.Sandbox`), to frontends what they show and switch.
 """
 
 import os.path
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from kaa.ext.api import CommandError
 from kaa.hands.policy import Mode
+from kaa.shell.boundary import Sandbox
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
@@ -16,58 +17,8 @@ from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
-class Containment(Protocol):
-    """The sandbox of a conversation. It is a `kaa.shell.approvals.gate.Sandbox` too."""
-
-    @property
-    def confined(self) -> bool:
-        """Whether the kernel holds back calls that have no permit."""
-        ...
-
-    @property
-    def mode(self) -> Mode:
-        """What the user chose."""
-        ...
-
-    @property
-    def root(self) -> str:
-        """The project."""
-        ...
-
-    @property
-    def writable(self) -> Sequence[str]:
-        """Directories that calls without a permit can write."""
-        ...
-
-    @property
-    def temporary(self) -> Sequence[str]:
-        """Directories whose files nobody misses, as commands know them."""
-        ...
-
-    @property
-    def private_temporary(self) -> Sequence[str]:
-        """Those of them that hold other files outside the sandbox."""
-        ...
-
-    async def stat(self, path: str) -> FileInfo | None:
-        """What is at `path` for tools inside the sandbox, or None."""
-        ...
-
-    async def settle(self) -> None:
-        """Wait until it is certain whether the kernel confines what runs."""
-        ...
-
-    async def allow_git_writes(self) -> None:
-        """Let `.git` be written for the rest of the session."""
-        ...
-
-    def allow_host(self, host: str) -> None:
-        """Let a host be reached for the rest of the session."""
-        ...
-
-    def unconfined(self, target: Target | None) -> object:
-        """The means to run one call outside the sandbox. `target`: all that it may use there; None for everything."""
-        ...
+class Containment(Sandbox, Protocol):
+    """The sandbox of a conversation: what the gate can change, and what frontends show and switch."""
 
     def warm_up(self) -> None:
         """A tool is about to be called: have ready what it needs."""

@@ -1,56 +1,19 @@
 """What a call of a tool would do: what it runs and touches, whether it must leave the sandbox, what would be lost."""
 
-from collections.abc import Sequence
-from typing import Protocol
-
 import msgspec
 
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Risk
-from kaa.hands.policy import Mode
 from kaa.shell.approvals.destructive import losses
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
 from kaa.shell.approvals.places import is_free_to_write, is_protected, names_of, path_argument, temporary_path
 from kaa.shell.approvals.reach import Reach, reach
+from kaa.shell.boundary import Confines
 from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd"})
-
-
-class Confines(Protocol):
-    """What must be known of the sandbox to judge a call."""
-
-    @property
-    def confined(self) -> bool:
-        """Whether the kernel holds back calls that have no permit."""
-        ...
-
-    @property
-    def mode(self) -> Mode:
-        """What the user chose. In `full-access` nothing is confined, and nothing is outside."""
-        ...
-
-    @property
-    def root(self) -> str:
-        """The project; relative paths start here."""
-        ...
-
-    @property
-    def writable(self) -> Sequence[str]:
-        """Directories that calls without a permit can write, temporary ones too; real paths."""
-        ...
-
-    @property
-    def temporary(self) -> Sequence[str]:
-        """Directories whose files nobody misses, under the names that commands know them by."""
-        ...
-
-    @property
-    def private_temporary(self) -> Sequence[str]:
-        """Those of them that hold other files outside the sandbox."""
-        ...
 
 
 class Call(msgspec.Struct, frozen=True):

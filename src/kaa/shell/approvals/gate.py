@@ -7,7 +7,7 @@ first after them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, lifts_for
-from kaa.shell.approvals.calls import Call, Confines, examine
+from kaa.shell.approvals.calls import Call, examine
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
@@ -38,55 +38,15 @@ from kaa.shell.approvals.rule_file import ApprovalsError
 from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
+from kaa.shell.boundary import Sandbox
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
 
 ChangedFiles: TypeAlias = Callable[[], Awaitable[Sequence[str] | None]]
-
-
-class Sandbox(Confines, Protocol):
-    """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
-
-    async def settle(self) -> None:
-        """Wait until it is certain whether the kernel confines what runs.
-
-        Raises:
-            OSError: it cannot be found out.
-        """
-        ...
-
-    async def allow_git_writes(self) -> None:
-        """Let `.git` be written for the rest of the session.
-
-        Raises:
-            OSError: the sandbox cannot be changed.
-        """
-        ...
-
-    def allow_host(self, host: str) -> None:
-        """Let a host be reached for the rest of the session."""
-        ...
-
-    async def stat(self, path: str) -> FileInfo | None:
-        """What is at `path` for tools inside the sandbox, or None.
-
-        Raises:
-            OSError: it cannot be looked at.
-        """
-        ...
-
-    def unconfined(self, target: Target | None) -> object:
-        """The means to run one call outside the sandbox: what a tool gets as its permit's grant.
-
-        Args:
-            target: all that the call may use there; None for everything.
-        """
-        ...
 
 
 class Gate:

@@ -1,0 +1,82 @@
+"""The boundary around tools, as it is seen by who judges calls (`kaa.shell.approvals`) and by who shows it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kaa.hands.policy import Mode
+from kaa.workspace.permitted import Target
+from kaa.workspace.protocol import FileInfo
+
+
+class Confines(Protocol):
+    """What must be known of the sandbox to judge a call."""
+
+    @property
+    def confined(self) -> bool:
+        """Whether the kernel holds back calls that have no permit."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """What the user chose. In `full-access` nothing is confined, and nothing is outside."""
+        ...
+
+    @property
+    def root(self) -> str:
+        """The project; relative paths start here."""
+        ...
+
+    @property
+    def writable(self) -> Sequence[str]:
+        """Directories that calls without a permit can write, temporary ones too; real paths."""
+        ...
+
+    @property
+    def temporary(self) -> Sequence[str]:
+        """Directories whose files nobody misses, under the names that commands know them by."""
+        ...
+
+    @property
+    def private_temporary(self) -> Sequence[str]:
+        """Those of them that hold other files outside the sandbox."""
+        ...
+
+
+class Sandbox(Confines, Protocol):
+    """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
+
+    async def settle(self) -> None:
+        """Wait until it is certain whether the kernel confines what runs.
+
+        Raises:
+            OSError: it cannot be found out.
+        """
+        ...
+
+    async def allow_git_writes(self) -> None:
+        """Let `.git` be written for the rest of the session.
+
+        Raises:
+            OSError: the sandbox cannot be changed.
+        """
+        ...
+
+    def allow_host(self, host: str) -> None:
+        """Let a host be reached for the rest of the session."""
+        ...
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is at `path` for tools inside the sandbox, or None.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        ...
+
+    def unconfined(self, target: Target | None) -> object:
+        """The means to run one call outside the sandbox: what a tool gets as its permit's grant.
+
+        Args:
+            target: all that the call may use there; None for everything.
+        """
+        ...
