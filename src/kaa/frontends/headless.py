@@ -21,7 +21,6 @@ from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
-from kaa.frontends.sanitize import sanitize
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
@@ -45,6 +44,7 @@ from kaa.shell.options import (
 from kaa.shell.safety import Unopened
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.store import TrustError
+from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
 

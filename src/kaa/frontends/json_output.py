@@ -12,8 +12,8 @@ from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
-from kaa.frontends.sanitize import sanitize
 from kaa.llm.registry import NoModelError
+from kaa.tui.sanitize import sanitize
 
 # What JSON may hold as it is, but a terminal obeys: DEL and C1, in UTF-8.
 _OBEYED = re.compile(rb"\x7f|\xc2[\x80-\x9f]")

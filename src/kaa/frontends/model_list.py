@@ -5,10 +5,10 @@ import sys
 
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.sanitize import sanitize
 from kaa.llm.registry import ModelRegistry
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
+from kaa.tui.sanitize import sanitize
 
 
 def main(text: str) -> int:

@@ -16,8 +16,8 @@ from kaa.core.events import (
 from kaa.core.messages import AssistantMessage, Json
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
-from kaa.frontends.sanitize import sanitize
 from kaa.llm.registry import NoModelError
+from kaa.tui.sanitize import sanitize
 
 _SUMMARY_CHARACTERS = 100
 

@@ -13,7 +13,7 @@ import msgspec
 from kaa.ext.api import ContextFile
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.invisible import replace_invisible
+from kaa.tui.invisible import replace_invisible
 from kaa.workspace.protocol import Workspace
 
 # The first of these that a folder has is used, as pi does.

@@ -6,7 +6,7 @@ the rest is plain text.
 
 import re
 
-from kaa.shell.trust.invisible import replace_invisible
+from kaa.tui.invisible import replace_invisible
 
 # C0 but tab and line feed, DEL, C1, and halves of surrogate pairs, which no encoding can write.
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

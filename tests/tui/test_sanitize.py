@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.frontends.sanitize import sanitize
+from kaa.tui.sanitize import sanitize
 
 # Tried by people: title, link, clipboard, window report, key definition, 8-bit forms, status queries, charset, reset.
 _SEQUENCES = (
