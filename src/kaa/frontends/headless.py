@@ -8,7 +8,6 @@ import asyncio
 import os
 import sys
 import traceback
-from pathlib import Path
 from typing import Protocol
 
 from kaa.core.errors import ProviderError
@@ -16,6 +15,7 @@ from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
 from kaa.ext.api import RegistrationError
 from kaa.ext.registry import ExtensionError
+from kaa.frontends.command_line import UsageError, conversation_options
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
@@ -27,30 +27,13 @@ from kaa.llm.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError, compose
 from kaa.shell.conversation import CommandReply, Conversation
-from kaa.shell.home import Home, expanded
+from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
-from kaa.shell.options import (
-    ContinueSession,
-    ConversationOptions,
-    Live,
-    NewSession,
-    OpenSession,
-    Record,
-    Replay,
-    SessionChoice,
-    UnkeptSession,
-    Wire,
-)
 from kaa.shell.safety import Unopened
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.store import TrustError
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
-
-
-class UsageError(Exception):
-    """The command line names something that is not there."""
-
 
 # What the user can mend by asking differently.
 _USAGE_ERRORS = (
@@ -152,8 +135,10 @@ async def _open(
     """What is to be said, and the conversation in which to say it."""
     try:
         first, rest = await compose(arguments.messages, await piped_input(sys.stdin), workspace)
+        # A decision made elsewhere was not made for a run nobody watches.
+        options = conversation_options(arguments, "yes" if arguments.trust else "no")
         conversation = await open_conversation(
-            _options(arguments),
+            options,
             workspace=workspace,
             home=Home.of(os.environ),
             environ=os.environ,
@@ -173,52 +158,3 @@ async def _submit_all(messages: list[UserMessage], conversation: Conversation, o
         elif outcome.reason != "done":
             return of_reason(outcome.reason)
     return ExitCode.DONE
-
-
-def _options(arguments: argparse.Namespace) -> ConversationOptions:
-    return ConversationOptions(
-        model=arguments.model,
-        provider=arguments.provider,
-        api_key=arguments.api_key,
-        thinking=arguments.thinking,
-        tools=() if arguments.no_tools else arguments.tools,
-        exclude_tools=arguments.exclude_tools,
-        builtin_tools=not arguments.no_builtin_tools,
-        system_prompt=_text_or_file(arguments.system_prompt) if arguments.system_prompt is not None else None,
-        append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
-        context_files=not arguments.no_context_files,
-        extensions=tuple(expanded(path) for path in arguments.extension),
-        discover_extensions=not arguments.no_extensions,
-        approvals=arguments.approvals,
-        trust="yes" if arguments.trust else "no",  # a decision made elsewhere was not made for a run nobody watches
-        session=_session(arguments),
-        session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
-        max_turns=arguments.max_turns,
-        wire=_wire(arguments),
-    )
-
-
-def _session(arguments: argparse.Namespace) -> SessionChoice:
-    if arguments.no_session:
-        return UnkeptSession()
-    if arguments.session:
-        return OpenSession(arguments.session)
-    return ContinueSession() if arguments.resume else NewSession()
-
-
-def _wire(arguments: argparse.Namespace) -> Wire:
-    if arguments.record:
-        return Record(Path(arguments.record))
-    if not arguments.replay:
-        return Live()
-    if not Path(arguments.replay).is_file():
-        raise UsageError(f"there is no recording {arguments.replay} to replay")
-    return Replay(Path(arguments.replay))
-
-
-def _text_or_file(text: str) -> str:
-    """The flag's value, or the content of the file it names, as pi does."""
-    try:
-        return Path(text).read_text("utf-8") if Path(text).is_file() else text
-    except (OSError, ValueError):  # a long text is no file name
-        return text
