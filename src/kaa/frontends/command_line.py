@@ -23,12 +23,15 @@ class UsageError(Exception):
     """The command line names something that is not there."""
 
 
-def conversation_options(arguments: argparse.Namespace, trust: TrustChoice) -> ConversationOptions:
+def conversation_options(
+    arguments: argparse.Namespace, trust: TrustChoice, session: SessionChoice | None = None
+) -> ConversationOptions:
     """What the user chose for a conversation.
 
     Args:
         arguments: as `kaa.cli` parses them.
         trust: whether what the project configures is used.
+        session: another session than the arguments say.
 
     Raises:
         UsageError: a file is named that is not there.
@@ -48,7 +51,7 @@ def conversation_options(arguments: argparse.Namespace, trust: TrustChoice) -> C
         discover_extensions=not arguments.no_extensions,
         approvals=arguments.approvals,
         trust=trust,
-        session=_session(arguments),
+        session=session or _session(arguments),
         session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
         max_turns=arguments.max_turns,
         wire=_wire(arguments),
