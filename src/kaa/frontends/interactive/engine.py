@@ -82,7 +82,7 @@ class Engine:
         self._workspace: LocalWorkspace | None = None
         self._conversation: Conversation | None = None
         self._trust: TrustChoice | None = None
-        self._working = asyncio.Lock()  # held by whoever works in the conversation
+        self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
         self._events: list[Event] = []
         self._delivery: asyncio.TimerHandle | None = None
 
@@ -148,9 +148,13 @@ class Engine:
 
     async def submit(self, message: UserMessage | str) -> Outcome:
         """Have the conversation do what the user asks, to the end."""
-        conversation = self.conversation
-        async with self._working:
-            return await conversation.submit(message)
+        task = asyncio.current_task()
+        assert task is not None
+        self._work.add(task)
+        try:
+            return await self.conversation.submit(message)
+        finally:
+            self._work.discard(task)
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Ask the user about a call (`kaa.shell.approvals.requests.Approver`)."""
@@ -216,8 +220,9 @@ class Engine:
         conversation, self._conversation = self._conversation, None
         if conversation is not None:
             conversation.abort()
-            async with self._working:
-                await conversation.close()
+            if others := self._work - {asyncio.current_task()}:
+                await asyncio.wait(others)
+            await conversation.close()
         self._deliver()
 
     def _notice(self, text: str) -> None:

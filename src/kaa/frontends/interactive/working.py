@@ -1,0 +1,167 @@
+"""What stands above the editor while something goes on: that it does, since when, and what waits to be said."""
+
+from collections.abc import Callable, Sequence
+
+from kaa.frontends.interactive.footer import short
+from kaa.tui.context import Context
+from kaa.tui.events import Input
+from kaa.tui.sanitize import sanitize
+from kaa.tui.style import Span, paint_spans
+from kaa.tui.width import cells, clip
+
+_MINUTE_SECONDS = 60
+_QUEUED_SHOWN = 3
+
+
+class WorkingLine:
+    """One line while the agent works, none otherwise. `tick` turns its spinner.
+
+    Args:
+        context: colours and glyphs.
+        now: monotonic seconds.
+        hint: says how to stop it.
+    """
+
+    def __init__(self, context: Context, now: Callable[[], float], hint: Callable[[], str]) -> None:
+        self._context = context
+        self._now = now
+        self._hint = hint
+        self._since: float | None = None
+        self._what = ""
+        self._tokens = 0
+        self._step = 0
+        self._lines: list[str] = []
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether something goes on."""
+        return self._since is not None
+
+    def begin(self, what: str) -> None:
+        """Something goes on from now on, called `what`."""
+        self._since, self._what, self._tokens = self._now(), what, 0
+
+    def change(self, what: str) -> None:
+        """The same is called something else now."""
+        self._what = what
+
+    def add_tokens(self, count: int) -> None:
+        """The model wrote about this many tokens more."""
+        self._tokens += count
+
+    def end(self) -> None:
+        """Nothing goes on any more."""
+        self._since = None
+
+    def tick(self) -> None:
+        """Turn the spinner."""
+        self._step += 1
+
+    def render(self, width: int) -> list[str]:
+        """The line, if something goes on."""
+        if self._since is None:
+            lines = []
+        else:
+            palette, glyphs = self._context.palette, self._context.glyphs
+            spinner = glyphs.spinner[self._step % len(glyphs.spinner)]
+            facts = [elapsed(self._now() - self._since)]
+            if self._tokens:
+                facts.append(f"about {short(self._tokens)} tokens")
+            facts.append(self._hint())
+            text = clip(f" {sanitize(self._what)} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
+            lines = [paint_spans([(spinner, palette["accent"]), (text, palette["muted"])])]
+        if lines != self._lines:
+            self._lines = lines
+        return self._lines
+
+    def key(self, key: Input) -> bool:
+        """Nothing can be typed here."""
+        return False
+
+    def cursor(self) -> None:
+        """There is none."""
+
+
+class QueuedMessages:
+    """What was said while the agent works and is not given to it yet."""
+
+    def __init__(self, context: Context, hint: Callable[[], str]) -> None:
+        self._context = context
+        self._hint = hint
+        self._messages: list[Span] = []
+        self._key: tuple[int, int] | None = None
+        self._lines: list[str] = []
+
+    def show(self, steering: Sequence[str], follow_up: Sequence[str]) -> None:
+        """These wait."""
+        dim = "muted"
+        self._messages = [
+            *((f"steering: {text}", dim) for text in steering),
+            *((f"afterwards: {text}", dim) for text in follow_up),
+        ]
+        self._key = None
+
+    def render(self, width: int) -> list[str]:
+        """One line for each, and how to take them back."""
+        palette = self._context.palette
+        if (width, palette.version) != self._key:
+            self._key = (width, palette.version)
+            shown = [(" ".join(sanitize(text).split()), token) for text, token in self._messages[:_QUEUED_SHOWN]]
+            if len(self._messages) > _QUEUED_SHOWN:
+                shown.append((f"and {len(self._messages) - _QUEUED_SHOWN} more", "muted"))
+            if shown:
+                shown.append((self._hint(), "dim"))
+            self._lines = [paint_spans([(clip(f" {text}", width), palette[token])]) for text, token in shown if text]
+        return self._lines
+
+    def key(self, key: Input) -> bool:
+        """Nothing can be typed here."""
+        return False
+
+    def cursor(self) -> None:
+        """There is none."""
+
+
+class StatusLine:
+    """A word about what just happened; it goes when something else does."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._text = ""
+        self._token = "muted"
+        self._key: tuple[int, int] | None = None
+        self._lines: list[str] = []
+
+    def show(self, text: str, token: str = "muted") -> None:
+        """Show this instead; the empty text shows nothing."""
+        self._text, self._token, self._key = text, token, None
+
+    @property
+    def text(self) -> str:
+        """What is shown."""
+        return self._text
+
+    def render(self, width: int) -> list[str]:
+        """A line, or none."""
+        palette = self._context.palette
+        if (width, palette.version) != self._key:
+            self._key = (width, palette.version)
+            text = " ".join(sanitize(self._text).split())
+            self._lines = [paint_spans([(clip(f" {text}", width), palette[self._token])])] if text else []
+        return self._lines
+
+    def key(self, key: Input) -> bool:
+        """Nothing can be typed here."""
+        return False
+
+    def cursor(self) -> None:
+        """There is none."""
+
+
+def elapsed(seconds: float) -> str:
+    """How long, for people."""
+    whole = int(seconds)
+    if whole < _MINUTE_SECONDS:
+        return f"{whole} s"
+    minutes, seconds = divmod(whole, _MINUTE_SECONDS)
+    return f"{minutes} min {seconds:02} s"
