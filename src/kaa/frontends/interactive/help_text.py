@@ -1,0 +1,93 @@
+"""The help: what keys, commands and prefixes do, made from those in force."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kaa.tui.key_notation import needs_extended_keys, show_key
+from kaa.tui.keybindings import Group
+from kaa.tui.keymap import Keymap
+
+# What the beginning of a message means; a key of the editor cannot change these.
+PREFIXES = (
+    ("/", "Run a command of kaa"),
+    ("@", "Name a file, and find it by a part of its name"),
+    ("!", "Run a command of the shell yourself; the agent sees what it says"),
+    ("!!", "Run a command of the shell yourself; the agent does not see it"),
+)
+
+
+class HelpRow(NamedTuple):
+    """A line of the help: what to press or type, and what it does."""
+
+    what: str
+    does: str
+
+
+class HelpSection(NamedTuple):
+    """Lines of the help that belong together."""
+
+    title: str
+    rows: tuple[HelpRow, ...]
+
+
+def help_sections(
+    groups: Sequence[Group],
+    keymap: Keymap,
+    commands: Iterable[tuple[str, str]],
+    *,
+    extended_keys: bool = True,
+    mac: bool = False,
+) -> list[HelpSection]:
+    """The help, without keys that nothing is bound to.
+
+    Args:
+        groups: the actions there are.
+        keymap: the keys in force.
+        commands: names, without the slash, and descriptions.
+        extended_keys: whether the terminal can send all keys; of an action with several keys, those that an old
+            terminal cannot send are left out, and an action with no other is marked.
+        mac: write modifiers as menus on macOS do.
+    """
+    sections = [
+        HelpSection(group.title, rows)
+        for group in groups
+        if group.is_shown and (rows := tuple(_bound(group, keymap, extended_keys, mac)))
+    ]
+    sections.append(HelpSection("At the beginning of a message", tuple(HelpRow(*prefix) for prefix in PREFIXES)))
+    if rows := tuple(HelpRow(f"/{name}", description) for name, description in commands):
+        sections.append(HelpSection("Commands", rows))
+    return sections
+
+
+def _bound(group: Group, keymap: Keymap, extended_keys: bool, mac: bool) -> Iterable[HelpRow]:
+    for action in group.actions:
+        keys = keymap.keys(action.id)
+        if not keys:
+            continue
+        sendable = [key for key in keys if extended_keys or not needs_extended_keys(key)]
+        note = "" if sendable else " (this terminal cannot send it)"
+        shown = ", ".join(show_key(key, mac=mac) for key in sendable or keys)
+        yield HelpRow(shown, action.description + note)
+
+
+def help_markdown(sections: Iterable[HelpSection]) -> str:
+    """The help as a document of headings and tables."""
+    return "\n\n".join(_table(section) for section in sections)
+
+
+def _table(section: HelpSection) -> str:
+    rows = (f"| {_code(row.what)} | {_cell(row.does)} |" for row in section.rows)
+    return "\n".join((f"### {section.title}", "", "| | |", "|---|---|", *rows))
+
+
+def _code(text: str) -> str:
+    """As inline code, whatever is in it: the fence is longer than any run of backticks."""
+    cell = _cell(text)
+    if "`" not in cell:
+        return f"`{cell}`"
+    fence = "`" * (max(len(run) for run in "".join(c if c == "`" else " " for c in cell).split()) + 1)
+    return f"{fence} {cell} {fence}"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

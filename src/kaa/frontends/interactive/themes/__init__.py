@@ -1,0 +1,154 @@
+"""The themes there are: kaa's own, which lie beside this file, and the user's in `themes/` of the user's folder.
+
+*Stage 1*: loaded before the first frame.
+"""
+
+import os
+from typing import NamedTuple
+
+from kaa.tui import theme_file
+from kaa.tui.colors import Depth
+from kaa.tui.palette import Theme
+from kaa.tui.theme_file import ThemeError
+
+_BUILT_IN = os.path.dirname(__file__)
+_SUFFIX = ".json"
+
+# When a file changed: time in ns, size in bytes, and which file it is (editors replace files).
+_Stamp = tuple[int, int, int]
+
+
+class Choice(NamedTuple):
+    """The theme to show, and, in a sentence, why it is not the one that was asked for."""
+
+    theme: Theme
+    problem: str | None = None
+
+
+class ThemeLibrary:
+    """Finds and loads themes.
+
+    A user's theme goes before one of kaa's with the same name.
+
+    Args:
+        folder: the user's folder (`~/.kaa/agent`); its `themes` need not exist.
+        depth: how many colours the terminal has. May be set anew; themes loaded from then on follow.
+    """
+
+    def __init__(self, folder: str, depth: Depth) -> None:
+        self.depth = depth
+        self._user_folder = os.path.join(folder, "themes")
+        self._chosen: Choice | None = None
+        self._chosen_file = ""
+        self._chosen_stamp: _Stamp | None = None
+
+    def names(self) -> list[str]:
+        """All that can be chosen by name, kaa's own first."""
+        built_in = _names_in(_BUILT_IN)
+        return built_in + [name for name in _names_in(self._user_folder) if name not in built_in]
+
+    def load(self, name: str) -> Theme:
+        """The theme of this name.
+
+        Raises:
+            ThemeError: there is none, or its file is broken.
+        """
+        return self._load(name)[0]
+
+    def choose(self, setting: str | None, background_is_dark: bool | None) -> Choice:
+        """The theme that the setting asks for, with one of kaa's if that cannot be had.
+
+        Args:
+            setting: a name; `light/dark`, two names to choose from by the terminal's background; the beginning of
+                two such names (`high-contrast` for `high-contrast-light/high-contrast-dark`); or None for kaa's own.
+            background_is_dark: what is known of the terminal; None counts as dark.
+        """
+        background_is_dark = background_is_dark is not False
+        name = self._resolve(setting or "light/dark", background_is_dark)
+        try:
+            theme, file = self._load(name)
+            self._chosen = Choice(theme)
+        except ThemeError as error:
+            file = self._user_file(name)
+            fallback = "dark" if background_is_dark else "light"
+            theme = theme_file.parse(_read(_built_in_file(fallback)), fallback, self.depth)
+            self._chosen = Choice(theme, f"{error}. The theme {fallback} is used.")
+        self._chosen_file = file
+        self._chosen_stamp = _stamp(file)
+        return self._chosen
+
+    def refresh(self) -> Choice | None:
+        """The theme chosen last, if its file has changed since; cheap enough to be asked every second.
+
+        A file that cannot be used now leaves the theme as it is, with the problem said.
+        """
+        if self._chosen is None or not self.is_watching:
+            return None
+        stamp = _stamp(self._chosen_file)
+        if stamp is None or stamp == self._chosen_stamp:
+            return None
+        self._chosen_stamp = stamp
+        try:
+            text = _read(self._chosen_file)
+            self._chosen = Choice(theme_file.parse(text, self._chosen_file, self.depth))
+        except ThemeError as error:
+            self._chosen = Choice(self._chosen.theme, f"{error}. The theme stays as it was.")
+        return self._chosen
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether the theme chosen last is the user's, so that asking `refresh` makes sense."""
+        return os.path.dirname(self._chosen_file) == self._user_folder
+
+    def _resolve(self, setting: str, background_is_dark: bool) -> str:
+        if "/" in setting:
+            light, _, dark = setting.partition("/")
+            return (dark if background_is_dark else light).strip()
+        if not self._exists(setting):
+            variant = f"{setting}-dark" if background_is_dark else f"{setting}-light"
+            return variant if self._exists(variant) else setting
+        return setting
+
+    def _exists(self, name: str) -> bool:
+        return os.path.exists(self._user_file(name)) or os.path.exists(_built_in_file(name))
+
+    def _user_file(self, name: str) -> str:
+        return os.path.join(self._user_folder, name + _SUFFIX)
+
+    def _load(self, name: str) -> tuple[Theme, str]:
+        if not name or "/" in name or "\0" in name:
+            raise ThemeError(f"{name!r} is not the name of a theme")
+        for file in (self._user_file(name), _built_in_file(name)):
+            if os.path.exists(file):
+                return theme_file.parse(_read(file), file, self.depth), file
+        raise ThemeError(f"there is no theme {name!r} (there are {', '.join(self.names())})")
+
+
+def _built_in_file(name: str) -> str:
+    return os.path.join(_BUILT_IN, name + _SUFFIX)
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        files = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(file.removesuffix(_SUFFIX) for file in files if file.endswith(_SUFFIX) and file != _SUFFIX)
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as stream:
+            return stream.read()
+    except OSError as error:
+        raise ThemeError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ThemeError(f"{file} is not a theme: it is not UTF-8") from error
+
+
+def _stamp(file: str) -> _Stamp | None:
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):  # ValueError: a name that no file can have
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,40 @@
+"""Reads the user's JSON files that the first frame needs. *Stage 1*: loaded before the first frame."""
+
+import json
+
+
+class UserFileError(ValueError):
+    """The file cannot be used; the message names it and says why."""
+
+
+def read_json(file: str) -> object:
+    """What the file says; None if there is no file or nothing in it. Comments and trailing commas are allowed.
+
+    Raises:
+        UserFileError: it cannot be read, or is not JSON.
+    """
+    try:
+        with open(file, encoding="utf-8-sig") as stream:
+            text = stream.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UserFileError(f"{file} cannot be read: {reason}") from error
+    if not text.strip():
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _lenient(file, text)
+
+
+def _lenient(file: str, text: str) -> object:
+    # Few files have comments; only they pay for what reads them.
+    from kaa.llm import jsonc
+
+    try:
+        plain = jsonc.to_json(text)
+        return json.loads(plain) if plain.strip() else None
+    except (ValueError, RecursionError) as error:
+        raise UserFileError(f"{file} is not JSON: {error}") from error
