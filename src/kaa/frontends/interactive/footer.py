@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from kaa.tui.components.display import Display
 from kaa.tui.context import Context
-from kaa.tui.events import Input
 from kaa.tui.sanitize import sanitize
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, clip
@@ -48,14 +48,12 @@ class FooterState(NamedTuple):
     mode: str = ""
 
 
-class Footer:
-    """Shows a `FooterState`."""
+class Footer(Display):
+    """Shows a `FooterState`; what does not fit is left out."""
 
     def __init__(self, context: Context, state: FooterState | None = None) -> None:
-        self._context = context
+        super().__init__(context)
         self._state = state or FooterState()
-        self._key: tuple[int, int] | None = None
-        self._lines: list[str] = []
 
     @property
     def state(self) -> FooterState:
@@ -65,25 +63,11 @@ class Footer:
     @state.setter
     def state(self, state: FooterState) -> None:
         if state != self._state:
-            self._state, self._key = state, None
+            self._state = state
+            self.changed()
 
-    def render(self, width: int) -> list[str]:
-        """Two lines; what does not fit is left out from the right, and from the left of the path."""
-        key = (width, self._context.palette.version)
-        if key != self._key:
-            self._key = key
-            self._lines = [
-                self._line(self._place(), self._safety(), width),
-                self._line(self._use(), self._who(), width),
-            ]
-        return self._lines
-
-    def key(self, key: Input) -> bool:
-        """Nothing can be typed here."""
-        return False
-
-    def cursor(self) -> None:
-        """There is none."""
+    def _paint(self, width: int) -> list[str]:
+        return [self._line(self._place(), self._safety(), width), self._line(self._use(), self._who(), width)]
 
     def _place(self) -> list[Span]:
         state, dim = self._state, self._context.palette["dim"]

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.footer import short
+from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.sanitize import sanitize
-from kaa.tui.style import Span, paint_spans
+from kaa.tui.style import paint, paint_spans
 from kaa.tui.width import cells, clip
 
 _MINUTE_SECONDS = 60
@@ -82,80 +83,54 @@ class WorkingLine:
         """There is none."""
 
 
-class QueuedMessages:
-    """What was said while the agent works and is not given to it yet."""
+class QueuedMessages(Display):
+    """What was said while the agent works and is not given to it yet: a line for each.
+
+    Args:
+        context: colours.
+        hint: says how to take them back.
+    """
 
     def __init__(self, context: Context, hint: Callable[[], str]) -> None:
-        self._context = context
+        super().__init__(context)
         self._hint = hint
-        self._messages: list[Span] = []
-        self._key: tuple[int, int] | None = None
-        self._lines: list[str] = []
+        self._messages: list[str] = []
 
     def show(self, steering: Sequence[str], follow_up: Sequence[str]) -> None:
         """These wait."""
-        dim = "muted"
-        self._messages = [
-            *((f"steering: {text}", dim) for text in steering),
-            *((f"afterwards: {text}", dim) for text in follow_up),
-        ]
-        self._key = None
+        self._messages = [*(f"steering: {text}" for text in steering), *(f"afterwards: {text}" for text in follow_up)]
+        self.changed()
 
-    def render(self, width: int) -> list[str]:
-        """One line for each, and how to take them back."""
+    def _paint(self, width: int) -> list[str]:
         palette = self._context.palette
-        if (width, palette.version) != self._key:
-            self._key = (width, palette.version)
-            shown = [(" ".join(sanitize(text).split()), token) for text, token in self._messages[:_QUEUED_SHOWN]]
-            if len(self._messages) > _QUEUED_SHOWN:
-                shown.append((f"and {len(self._messages) - _QUEUED_SHOWN} more", "muted"))
-            if shown:
-                shown.append((self._hint(), "dim"))
-            self._lines = [paint_spans([(clip(f" {text}", width), palette[token])]) for text, token in shown if text]
-        return self._lines
-
-    def key(self, key: Input) -> bool:
-        """Nothing can be typed here."""
-        return False
-
-    def cursor(self) -> None:
-        """There is none."""
+        shown = [" ".join(sanitize(text).split()) for text in self._messages[:_QUEUED_SHOWN]]
+        if len(self._messages) > _QUEUED_SHOWN:
+            shown.append(f"and {len(self._messages) - _QUEUED_SHOWN} more")
+        lines = [paint(clip(f" {text}", width), palette["muted"]) for text in shown]
+        return [*lines, paint(clip(f" {self._hint()}", width), palette["dim"])] if lines else []
 
 
-class StatusLine:
+class StatusLine(Display):
     """A word about what just happened; it goes when something else does."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        super().__init__(context)
         self._text = ""
         self._token = "muted"
-        self._key: tuple[int, int] | None = None
-        self._lines: list[str] = []
-
-    def show(self, text: str, token: str = "muted") -> None:
-        """Show this instead; the empty text shows nothing."""
-        self._text, self._token, self._key = text, token, None
 
     @property
     def text(self) -> str:
         """What is shown."""
         return self._text
 
-    def render(self, width: int) -> list[str]:
-        """A line, or none."""
-        palette = self._context.palette
-        if (width, palette.version) != self._key:
-            self._key = (width, palette.version)
-            text = " ".join(sanitize(self._text).split())
-            self._lines = [paint_spans([(clip(f" {text}", width), palette[self._token])])] if text else []
-        return self._lines
+    def show(self, text: str, token: str = "muted") -> None:
+        """Show this instead; the empty text shows nothing."""
+        self._text, self._token = text, token
+        self.changed()
 
-    def key(self, key: Input) -> bool:
-        """Nothing can be typed here."""
-        return False
-
-    def cursor(self) -> None:
-        """There is none."""
+    def _paint(self, width: int) -> list[str]:
+        text = " ".join(sanitize(self._text).split())
+        return [paint(clip(f" {text}", width), self._context.palette[self._token])] if text else []
 
 
 def elapsed(seconds: float) -> str:

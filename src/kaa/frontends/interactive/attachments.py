@@ -1,0 +1,90 @@
+"""Images that go with the next message: pasted from the clipboard, or dropped on the terminal as a path.
+
+In the text each is a marker such as `[image #1]`; a marker that is deleted takes its image with it.
+"""
+
+import re
+import shlex
+from urllib.parse import unquote, urlsplit
+
+from kaa.builtin.images import ImageError, image_type, prepare_image
+from kaa.core.messages import ImageContent, UserMessage, user_message
+from kaa.workspace.protocol import Workspace
+
+_MARKER = re.compile(r"\[image #(\d+)\]")
+_NAME = re.compile(r"\.(png|jpe?g|gif|webp|bmp)$", re.IGNORECASE)
+_MAX_PATH_CHARACTERS = 4096
+_MAX_IMAGE_BYTES = 64 * 1024 * 1024
+
+
+class Attachments:
+    """The images of the message that is being written."""
+
+    def __init__(self) -> None:
+        self._images: dict[int, ImageContent] = {}
+        self._next = 1
+
+    def add(self, image: ImageContent) -> str:
+        """Keep an image. Returns the marker to put into the text."""
+        number, self._next = self._next, self._next + 1
+        self._images[number] = image
+        return f"[image #{number}]"
+
+    def message(self, text: str) -> UserMessage:
+        """The text with the images whose markers are still in it, in their order; they are let go of."""
+        numbers = dict.fromkeys(int(number) for number in _MARKER.findall(text))
+        images = tuple(self._images.pop(number) for number in numbers if number in self._images)
+        return user_message(text, images)
+
+
+def dropped_image(text: str) -> str | None:
+    """The path, if a pasted text is nothing but the path of an image, as terminals give it when a file is dropped.
+
+    They quote it for a shell, escape its spaces or make it a file URL.
+    """
+    text = text.strip()
+    if not text or len(text) > _MAX_PATH_CHARACTERS or "\n" in text:
+        return None
+    if text.startswith("file://"):
+        text = unquote(urlsplit(text).path)
+    elif not text.startswith(("/", "~", "./", "../", "'", '"')):
+        return None
+    else:
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            return None
+        if len(words) != 1:
+            return None
+        text = words[0]
+    return text if _NAME.search(text) else None
+
+
+async def read_image(workspace: Workspace, path: str) -> ImageContent:
+    """An image of the project, or elsewhere as far as the sandbox shows it.
+
+    Raises:
+        ImageError: it is none, or cannot be used.
+        OSError: it cannot be read.
+    """
+    info = await workspace.stat(path)
+    if info is None:
+        raise ImageError(f"there is no file {path}")
+    if info.size > _MAX_IMAGE_BYTES:
+        raise ImageError(f"{path} is larger than {_MAX_IMAGE_BYTES // 1024 // 1024} MB")
+    return await as_content((await workspace.read(path)).data)
+
+
+async def as_content(data: bytes) -> ImageContent:
+    """An image as messages carry it, made small enough for models.
+
+    Raises:
+        ImageError: it is none, or cannot be used.
+    """
+    import asyncio  # lazy: this module is only loaded with the first image, in the core's thread
+
+    mime_type = image_type(data[:64])
+    if mime_type is None:
+        raise ImageError("this is no image that models take: PNG, JPEG, GIF and WebP are")
+    prepared = await asyncio.to_thread(prepare_image, data, mime_type)
+    return ImageContent(prepared.base64, prepared.mime_type)

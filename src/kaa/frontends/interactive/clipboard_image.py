@@ -1,0 +1,50 @@
+"""Reads an image from the system's clipboard, with whichever of the usual programs is there."""
+
+import asyncio
+import shutil
+from collections.abc import Mapping, Sequence
+
+_TIMEOUT_SECONDS = 5.0
+
+# macOS has no program of its own that writes the clipboard's image to standard output; pngpaste is what people install.
+_PROGRAMS: Sequence[tuple[str, tuple[str, ...]]] = (
+    ("WAYLAND_DISPLAY", ("wl-paste", "--no-newline", "--type", "image/png")),
+    ("DISPLAY", ("xclip", "-selection", "clipboard", "-target", "image/png", "-out")),
+    ("", ("pngpaste", "-")),
+)
+
+
+class NoClipboardError(Exception):
+    """The clipboard cannot be read, or holds no image; the message says which, and what to do."""
+
+
+async def read_clipboard_image(environ: Mapping[str, str]) -> bytes:
+    """The image in the clipboard, as PNG.
+
+    Raises:
+        NoClipboardError: there is none, or no program can read it.
+    """
+    usable = [argv for variable, argv in _PROGRAMS if (not variable or environ.get(variable)) and shutil.which(argv[0])]
+    if not usable:
+        raise NoClipboardError(
+            "the clipboard cannot be read here: install wl-clipboard (Wayland), xclip (X11) or pngpaste (macOS), or"
+            " drop the file on the terminal"
+        )
+    for argv in usable:
+        if data := await _output_of(argv):
+            return data
+    raise NoClipboardError("there is no image in the clipboard")
+
+
+async def _output_of(argv: Sequence[str]) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return b""
+    return output if process.returncode == 0 else b""

@@ -1,0 +1,83 @@
+import pytest
+
+from kaa.frontends.interactive.footer import Footer, FooterState, short
+from kaa.tui.context import Context, Size
+from kaa.tui.keymap import Keymap
+from kaa.tui.palette import Palette, Theme
+from kaa.tui.width import cells, plain
+
+FULL = FooterState(
+    directory="~/projects/kaa",
+    branch="main",
+    model="anthropic/claude",
+    thinking="high",
+    tokens_in=12_345,
+    tokens_out=678,
+    cache_read=40_000,
+    cache_hits=0.764,
+    cost=0.1234,
+    context_used=50_000,
+    context_window=200_000,
+    sandbox="workspace-write",
+    network="off",
+    approvals="ask",
+)
+
+
+def context() -> Context:
+    styles = {"dim": "2", "warning": "33", "error": "31", "accent": "36"}
+    return Context(Palette(Theme("plain", styles)), Keymap({}), Size())
+
+
+def shown(state: FooterState, width: int) -> list[str]:
+    return [plain(line) for line in Footer(context(), state).render(width)]
+
+
+def test_says_where_we_are_what_was_used_and_who_answers() -> None:
+    first, second = shown(FULL, 120)
+
+    assert first.startswith("~/projects/kaa (main)")
+    assert first.endswith("workspace-write • net off • approvals ask")
+    assert second.startswith("in 12k out 678 • cache 40k 76% • $0.123 • context 25% of 200k")
+    assert second.endswith("anthropic/claude • thinking high")
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 40, 79, 200])
+def test_fits_every_width(width: int) -> None:
+    assert all(cells(line) <= width for line in shown(FULL, width))
+
+
+def test_unknown_prices_are_not_shown_as_nothing() -> None:
+    assert "$?" in shown(FULL._replace(cost=None), 120)[1]
+
+
+def test_a_full_context_and_a_missing_sandbox_stand_out() -> None:
+    lines = Footer(context(), FULL._replace(context_used=190_000, unsafe=True, sandbox="no sandbox")).render(120)
+
+    assert "\x1b[31mno sandbox" in lines[0]
+    assert "\x1b[31mcontext 95%" in lines[1]
+
+
+def test_names_from_the_project_cannot_command_the_terminal() -> None:
+    (first, _) = shown(FULL._replace(branch="\x1b]0;owned\x07", directory="a\u202eb"), 120)
+
+    assert "\x1b" not in first
+    assert "\\x1b]0;owned" in first
+
+
+def test_nothing_new_is_not_painted_again() -> None:
+    footer = Footer(context(), FULL)
+    lines = footer.render(80)
+
+    footer.state = FULL._replace()
+
+    assert footer.render(80) is lines
+    footer.state = FULL._replace(tokens_out=1)
+    assert footer.render(80) is not lines
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0"), (999, "999"), (1000, "1.0k"), (9_949, "9.9k"), (12_345, "12k"), (1_250_000, "1.2M")]
+)
+def test_tokens_in_few_characters(count: int, text: str) -> None:
+    assert short(count) == text
