@@ -14,7 +14,7 @@ from tests.support.toolbox import RecordedRun
 def updates(work: Callable[[LiveOutput], None]) -> list[tuple[str, int]]:
     async def scenario() -> list[tuple[str, int]]:
         recorded = RecordedRun()
-        live = LiveOutput(recorded)
+        live = LiveOutput(recorded.update)
         work(live)
         live.close()
         return recorded.updates
@@ -89,7 +89,7 @@ def test_every_byte_is_shown_or_counted(chunks: list[bytes]) -> None:
 def test_waiting_output_is_shown_by_itself_after_a_while() -> None:
     async def scenario() -> list[tuple[str, int]]:
         recorded = RecordedRun()
-        live = LiveOutput(recorded)
+        live = LiveOutput(recorded.update)
         live.feed(b"one")
         live.feed(b"two")
         while len(recorded.updates) < 2:

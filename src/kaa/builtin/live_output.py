@@ -2,24 +2,26 @@
 
 import asyncio
 import codecs
-
-from kaa.core.tool import ToolRun
+from collections.abc import Callable
 
 _INTERVAL_SECONDS = 0.1
 _MAX_UPDATE_BYTES = 8 * 1024
 
 
 class LiveOutput:
-    """Turns chunks of output into updates of a tool run, at most one per 100 ms of at most 8 KiB each.
+    """Turns chunks of output into updates, at most one per 100 ms of at most 8 KiB each.
 
     Output that comes faster is dropped, oldest first, and counted. The text is decoded across chunk boundaries
     and otherwise as the command wrote it, escape sequences included: frontends decide what to do with them.
 
     Must be used on the event loop's thread, and closed.
+
+    Args:
+        update: gets the text and how many bytes were dropped before it, as `ToolRun.update` does.
     """
 
-    def __init__(self, run: ToolRun) -> None:
-        self._run = run
+    def __init__(self, update: Callable[[str, int], None]) -> None:
+        self._update = update
         self._loop = asyncio.get_running_loop()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = bytearray()
@@ -61,6 +63,6 @@ class LiveOutput:
         text = self._decoder.decode(bytes(self._pending), final)
         self._pending.clear()
         if text or self._skipped:
-            self._run.update(text, self._skipped)
+            self._update(text, self._skipped)
             self._next_update = self._loop.time() + _INTERVAL_SECONDS
         self._skipped = 0

@@ -12,7 +12,7 @@ from kaa.core.history import History
 from kaa.core.hooks import ToolHooks
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
-from kaa.core.provider import Model, Provider, Request, ThinkingLevel
+from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
 from kaa.core.queues import DrainMode, MessageQueue
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool
@@ -46,7 +46,7 @@ class Agent:
 
     Args:
         provider: the way to the model.
-        model: the model; may be replaced between runs, together with `provider`.
+        model: the model; see `use`.
         system_prompt: byte-stable over the session.
         tools: what the model may call, in the order it is told of them.
         session_id: stable over the session.
@@ -67,8 +67,8 @@ class Agent:
         messages: Sequence[Message] = (),
     ) -> None:
         config = config or AgentConfig()
-        self.provider = provider
-        self.model = model
+        self._provider = provider
+        self._model = model
         self.thinking: ThinkingLevel = thinking
         self._system_prompt = system_prompt
         self._tools = {tool.schema.name: tool for tool in tools}
@@ -89,6 +89,21 @@ class Agent:
         return self._history.messages
 
     @property
+    def model(self) -> Model:
+        """The model that the next request goes to."""
+        return self._model
+
+    @property
+    def system_prompt(self) -> str:
+        """What every request begins with."""
+        return self._system_prompt
+
+    @property
+    def tool_schemas(self) -> tuple[ToolSchema, ...]:
+        """The tools as the model is told of them."""
+        return self._schemas
+
+    @property
     def tool_names(self) -> tuple[str, ...]:
         """Names of the tools the model may call."""
         return tuple(self._tools)
@@ -97,6 +112,49 @@ class Agent:
     def is_running(self) -> bool:
         """Whether a run is under way."""
         return self._task is not None
+
+    @property
+    def queued(self) -> tuple[int, int]:
+        """How many messages wait: to steer, and to follow up."""
+        return len(self._steering), len(self._follow_up)
+
+    def use(self, model: Model, provider: Provider) -> None:
+        """Send requests to another model, from the next one on: also within a run, and when one is repeated."""
+        self._model = model
+        self._provider = provider
+
+    def configure(self, steering_mode: DrainMode, follow_up_mode: DrainMode, retry: RetryPolicy) -> None:
+        """Change how queues are handed over, at once, and what is done about transient errors, from the next run on."""
+        self._steering.mode, self._follow_up.mode = steering_mode, follow_up_mode
+        self._config = msgspec.structs.replace(
+            self._config, steering_mode=steering_mode, follow_up_mode=follow_up_mode, retry=retry
+        )
+
+    def refuse_if_busy(self) -> None:
+        """Make sure that no run is under way.
+
+        Raises:
+            AgentBusyError: a run is under way.
+        """
+        if self._task is not None:
+            raise AgentBusyError("the agent is working: steer it, queue a follow-up, or abort it first")
+
+    def inform(self, message: UserMessage) -> None:
+        """Have the model know this with the next request, without asking it for an answer. No event tells of it."""
+        self._history.append(message)
+
+    def replace_history(self, messages: Sequence[Message]) -> None:
+        """Go on from another conversation.
+
+        Raises:
+            AgentBusyError: a run is under way.
+        """
+        self.refuse_if_busy()
+        self._history = History(messages)
+
+    def emit(self, event: Event) -> None:
+        """Tell all subscribers of something that is no part of a run."""
+        self._emit(event)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event to `subscriber` from now on. Returns a function that ends this."""
@@ -109,12 +167,11 @@ class Agent:
         Raises:
             AgentBusyError: a run is under way.
         """
-        if self._task is not None:
-            raise AgentBusyError("the agent is working: steer it, queue a follow-up, or abort it first")
+        self.refuse_if_busy()
         self._task = asyncio.current_task()
         self._abort_requested = False
         loop = Loop(
-            provider=self.provider,
+            provider=lambda: self._provider,
             request=self._request,
             executor=ToolExecutor(self._tools, self._hooks, self._emit, self._config.max_parallel_tools),
             steering=self._steering,
@@ -172,7 +229,7 @@ class Agent:
                 raise
 
     def _request(self, messages: Sequence[Message]) -> Request:
-        return Request(self.model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+        return Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
 
     def _queue_changed(self) -> None:
         self._emit(QueueUpdate(self._steering.texts, self._follow_up.texts))

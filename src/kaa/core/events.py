@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage
+from kaa.core.provider import ThinkingLevel
 
 EndReason = Literal["done", "error", "aborted", "denied", "length", "max_turns", "max_messages"]
 
@@ -209,6 +210,63 @@ class AgentEnd(_Event, tag="agent_end", frozen=True):
     error: str | None = None
 
 
+# What happens around runs, because a person wanted it.
+
+
+class ModelChanged(_Event, tag="model_changed", frozen=True):
+    """From the next request on this model answers."""
+
+    provider: str
+    model_id: str
+
+
+class ThinkingLevelChanged(_Event, tag="thinking_level_changed", frozen=True):
+    """From the next request on the model thinks this hard."""
+
+    level: ThinkingLevel
+
+
+class SessionRewound(_Event, tag="session_rewound", frozen=True):
+    """The conversation goes on from before the user's message that is the entry `entry_id`."""
+
+    entry_id: str
+
+
+class UserCommandStart(_Event, tag="user_command_start", frozen=True):
+    """A command of the user's own begins to run. `in_context`: the model will be told of it."""
+
+    command: str
+    in_context: bool
+
+
+class UserCommandUpdate(_Event, tag="user_command_update", frozen=True):
+    """The user's command has more to show, as `ToolExecutionUpdate` does for tools."""
+
+    delta: str
+    skipped_bytes: int = 0
+
+
+class UserCommandEnd(_Event, tag="user_command_end", frozen=True):
+    """The user's command is over.
+
+    Attributes:
+        output: what is kept of its output, as plain text: the end of it.
+        exit_code: None if it was stopped or ended by a signal.
+        cancelled: the user stopped it.
+        truncated: `output` is not all of it.
+        full_output_path: a file that has all of it.
+    """
+
+    command: str
+    in_context: bool
+    output: str
+    exit_code: int | None
+    cancelled: bool
+    truncated: bool
+    full_output_path: str | None
+    duration_ms: int
+
+
 Event: TypeAlias = (
     AgentStart
     | TurnStart
@@ -223,4 +281,10 @@ Event: TypeAlias = (
     | AutoRetryStart
     | AutoRetryEnd
     | AgentEnd
+    | ModelChanged
+    | ThinkingLevelChanged
+    | SessionRewound
+    | UserCommandStart
+    | UserCommandUpdate
+    | UserCommandEnd
 )

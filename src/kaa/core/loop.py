@@ -50,7 +50,7 @@ class Loop:
     """One run of the agent, from what was asked to the end.
 
     Args:
-        provider: the model.
+        provider: gives the way to the model in force; asked before each request, together with `request`.
         request: builds the request for the messages so far.
         executor: runs tool calls.
         steering: messages to give to the model as soon as a turn ends.
@@ -64,7 +64,7 @@ class Loop:
     def __init__(
         self,
         *,
-        provider: Provider,
+        provider: Callable[[], Provider],
         request: Callable[[Sequence[Message]], Request],
         executor: ToolExecutor,
         steering: MessageQueue,
@@ -118,7 +118,7 @@ class Loop:
         while True:
             attempt = _Attempt(self._request(self._history.sendable()), self._emit)
             try:
-                message = await attempt.stream(self._provider)
+                message = await attempt.stream(self._provider())
             except ProviderError as error:
                 failures += 1
                 delay = self._retry.delay(error, failures)

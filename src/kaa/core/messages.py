@@ -99,6 +99,13 @@ class UserMessage(_Message, tag="user", frozen=True):
     content: tuple[UserContent, ...] | str
     timestamp: int = msgspec.field(default_factory=now_ms)
 
+    @property
+    def text(self) -> str:
+        """All text blocks, one per line."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
 
 class AssistantMessage(_Message, tag="assistant", frozen=True):
     """One reply of the model, complete or (stop reason `error` or `aborted`) as far as it came."""

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-from kaa.core.messages import TextContent, UserMessage
+from kaa.core.messages import UserMessage
 
 DrainMode = Literal["one-at-a-time", "all"]
 
@@ -28,7 +28,7 @@ class MessageQueue:
     @property
     def texts(self) -> tuple[str, ...]:
         """The texts that wait, oldest first."""
-        return tuple(_text(message) for message in self._waiting)
+        return tuple(message.text for message in self._waiting)
 
     def put(self, message: UserMessage) -> None:
         """Add a message at the end."""
@@ -60,9 +60,3 @@ class MessageQueue:
         if taken:
             self._on_change()
         return taken
-
-
-def _text(message: UserMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    return "\n".join(block.text for block in message.content if isinstance(block, TextContent))

@@ -14,6 +14,7 @@ from kaa.core.events import Event
 from kaa.core.hooks import AfterTool, BeforeTool
 from kaa.core.messages import UserMessage
 from kaa.core.tool import Tool
+from kaa.core.usage import ContextParts, UsageReport
 from kaa.workspace.protocol import Workspace
 
 
@@ -124,6 +125,15 @@ class CommandContext(Protocol):
     @property
     def commands(self) -> tuple["Command", ...]:
         """All slash commands."""
+        ...
+
+    @property
+    def usage(self) -> UsageReport:
+        """Tokens, money, and how much of the context window is taken."""
+        ...
+
+    def context_parts(self) -> ContextParts:
+        """What the next request consists of, by an estimate."""
         ...
 
     async def describe_sandbox(self) -> str:

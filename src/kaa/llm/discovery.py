@@ -23,27 +23,34 @@ async def find_model(registry: ModelRegistry, choice: ModelChoice, transport: Tr
     """
     # Not in a thread: a conversation that opens has nothing else to do, and a thread costs more than most keys.
     resolved = registry.resolve(choice)
-    if isinstance(resolved, ResolvedModel):
-        return resolved
+    return resolved if isinstance(resolved, ResolvedModel) else await ask_server(registry, resolved, transport)
+
+
+async def ask_server(registry: ModelRegistry, server: UnlistedServer, transport: Transport) -> ResolvedModel:
+    """The model to use of a server of which only the address is known: one that kaa knows, or its first.
+
+    Raises:
+        NoModelError: the server does not say what it has.
+    """
     try:
-        listed = await _listed_models(resolved, transport)
+        listed = await _listed_models(server, transport)
     except ProviderError as error:
-        if resolved.known:
-            return resolved.known[0]
+        if server.known:
+            return server.known[0]
         raise registry.no_model(
-            f"{resolved.endpoint.host or 'the server'} was asked which models it has, but: {error} "
+            f"{server.endpoint.host or 'the server'} was asked which models it has, but: {error} "
             "Or name one with --model."
         ) from error
     by_id = {model.id: model for model in listed}
-    for known in resolved.known:
+    for known in server.known:
         if known.model.id in by_id:
             return known
     first = listed[0]
-    model = resolved.model.model
+    model = server.model.model
     if first.window:
         output = min(model.max_tokens, first.window // _OUTPUT_PART_OF_WINDOW)
         model = msgspec.structs.replace(model, context_window=first.window, max_tokens=output)
-    return msgspec.structs.replace(resolved.model, model=msgspec.structs.replace(model, id=first.id, name=first.id))
+    return msgspec.structs.replace(server.model, model=msgspec.structs.replace(model, id=first.id, name=first.id))
 
 
 class _Meta(msgspec.Struct, frozen=True):

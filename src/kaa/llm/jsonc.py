@@ -5,6 +5,7 @@ JSON is the position in the file. Used for models.json and settings.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -41,9 +42,18 @@ def to_json(text: str) -> str:
     Raises:
         JsoncError: a block comment does not end. All other mistakes are left for the JSON decoder.
     """
+    return _blanked(text, _superfluous(text))
+
+
+def without_comments(text: str) -> str:
+    """`text` with comments blanked out and trailing commas left in. Raises as `to_json` does."""
+    return _blanked(text, [(start, end) for start, end in _superfluous(text) if text[start] != ","])
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     pieces: list[str] = []
     copied = 0
-    for start, end in _superfluous(text):
+    for start, end in spans:
         pieces += (text[copied:start], _NOT_LINE_END.sub(" ", text[start:end]))
         copied = end
     pieces.append(text[copied:])

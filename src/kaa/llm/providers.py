@@ -84,18 +84,29 @@ class ConfiguredProvider(msgspec.Struct, frozen=True):
 
 
 class Keys:
-    """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order."""
+    """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order.
 
-    def __init__(self, store: CredentialStore, environ: Mapping[str, str], models_file: Path) -> None:
+    Args:
+        store: auth.json.
+        environ: the environment variables.
+        models_file: for messages.
+        given: keys of this run, by provider, that count before all others.
+    """
+
+    def __init__(
+        self, store: CredentialStore, environ: Mapping[str, str], models_file: Path, given: Mapping[str, str]
+    ) -> None:
         self._store = store
         self._environ = environ
         self._models_file = models_file
+        self._given = given
 
     def has(self, provider: ConfiguredProvider) -> bool:
         """Whether there is a key; commands are not run but trusted."""
         configured = provider.config.api_key
         return (
-            self._store.has(provider.name)
+            provider.name in self._given
+            or self._store.has(provider.name)
             or any(self._environ.get(variable) for variable, _ in provider.key_variables)
             or (configured is not None and self._store.values.can_evaluate(configured))
         )
@@ -106,7 +117,7 @@ class Keys:
         Raises:
             CredentialError: it is there but cannot be read.
         """
-        if api_key:
+        if api_key := api_key or self._given.get(provider.name):
             return Credential("api_key", api_key, "--api-key")
         if kept := self._store.get(provider.name):
             return kept

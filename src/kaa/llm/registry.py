@@ -19,6 +19,7 @@ from kaa.llm.wire import Endpoint
 
 _SUPPORTED_APIS = ("openai-completions", "anthropic-messages")
 _DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
+_LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class NoModelError(Exception):
@@ -111,11 +112,17 @@ class ModelRegistry:
     """
 
     def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+        self._environ = environ
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
-        self._providers, self.problems = load_providers(self._models_file, environ)
-        self.credentials = CredentialStore(self._auth_file, environ)
-        self._keys = Keys(self.credentials, environ, self._models_file)
+        self._given_keys: dict[str, str] = {}
+        self.reload()
+
+    def reload(self) -> None:
+        """Read models.json and auth.json, again. Keys that were given for this run stay."""
+        self._providers, self.problems = load_providers(self._models_file, self._environ)
+        self.credentials = CredentialStore(self._auth_file, self._environ)
+        self._keys = Keys(self.credentials, self._environ, self._models_file, self._given_keys)
 
     def models(self) -> list[Model]:
         """All models that are known, in order of preference."""
@@ -128,6 +135,15 @@ class ModelRegistry:
         """
         models = [known.model for provider in self._usable() for known in provider.models]
         return [model for model in models if model.api in _SUPPORTED_APIS]
+
+    def find(self, provider: str, model_id: str) -> Model | None:
+        """A model by its names, None if it is not known."""
+        known = self._providers[provider].find(model_id) if provider in self._providers else None
+        return known.model if known is not None else None
+
+    def use_key(self, provider: str, key: str) -> None:
+        """Use a key that was given for this run, for this provider and no other, instead of any stored one."""
+        self._given_keys[provider] = key
 
     def resolve(self, choice: ModelChoice) -> ResolvedModel | UnlistedServer:
         """The model that `choice` means; `kaa.llm.discovery` also asks unlisted servers.
@@ -289,15 +305,19 @@ def _within(provider: ConfiguredProvider, query: str) -> KnownModel:
     return provider.unknown_model(query)
 
 
+def offered_levels(model: Model, levels: ThinkingLevels) -> tuple[ThinkingLevel, ...]:
+    """The thinking levels that a model has, the lowest first. The two highest are only there where it names them."""
+    if not model.reasoning:
+        return ("off",)
+    usual = {name: None if name in {"xhigh", "max"} else name for name in _LEVELS}
+    return tuple(name for name in _LEVELS if levels.get(name, usual[name]) is not None)
+
+
 def nearest_level(level: ThinkingLevel, model: Model, levels: ThinkingLevels) -> ThinkingLevel:
     """`level`, or the next higher one the model has, or else the next lower one, as pi clamps them."""
-    if not model.reasoning:
-        return "off"
-    order: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-    # The two highest levels are only there where a model names them.
-    has = {name for name in order if levels.get(name, None if name in {"xhigh", "max"} else name) is not None}
-    wanted = order.index(level)
-    return next((name for name in (*order[wanted:], *reversed(order[:wanted])) if name in has), "off")
+    has = offered_levels(model, levels)
+    wanted = _LEVELS.index(level)
+    return next((name for name in (*_LEVELS[wanted:], *reversed(_LEVELS[:wanted])) if name in has), "off")
 
 
 def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:

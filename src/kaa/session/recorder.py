@@ -10,8 +10,8 @@ from kaa.core.events import (
 )
 from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from kaa.core.provider import ThinkingLevel
-from kaa.session.context import ModelRef, SessionContext
-from kaa.session.entries import Entry, MessageEntry, ModelChange, ThinkingLevelChange
+from kaa.session.context import ModelRef, SessionContext, build_context
+from kaa.session.entries import BashExecution, Entry, Leaf, MessageEntry, ModelChange, ThinkingLevelChange
 from kaa.session.journal import ReplyBegun, ToolBegun
 from kaa.session.naming import new_entry_id
 from kaa.session.store import SessionStore
@@ -60,6 +60,30 @@ class SessionRecorder:
             case _:
                 pass
 
+    def command(self, execution: BashExecution) -> None:
+        """Note a command of the user's own. It must not come between a tool call and its result.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+        """
+        self._append(*self._changes(), MessageEntry(message=execution))
+
+    def rewind(self, target_id: str | None) -> SessionContext:
+        """Go on after another entry, or from before the first. Nothing may be under way.
+
+        Returns:
+            The context there. The model and the thinking level in force stay, and are noted with the next message.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+            SessionReadError: it cannot be read.
+        """
+        self._store.append(Leaf(target_id=target_id))
+        self._store.request_sync()
+        context = build_context(self._store)
+        self._recorded_model, self._recorded_level = context.model, context.thinking_level
+        return context
+
     def model_change(self, provider: str, model_id: str) -> None:
         """From the next message on this model answers."""
         self._model = ModelRef(provider, model_id)
@@ -83,10 +107,19 @@ class SessionRecorder:
 
     def _record_message(self, message: Message) -> None:
         promised = self._promised(message)
-        self._store.append(*self._changes(), MessageEntry(id=promised, message=message))
-        self._recorded_model, self._recorded_level = self._model, self._level
+        entry = MessageEntry(id=promised, message=message)
+        if isinstance(message, AssistantMessage):
+            # A change came while it was written: it is for what follows, and a reply says itself who wrote it.
+            self._append(entry, *self._changes())
+        else:
+            self._append(*self._changes(), entry)
         if promised:
             self._store.journal.settle(promised)
+
+    def _append(self, *drafts: Entry) -> None:
+        """Add entries, the changes that waited among them."""
+        self._store.append(*drafts)
+        self._recorded_model, self._recorded_level = self._model, self._level
         self._store.request_sync()
 
     def _promised(self, message: Message) -> str:

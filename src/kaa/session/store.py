@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.messages import now_ms
 from kaa.session.decoding import LineHead, decode_entry, find_glued_entry, read_head
-from kaa.session.entries import FORMAT_VERSION, AnyEntry, Entry, Leaf, SessionHeader
+from kaa.session.entries import FORMAT_VERSION, AnyEntry, Entry, Leaf, SessionHeader, SessionInfo
 from kaa.session.journal import Journal, NoJournal
 from kaa.session.jsonl import encode_line
 from kaa.session.naming import iso_timestamp, new_entry_id, new_session_id
@@ -80,6 +80,15 @@ class SessionStore(Protocol):
 def read_entry(store: SessionStore, node: Node) -> AnyEntry | None:
     """The entry at `node`; None for one that we do not understand."""
     return decode_entry(store.line(node))
+
+
+def session_name(store: SessionStore) -> str | None:
+    """What the user called the session, None if nothing. The last name counts, on whatever branch it was given."""
+    for node in reversed(store.tree.nodes):
+        if node.type == "session_info":
+            entry = read_entry(store, node)
+            return (entry.name.strip() or None) if isinstance(entry, SessionInfo) else None
+    return None
 
 
 def new_header(cwd: str, parent_session: str | None = None) -> SessionHeader:

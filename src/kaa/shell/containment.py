@@ -20,6 +20,10 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 class Containment(Sandbox, Protocol):
     """The sandbox of a conversation: what the gate can change, and what frontends show and switch."""
 
+    def unconfined(self, target: Target | None) -> Workspace:
+        """See `Sandbox`. What the user at the keyboard asks for himself runs there too."""
+        ...
+
     def warm_up(self) -> None:
         """A tool is about to be called: have ready what it needs."""
         ...

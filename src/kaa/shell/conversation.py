@@ -1,21 +1,34 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from kaa.core.agent import Agent, Subscriber
-from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart
+from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, UserCommandEnd
 from kaa.core.messages import Json, TextContent, UserMessage, user_message
+from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import Command, Reply, Submit
 from kaa.ext.registry import Registry
 from kaa.session.recorder import SessionRecorder
-from kaa.session.store import SessionStore
+from kaa.session.store import SessionStore, session_name
+from kaa.session.transcript import Transcript
+from kaa.shell.accounting import Accounting
 from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.model_link import ModelLink
+from kaa.shell.models import Models
+from kaa.shell.reloading import Reloading
+from kaa.shell.rewinding import Rewinding, RewindPoint
 from kaa.shell.settings import ApprovalPolicy
+from kaa.shell.status import Status
+from kaa.shell.user_commands import UserCommands
+from kaa.workspace.protocol import Workspace
+from kaa.workspace.sandbox.sandbox import SandboxStatus
+
+if TYPE_CHECKING:
+    from kaa.workspace.git import Head
 
 
 class CommandReply(msgspec.Struct, frozen=True):
@@ -34,10 +47,16 @@ class Conversation:
         agent: talks to the model.
         registry: what extensions added.
         store: where the session is kept.
-        recorder: writes events into the store; it sees each one before any other subscriber.
+        recorder: writes events into the store; it is subscribed already, to see each one before all others.
         link: the way to the model, closed with the conversation.
         gate: stands between the model and the tools.
         containment: holds the tools back.
+        models: which model answers, and which others there are.
+        reloading: reads settings again.
+        workspace: the project.
+
+    Raises:
+        SessionReadError: the session cannot be read.
     """
 
     def __init__(
@@ -49,6 +68,9 @@ class Conversation:
         link: ModelLink,
         gate: Gatekeeper,
         containment: Containment,
+        models: Models,
+        reloading: Reloading,
+        workspace: Workspace,
     ) -> None:
         self._agent = agent
         self._gate = gate
@@ -57,7 +79,12 @@ class Conversation:
         self._store = store
         self._recorder = recorder
         self._link = link
-        agent.subscribe(recorder.record)
+        self._models = models
+        self._reloading = reloading
+        self._workspace = workspace
+        self._accounting = Accounting(agent, models, store)
+        self._user_commands = UserCommands(agent, recorder, lambda: containment.unconfined(None))
+        self._rewinding = Rewinding(agent, store, recorder)
         agent.subscribe(self._look_ahead)
         agent.subscribe(registry.notify)
 
@@ -78,9 +105,54 @@ class Conversation:
         return self._store.header.id
 
     @property
+    def models(self) -> Models:
+        """Which model answers, and how hard it thinks: to show, and to switch."""
+        return self._models
+
+    @property
     def model_name(self) -> str:
         """`provider/id` of the model in force."""
-        return f"{self._agent.model.provider}/{self._agent.model.id}"
+        return self._models.current.name
+
+    @property
+    def usage(self) -> UsageReport:
+        """Tokens, money, and how much of the context window is taken."""
+        return self._accounting.report()
+
+    def context_parts(self) -> ContextParts:
+        """What the next request consists of, by an estimate."""
+        return self._accounting.context_parts()
+
+    async def status(self) -> Status:
+        """All that a status line shows. Cheap enough to ask after each batch of events."""
+        sandbox, problem = await self._sandbox_status()
+        steering, follow_ups = self._agent.queued
+        return Status(
+            model=self._models.current,
+            session_id=self.session_id,
+            session_path=self.session_path,
+            session_name=session_name(self._store),
+            cwd=self._workspace.root,
+            usage=self.usage,
+            sandbox=sandbox,
+            sandbox_problem=problem,
+            approvals=self._gate.policy,
+            steering=steering,
+            follow_ups=follow_ups,
+            busy=self._agent.is_running,
+            running_command=self._user_commands.is_running,
+            active_tools=self.active_tools,
+        )
+
+    async def git_head(self) -> "Head | None":
+        """What is checked out in the project; None if git does not know. Runs git: ask seldom."""
+        from kaa.workspace.git import Git  # lazy: only who shows it needs it
+
+        return await Git(self._workspace).head()
+
+    def transcript(self) -> Transcript:
+        """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
+        return Transcript(self._store)
 
     @property
     def active_tools(self) -> tuple[str, ...]:
@@ -163,9 +235,34 @@ class Conversation:
         """Take back the message queued last."""
         return self._agent.dequeue()
 
+    def clear_queues(self) -> list[UserMessage]:
+        """Take back everything that waits, in the order it would have been given."""
+        return self._agent.clear_queues()
+
+    async def run_command(self, command: str, *, in_context: bool) -> UserCommandEnd:
+        """Run a command of the user's own, with the user's rights. See `UserCommands.run`."""
+        return await self._user_commands.run(command, in_context=in_context)
+
+    def abort_command(self) -> None:
+        """Stop the command of the user's own that is under way, and not the agent."""
+        self._user_commands.abort()
+
+    def rewind_points(self) -> tuple[RewindPoint, ...]:
+        """The user's messages that can be taken back, the newest last."""
+        return self._rewinding.points()
+
+    async def rewind(self, entry_id: str) -> UserMessage:
+        """Go on from before a message of the user's. Returns it. See `Rewinding.rewind`."""
+        return self._rewinding.rewind(entry_id)
+
+    async def reload(self) -> str:
+        """Read settings, rules, models and keys again. Returns what that did. See `Reloading.reload`."""
+        return await self._reloading.reload()
+
     def abort(self) -> None:
-        """Stop what is under way."""
+        """Stop what is under way: the agent, and a command of the user's own."""
         self._agent.abort()
+        self._user_commands.abort()
 
     async def close(self) -> None:
         """Wait until the session is safe on the disk and let go of everything.
@@ -175,8 +272,16 @@ class Conversation:
         """
         try:
             await self._link.close()
+            self._user_commands.close()
         finally:
             await self._recorder.close()
+
+    async def _sandbox_status(self) -> tuple[SandboxStatus | None, str | None]:
+        """What holds tools back, or why that is not known."""
+        try:
+            return await self._containment.status(), None
+        except OSError as error:
+            return None, str(error)
 
     def _look_ahead(self, event: Event) -> None:
         """While the model still writes what a tool is to do, what runs it can get ready."""

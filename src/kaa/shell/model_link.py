@@ -12,6 +12,9 @@ from kaa.shell.options import Live, Record, Replay, Wire
 
 Notify = Callable[[str], None]
 
+_RECORDED = "the model cannot be switched while a recording is made: it can be replayed with one model only"
+_REPLAYED = "the model cannot be switched in a replay: the replies are those of the recorded model"
+
 
 class ModelLink:
     """A model and the way to it.
@@ -19,20 +22,33 @@ class ModelLink:
     Args:
         resolved: the model.
         transport: carries the requests; closed with the link.
+        fixed: why no other model can be had over this transport, in a sentence; None if it can.
         farewell: called when the link is closed.
     """
 
     def __init__(
-        self, resolved: ResolvedModel, transport: Transport, farewell: Callable[[], None] | None = None
+        self,
+        resolved: ResolvedModel,
+        transport: Transport,
+        *,
+        fixed: str | None = None,
+        farewell: Callable[[], None] | None = None,
     ) -> None:
         self.resolved = resolved
         self.provider: Provider = create_provider(resolved, transport)
-        self._transport = transport
+        self.transport = transport
+        self.fixed = fixed
         self._farewell = farewell
+
+    def switch(self, resolved: ResolvedModel) -> Provider:
+        """Reach another model over the same transport. What is under way goes on as it began."""
+        self.provider = create_provider(resolved, self.transport)
+        self.resolved = resolved
+        return self.provider
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._transport.close()
+        await self.transport.close()
         if self._farewell is not None:
             self._farewell()
 
@@ -68,7 +84,7 @@ async def link_model(
         case Record(cassette=cassette):
             live = LiveTransport(idle_timeout=idle_timeout)
             resolved = await find_model(models, choice, live)
-            return ModelLink(resolved, _recording(live, resolved, cassette, placeholders))
+            return ModelLink(resolved, _recording(live, resolved, cassette, placeholders), fixed=_RECORDED)
         case Replay():
             return await _replaying(wire, choice, models, placeholders, notify)
 
@@ -108,4 +124,4 @@ async def _replaying(
     else:
         endpoint = Endpoint(recorded.base_url, compat=recorded.compat, thinking_levels=recorded.thinking_levels)
         resolved = ResolvedModel(recorded.model, endpoint, recorded.thinking)
-    return ModelLink(resolved, tape, farewell)
+    return ModelLink(resolved, tape, fixed=_REPLAYED, farewell=farewell)

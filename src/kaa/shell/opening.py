@@ -25,16 +25,20 @@ from kaa.shell.conversation import Conversation
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.home import Home, expanded
 from kaa.shell.model_link import ModelLink, link_model
+from kaa.shell.models import Models
 from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, OpenSession, UnkeptSession
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
-from kaa.shell.settings import ApprovalPolicy, Settings, load_settings
-from kaa.shell.trust.configuration import survey
+from kaa.shell.reloading import Reloading
+from kaa.shell.settings import ApprovalPolicy, ApprovalSettings, Settings, load_settings
+from kaa.shell.settings_file import SettingsFile
+from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
     from kaa.shell.approvals.requests import Approver
+    from kaa.shell.approvals.rule_file import Rules
 
 Notify = Callable[[str], None]
 
@@ -47,16 +51,18 @@ async def open_conversation(
     environ: Mapping[str, str],
     notify: Notify,
     approver: "Approver | None" = None,
+    configuration: ProjectConfiguration | None = None,
 ) -> Conversation:
     """Open a conversation about the project in `workspace`.
 
     Args:
         options: what the user chose for this conversation.
-        workspace: the project; stays the caller's to close.
+        workspace: the project; stays the caller's to close. There may be several conversations in it.
         home: the user's folder.
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         approver: who can be asked for a yes; None where nobody is there.
+        configuration: what the project would configure, where the user was asked about just that; None surveys it.
 
     Raises:
         SettingsError: a settings file has a mistake.
@@ -69,8 +75,12 @@ async def open_conversation(
         RegistrationError: a tool is asked for that does not exist.
         CassetteError: a recording cannot be written or read.
     """
-    project = await _read_project(options, workspace, home, notify)
-    settings = load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
+    project = await _read_project(options, workspace, home, configuration, notify)
+
+    def read_settings() -> Settings:
+        return load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
+
+    settings = read_settings()
     registry = _load_extensions(options, settings, workspace, home, notify)
     containment = contain(workspace)
     held = await containment.status()  # known by now: the project was read through it
@@ -94,8 +104,11 @@ async def open_conversation(
         date = _date_of(store.header)
         system_prompt = registry.system_prompt(_prompt_context(options, project, workspace, active, date))
         placeholders = _placeholders(workspace, store, date)
-        link = await _link(options, settings, context, home, environ, placeholders, notify)
+        models = ModelRegistry(home.path, environ)
+        link = await _link(options, settings, context, models, placeholders, notify)
         undo.pop_all()  # from here on the conversation closes what it is made of
+    if options.api_key is not None:
+        models.use_key(link.resolved.model.provider, options.api_key)
     recorder = SessionRecorder(store, context)
     recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
     recorder.thinking_level_change(link.resolved.thinking)
@@ -118,7 +131,20 @@ async def open_conversation(
         messages=context.messages,
     )
     stop.append(agent.abort)
-    return Conversation(agent, registry, store, recorder, link, gate, containment)
+    agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
+    switch = Models(agent, recorder, link, models, settings.enabled_models, SettingsFile(home.settings))
+    return Conversation(
+        agent,
+        registry,
+        store,
+        recorder,
+        link,
+        gate,
+        containment,
+        switch,
+        Reloading(settings, read_settings, agent, gate, switch),
+        workspace,
+    )
 
 
 def _gatekeeper(
@@ -138,10 +164,15 @@ def _gatekeeper(
     """
     chosen, kept = settings.approvals, home.path / "approvals.json"
 
-    def build(policy: ApprovalPolicy) -> "Gate":
-        from kaa.shell.approvals.gate import Gate  # lazy, as its keeper says
+    def parse(approvals: ApprovalSettings) -> "Rules":
+        from kaa.shell.approvals.rule_file import parse_rules  # lazy, as the keeper says
+
+        return parse_rules(approvals.allow, approvals.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
+
+    def build(policy: ApprovalPolicy, configured: "Rules") -> "Gate":
+        from kaa.shell.approvals.gate import Gate  # lazy, as above
         from kaa.shell.approvals.memory import Memory
-        from kaa.shell.approvals.rule_file import RuleFile, parse_rules
+        from kaa.shell.approvals.rule_file import RuleFile
         from kaa.workspace.git import Git
 
         git = Git(workspace)
@@ -150,7 +181,6 @@ def _gatekeeper(
             changed = await git.changed_files()
             return None if changed is None or changed.more else changed.paths
 
-        configured = parse_rules(chosen.allow, chosen.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
         return Gate(
             policy=policy,
             memory=Memory(configured, RuleFile(kept)),
@@ -161,15 +191,23 @@ def _gatekeeper(
             changed_files=changed_files,
         )
 
-    keeper = Gatekeeper(options.approvals or chosen.policy or ("never" if approver is None else "ask"), build)
+    policy = options.approvals or chosen.policy or ("never" if approver is None else "ask")
+    keeper = Gatekeeper(policy, chosen, parse, build)
     if chosen.allow or chosen.deny or kept.exists():
         keeper.load()  # a mistake in a rule is told before anything happens
     return keeper
 
 
-async def _read_project(options: ConversationOptions, workspace: Workspace, home: Home, notify: Notify) -> ProjectFiles:
+async def _read_project(
+    options: ConversationOptions,
+    workspace: Workspace,
+    home: Home,
+    configuration: ProjectConfiguration | None,
+    notify: Notify,
+) -> ProjectFiles:
     """What the project says, as far as the user trusts it."""
-    configuration = await survey(workspace, home)
+    if configuration is None:
+        configuration = await survey(workspace, home)
     verdict = judge(options.trust, configuration, home)
     trusted = configuration if verdict.trusted else None
     project = await read_project_files(workspace, home, trusted, context=options.context_files)
@@ -226,13 +264,11 @@ async def _link(
     options: ConversationOptions,
     settings: Settings,
     context: SessionContext,
-    home: Home,
-    environ: Mapping[str, str],
+    models: ModelRegistry,
     placeholders: Mapping[str, str],
     notify: Notify,
 ) -> ModelLink:
     """The model asked for, or that of the session, or the default."""
-    models = ModelRegistry(home.path, environ)
     for problem in models.problems:
         notify(problem)
 

@@ -24,6 +24,7 @@ _PROJECT_KEYS = frozenset(
         "defaultProvider",
         "defaultThinkingLevel",
         "defaultTools",
+        "enabledModels",
         "followUpMode",
         "retry",
         "steeringMode",
@@ -93,6 +94,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     default_provider: str | None = None
     default_model: str | None = None
     default_thinking_level: ThinkingLevel | None = None
+    enabled_models: tuple[str, ...] = ()
     default_tools: tuple[str, ...] | None = None
     steering_mode: DrainMode = "one-at-a-time"
     follow_up_mode: DrainMode = "one-at-a-time"

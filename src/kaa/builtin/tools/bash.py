@@ -65,7 +65,7 @@ def bash_tool(workspace: Workspace, view: ModelView) -> TypedTool[BashArguments]
         timeout = arguments.timeout or (None if arguments.background else _DEFAULT_TIMEOUT_SECONDS)
         allowed = workspace_for(run, workspace)
         try:
-            shell = shell or await _find_shell(workspace)
+            shell = shell or await find_shell(workspace)
             argv = (shell, "-c", arguments.command)
             command = Command(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
             if arguments.background:
@@ -90,7 +90,7 @@ def _check(arguments: BashArguments) -> None:
 
 async def _run(workspace: Workspace, command: Command, run: ToolRun) -> CommandResult:
     """Run a command to its end with its output on the screen."""
-    live = LiveOutput(run)
+    live = LiveOutput(run.update)
     try:
         return await workspace.run(command, live.feed)
     finally:
@@ -120,7 +120,8 @@ def _background_report(process: BackgroundProcess, view: ModelView) -> ToolResul
     return text_result(text, details=msgspec.to_builtins(details))
 
 
-async def _find_shell(workspace: Workspace) -> str:
+async def find_shell(workspace: Workspace) -> str:
+    """The shell to run commands with: bash where it is."""
     for path in _SHELLS:
         if await workspace.stat(path) is not None:
             return path
@@ -129,7 +130,7 @@ async def _find_shell(workspace: Workspace) -> str:
 
 def _report(result: CommandResult, timeout: float | None, view: ModelView) -> ToolResult:
     """What the model learns of a command that has ended."""
-    kept = _kept_output(result)
+    kept = kept_output(result)
     parts = [kept.text if kept.text.strip("\n") else "(no output)"]
     truncation = None
     if kept.cut_by is not None:
@@ -160,7 +161,7 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView) -> To
     return text_result("\n\n".join(parts), details=msgspec.to_builtins(details), is_error=status is not None)
 
 
-def _kept_output(result: CommandResult) -> Kept:
+def kept_output(result: CommandResult) -> Kept:
     """The end of the output as plain text.
 
     Nothing is cut that cannot be read elsewhere: the limit on lines holds only if the log has the rest.

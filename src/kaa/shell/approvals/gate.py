@@ -34,7 +34,7 @@ from kaa.shell.approvals.requests import (
     Deny,
     Lift,
 )
-from kaa.shell.approvals.rule_file import ApprovalsError
+from kaa.shell.approvals.rule_file import ApprovalsError, Rules
 from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
@@ -83,6 +83,10 @@ class Gate:
         self._questions = Questions()
         self._lifted: set[Lift] = set()
         self._lifted_when_started: dict[str, frozenset[Lift]] = {}
+
+    def reload(self, configured: Rules) -> None:
+        """Judge by other rules of the settings from the next call on. See `Memory.reload`."""
+        self._memory.reload(configured)
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """Judge a call; the hook before tools."""

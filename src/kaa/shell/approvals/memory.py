@@ -29,6 +29,15 @@ class Memory:
         self._of_session = Rules()
         self._calls: dict[tuple[str, bytes], Permission] = {}
 
+    def reload(self, configured: Rules) -> None:
+        """Put other rules of the settings in force, and those of the file as it is now. Answers of this session stay.
+
+        Raises:
+            ApprovalsError: the file cannot be used; everything stays as it was.
+        """
+        self._kept = self._file.load() if self._file else Rules()
+        self._configured = configured
+
     @property
     def rules(self) -> Rules:
         """All rules in force."""

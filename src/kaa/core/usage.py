@@ -1,0 +1,270 @@
+"""What a conversation has used: tokens, money, and how much of the model's context window is taken."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.events import AgentStart, Event, MessageEnd
+from kaa.core.messages import (
+    AssistantMessage,
+    Cost,
+    ImageContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultContent,
+    ToolResultMessage,
+    Usage,
+    UserContent,
+    UserMessage,
+)
+from kaa.core.provider import ToolSchema
+
+# English text and code have about so many with the tokenizers of all vendors; pi reckons with the same.
+_CHARACTERS_PER_TOKEN = 4
+# An image of the size that kaa sends (at most 2000 pixels); pi reckons with the same.
+_IMAGE_TOKENS = 1200
+
+# Whether a model, by provider and id, is known to cost nothing.
+IsFree: TypeAlias = Callable[[str, str], bool]
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What some replies used.
+
+    Attributes:
+        usage: tokens, and the money of the replies whose price is known.
+        unpriced: replies that used tokens of an unknown price.
+        unmeasured: replies of which the server did not say what they used, as when they were stopped.
+    """
+
+    usage: Usage = Usage()
+    unpriced: int = 0
+    unmeasured: int = 0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        """Both together."""
+        return Spent(_sum(self.usage, other.usage), self.unpriced + other.unpriced, self.unmeasured + other.unmeasured)
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars; None if prices are involved that nobody knows."""
+        return None if self.unpriced else self.usage.cost.total
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """Which part of the input, from 0 to 1, came out of the provider's cache; None without any input."""
+        whole = _input_of(self.usage)
+        return self.usage.cache_read / whole if whole else None
+
+
+class ContextUse(msgspec.Struct, frozen=True):
+    """How much of the window the next request takes.
+
+    Attributes:
+        tokens: that is known of the conversation so far, with what came after it estimated by its length.
+        window: of the model in force, in tokens.
+        measured: the greater part is the server's own figure; otherwise all is an estimate.
+    """
+
+    tokens: int
+    window: int
+    measured: bool
+
+    @property
+    def share(self) -> float:
+        """The part of the window that is taken; may exceed 1."""
+        return self.tokens / self.window if self.window else 0.0
+
+
+class ContextParts(msgspec.Struct, frozen=True):
+    """What the next request consists of, in tokens as they are estimated from lengths."""
+
+    system_prompt: int = 0
+    tools: int = 0
+    user: int = 0
+    replies: int = 0
+    thinking: int = 0
+    tool_calls: int = 0
+    tool_results: int = 0
+    images: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(msgspec.structs.astuple(self))
+
+
+class UsageReport(msgspec.Struct, frozen=True):
+    """Where a conversation stands.
+
+    Attributes:
+        reply: the last reply.
+        turn: the replies since the user's last message.
+        total: all replies of the session, those that were rewound and condensed too.
+    """
+
+    reply: Spent
+    turn: Spent
+    total: Spent
+    context: ContextUse
+
+
+class UsageTally:
+    """Adds up what replies use; subscribe `observe`.
+
+    Args:
+        is_free: tells prices of nothing from unknown ones.
+    """
+
+    def __init__(self, is_free: IsFree) -> None:
+        self._is_free = is_free
+        self.reply = self.turn = self.total = Spent()
+
+    def observe(self, event: Event) -> None:
+        """Take what happens in the conversation."""
+        match event:
+            case AgentStart():
+                self.turn = Spent()
+            case MessageEnd(message=AssistantMessage(usage=usage, provider=provider, model=model)):
+                self.reply = self._spent(usage, provider, model)
+                self.turn += self.reply
+                self.total += self.reply
+            case _:
+                pass
+
+    def recall(self, replies: Iterable[tuple[Usage, str, str]]) -> None:
+        """Add earlier replies: what each used, its provider and its model."""
+        for usage, provider, model in replies:
+            self.reply = self._spent(usage, provider, model)
+            self.total += self.reply
+
+    def _spent(self, usage: Usage, provider: str, model: str) -> Spent:
+        if not _input_of(usage) + usage.output:
+            return Spent(usage, unmeasured=1)
+        return Spent(usage, unpriced=int(not usage.cost.total and not self._is_free(provider, model)))
+
+
+class ContextMeter:
+    """Knows how much of the window a growing conversation takes; asking again costs what is new.
+
+    Args:
+        overhead: tokens of system prompt and tools.
+    """
+
+    def __init__(self, overhead: int) -> None:
+        self._overhead = overhead
+        self._messages: Sequence[Message] = ()
+        self._seen = 0
+        self._tokens = overhead
+        self._measured = False
+
+    def measure(self, messages: Sequence[Message], window: int) -> ContextUse:
+        """What `messages`, which has only grown if it is the same object as before, takes of `window` tokens."""
+        if messages is not self._messages or len(messages) < self._seen:
+            self._messages, self._seen = messages, _last_measured(messages)
+            self._tokens, self._measured = self._overhead, False
+        for message in messages[self._seen :]:
+            self._take(message)
+        self._seen = len(messages)
+        return ContextUse(self._tokens, window, self._measured)
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, AssistantMessage) and _is_measured(message):
+            self._tokens, self._measured = _input_of(message.usage) + message.usage.output, True
+        else:
+            self._tokens += estimate(message)
+
+
+def estimate(message: Message) -> int:
+    """About how many tokens a message takes in a request."""
+    return _parts_of(message).total
+
+
+def context_parts(system_prompt: str, tools: Iterable[ToolSchema], messages: Iterable[Message]) -> ContextParts:
+    """What a request consists of."""
+    parts = ContextParts(system_prompt=tokens_in(system_prompt), tools=sum(map(_size_of_schema, tools)))
+    sums = msgspec.structs.asdict(parts)
+    for message in messages:
+        for name, tokens in msgspec.structs.asdict(_parts_of(message)).items():
+            sums[name] += tokens
+    return ContextParts(**sums)
+
+
+def tokens_in(text: str) -> int:
+    """About how many tokens a text has."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+
+
+def _parts_of(message: Message) -> ContextParts:
+    match message:
+        case UserMessage(content=str() as text):
+            return ContextParts(user=tokens_in(text))
+        case UserMessage(content=tuple() as content):
+            return ContextParts(user=_text_tokens(content), images=_image_tokens(content))
+        case ToolResultMessage(content=content):
+            return ContextParts(tool_results=_text_tokens(content), images=_image_tokens(content))
+        case AssistantMessage(stop_reason="error"):
+            return ContextParts()  # is not sent
+        case AssistantMessage(stop_reason="aborted"):
+            return ContextParts(replies=tokens_in(message.text))  # the rest is not sent
+        case AssistantMessage(content=content):
+            return ContextParts(
+                replies=sum(tokens_in(block.text) for block in content if isinstance(block, TextContent)),
+                thinking=sum(tokens_in(block.thinking) for block in content if isinstance(block, ThinkingContent)),
+                tool_calls=sum(_size_of_call(block) for block in content if isinstance(block, ToolCall)),
+            )
+        case _:
+            raise AssertionError("there are three kinds of messages")
+
+
+def _text_tokens(content: Iterable[UserContent | ToolResultContent]) -> int:
+    return sum(tokens_in(block.text) for block in content if isinstance(block, TextContent))
+
+
+def _image_tokens(content: Iterable[UserContent | ToolResultContent]) -> int:
+    return sum(_IMAGE_TOKENS for block in content if isinstance(block, ImageContent))
+
+
+def _size_of_call(call: ToolCall) -> int:
+    return tokens_in(call.name) + tokens_in(msgspec.json.encode(call.arguments).decode())
+
+
+def _size_of_schema(tool: ToolSchema) -> int:
+    return tokens_in(tool.name + tool.description) + tokens_in(msgspec.json.encode(tool.parameters).decode())
+
+
+def _last_measured(messages: Sequence[Message]) -> int:
+    """Where the last reply is whose size the server told; 0 if there is none."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if isinstance(message, AssistantMessage) and _is_measured(message):
+            return position
+    return 0
+
+
+def _is_measured(message: AssistantMessage) -> bool:
+    return message.stop_reason not in ("error", "aborted") and _input_of(message.usage) + message.usage.output > 0
+
+
+def _input_of(usage: Usage) -> int:
+    return usage.input + usage.cache_read + usage.cache_write
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.input + other.input,
+        one.output + other.output,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+        one.total_tokens + other.total_tokens,
+        Cost(
+            one.cost.input + other.cost.input,
+            one.cost.output + other.cost.output,
+            one.cost.cache_read + other.cost.cache_read,
+            one.cost.cache_write + other.cost.cache_write,
+            one.cost.total + other.cost.total,
+        ),
+    )

@@ -1,0 +1,85 @@
+"""A session as it is shown: everything on the way from the root to the leaf, decoded when it is looked at."""
+
+from collections.abc import Sequence
+from typing import TypeAlias, overload
+
+from kaa.session.entries import (
+    AnyEntry,
+    BranchSummary,
+    Compaction,
+    CustomMessage,
+    Entry,
+    MessageEntry,
+    ModelChange,
+    ThinkingLevelChange,
+)
+from kaa.session.store import SessionStore, read_entry
+from kaa.session.tree import Node
+
+
+class Unreadable(Entry, tag="unreadable", kw_only=True, frozen=True):
+    """Something kaa does not understand, of a newer program or damaged. Stays in the file as it is."""
+
+
+DisplayEntry: TypeAlias = (
+    MessageEntry | Compaction | BranchSummary | CustomMessage | ModelChange | ThinkingLevelChange | Unreadable
+)
+
+_SHOWN = frozenset(
+    {"message", "compaction", "branch_summary", "custom_message", "model_change", "thinking_level_change"}
+)
+# Of these the place does not tell whether people are to see them.
+_PERHAPS_HIDDEN = frozenset({"custom_message"})
+
+
+class Transcript(Sequence[DisplayEntry]):
+    """The path as it was when this was made. What was condensed is there too.
+
+    Making one touches no entry, so it does not matter how long the session is. Entries may be read from any thread,
+    as long as the session is open. Each access decodes anew.
+
+    Args:
+        store: the session.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._nodes = [node for node in store.tree.path() if node.type in _SHOWN and not self._is_hidden(node)]
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @overload
+    def __getitem__(self, index: int) -> DisplayEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[DisplayEntry]: ...
+    def __getitem__(self, index: int | slice) -> DisplayEntry | list[DisplayEntry]:
+        """Entries from the oldest on.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        if isinstance(index, slice):
+            return [self._read(node) for node in self._nodes[index]]
+        return self._read(self._nodes[index])
+
+    def _read(self, node: Node) -> DisplayEntry:
+        match read_entry(self._store, node):
+            case (
+                MessageEntry()
+                | Compaction()
+                | BranchSummary()
+                | CustomMessage()
+                | ModelChange()
+                | ThinkingLevelChange() as entry
+            ):
+                return entry
+            case _:
+                return Unreadable(id=node.id)
+
+    def _is_hidden(self, node: Node) -> bool:
+        return node.type in _PERHAPS_HIDDEN and not _is_displayed(read_entry(self._store, node))
+
+
+def _is_displayed(entry: AnyEntry | None) -> bool:
+    return not isinstance(entry, CustomMessage) or entry.display

@@ -1,0 +1,46 @@
+"""The models a user cycles through: the setting `enabledModels`, patterns as in pi."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from kaa.core.provider import Model, ThinkingLevel
+from kaa.llm.matching import best_matches, split_thinking
+
+_GLOB_CHARACTERS = frozenset("*?[")
+
+
+class ScopedModel(msgspec.Struct, frozen=True):
+    """A model to cycle to. `level`: how hard it is to think there; None leaves that as it is."""
+
+    model: Model
+    level: ThinkingLevel | None = None
+
+
+def scoped_models(patterns: Iterable[str], models: Sequence[Model]) -> tuple[ScopedModel, ...]:
+    """The models that patterns name, in the order of the patterns, each once.
+
+    Args:
+        patterns: globs on `provider/id` or `id` in any case (`anthropic/*`, `*haiku*`), or what `--model` takes; each
+            with `:level` for the thinking level.
+        models: those that can be used.
+    """
+    found: dict[tuple[str, str], ScopedModel] = {}
+    for pattern in patterns:
+        query, level = split_thinking(pattern.strip())
+        for model in _matching(query, models):
+            found.setdefault((model.provider, model.id), ScopedModel(model, level))
+    return tuple(found.values())
+
+
+def _matching(query: str, models: Sequence[Model]) -> Sequence[Model]:
+    if _GLOB_CHARACTERS & set(query):
+        wanted = query.lower()
+        return [
+            model
+            for model in models
+            if fnmatchcase(f"{model.provider}/{model.id}".lower(), wanted) or fnmatchcase(model.id.lower(), wanted)
+        ]
+    named = [model for model in models if f"{model.provider}/{model.id}" == query]
+    return named or best_matches(query, models)[:1]

@@ -1,0 +1,216 @@
+"""Which model answers, and how hard it thinks: what there is to choose from, and switching in mid-conversation.
+
+A switch acts on the next request, also within a run and when a failed request is repeated: adapters hand over what
+another model said (`kaa.llm.handoff`) with each request. All models share one transport, so nothing has to be closed.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.events import ModelChanged, ThinkingLevelChanged
+from kaa.core.provider import Model, ThinkingLevel
+from kaa.ext.api import CommandError
+from kaa.llm.discovery import ask_server
+from kaa.llm.matching import split_thinking
+from kaa.llm.registry import (
+    ModelChoice,
+    ModelRegistry,
+    ResolvedModel,
+    UnlistedServer,
+    nearest_level,
+    offered_levels,
+)
+from kaa.session.recorder import SessionRecorder
+from kaa.shell.model_link import ModelLink
+from kaa.shell.model_scope import ScopedModel, scoped_models
+from kaa.shell.settings_file import SettingsFile
+
+
+class ModelState(msgspec.Struct, frozen=True):
+    """The model in force. `levels`: the thinking levels it has, the lowest first."""
+
+    model: Model
+    thinking: ThinkingLevel
+    levels: tuple[ThinkingLevel, ...]
+
+    @property
+    def name(self) -> str:
+        """`provider/id`."""
+        return f"{self.model.provider}/{self.model.id}"
+
+
+class Models:
+    """The models of one conversation. All calls must come from its event loop.
+
+    Args:
+        agent: asks them.
+        recorder: notes switches in the session.
+        link: the way to them.
+        registry: knows which there are.
+        scope: patterns of the models to cycle through, as `scoped_models` takes them; none for all.
+        settings: where choices are kept that the user wants kept.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        recorder: SessionRecorder,
+        link: ModelLink,
+        registry: ModelRegistry,
+        scope: Sequence[str],
+        settings: SettingsFile,
+    ) -> None:
+        self._agent = agent
+        self._recorder = recorder
+        self._link = link
+        self._registry = registry
+        self._scope = tuple(scope)
+        self._settings = settings
+        # What the user wants; what is in force is the nearest level that the model has.
+        self._wanted_level = link.resolved.thinking
+        self._switching = asyncio.Lock()
+
+    @property
+    def current(self) -> ModelState:
+        """What the next request goes to."""
+        model = self._agent.model
+        levels = offered_levels(model, self._link.resolved.endpoint.thinking_levels)
+        return ModelState(model, self._agent.thinking, levels)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why models that the user set up cannot be used, one line each."""
+        return (*self._registry.problems, *self._registry.obstacles())
+
+    def available(self) -> tuple[Model, ...]:
+        """The models that could be used, in order of preference; the current one is always among them."""
+        models = self._registry.available()
+        current = self._agent.model
+        known = any((model.provider, model.id) == (current.provider, current.id) for model in models)
+        return tuple(models) if known else (current, *models)
+
+    def scoped(self) -> tuple[ScopedModel, ...]:
+        """The models to cycle through, as the user chose them; none if there was no choice."""
+        return scoped_models(self._scope, self.available())
+
+    def is_free(self, provider: str, model_id: str) -> bool:
+        """Whether a model is known to cost nothing, instead of having an unknown price."""
+        current = self._agent.model
+        same = (current.provider, current.id) == (provider, model_id)
+        model = current if same else self._registry.find(provider, model_id)
+        rates = model.cost if model is not None else None
+        return rates is not None and not any(msgspec.structs.astuple(rates))
+
+    def set_scope(self, patterns: Sequence[str]) -> None:
+        """Cycle through other models from now on, as a changed setting says."""
+        self._scope = tuple(patterns)
+
+    async def reload(self) -> None:
+        """Read models.json and auth.json again. The model in force stays."""
+        await asyncio.to_thread(self._registry.reload)
+
+    async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> tuple[ScopedModel, ...]:
+        """Choose the models to cycle through.
+
+        Args:
+            patterns: as in the setting `enabledModels`; none for all.
+            keep: also for other conversations, in the settings.
+
+        Raises:
+            SettingsError: the settings cannot be written.
+        """
+        self.set_scope(patterns)
+        if keep:
+            await asyncio.to_thread(self._settings.set, {"enabledModels": list(self._scope)})
+        return self.scoped()
+
+    async def choose(self, query: str, level: ThinkingLevel | None = None, *, keep: bool = False) -> ModelState:
+        """Switch to a model.
+
+        Args:
+            query: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
+            level: the thinking level; None leaves it to the query, or as it is.
+            keep: also for new conversations, in the settings.
+
+        Raises:
+            NoModelError: nothing fits, several do, or the key is missing.
+            CredentialError: a key cannot be read.
+            CommandError: the conversation is recorded or replayed.
+            SettingsError: the settings cannot be written; the model was switched.
+        """
+        if self._link.fixed is not None:
+            raise CommandError(self._link.fixed)
+        self._wanted_level = level or split_thinking(query)[1] or self._wanted_level
+        async with self._switching:
+            choice = ModelChoice(query=query, thinking=level, default_thinking=self._wanted_level)
+            # A key may be a command that takes seconds.
+            found = await asyncio.to_thread(self._registry.resolve, choice)
+            if isinstance(found, UnlistedServer):
+                found = await ask_server(self._registry, found, self._link.transport)
+            self._switch(found)
+        if keep:
+            await self.keep()
+        return self.current
+
+    async def cycle(self, step: Literal[1, -1] = 1) -> ModelState:
+        """Switch to the next model, or the one before, of those to cycle through, or else of all available.
+
+        Raises:
+            CommandError: there is no other, or the conversation is recorded or replayed.
+            CredentialError: a key cannot be read.
+        """
+        ring = self.scoped() or tuple(map(ScopedModel, self.available()))
+        current = self._agent.model
+        names = [(one.model.provider, one.model.id) for one in ring]
+        here = (current.provider, current.id)
+        if not set(names) - {here}:
+            raise CommandError("there is no other model to switch to")
+        # From a model outside the ring, one comes to its first or last.
+        position = names.index(here) if here in names else (-1 if step == 1 else len(ring))
+        chosen = ring[(position + step) % len(ring)]
+        return await self.choose(f"{chosen.model.provider}/{chosen.model.id}", chosen.level)
+
+    def set_thinking(self, level: ThinkingLevel) -> ThinkingLevel:
+        """Have the model think this hard, or as nearly as it can. Returns the level in force."""
+        self._wanted_level = level
+        resolved = self._link.resolved
+        self._think(nearest_level(level, resolved.model, resolved.endpoint.thinking_levels))
+        return self._agent.thinking
+
+    def cycle_thinking(self) -> ThinkingLevel:
+        """Switch to the next level that the model has. Returns it."""
+        levels = self.current.levels
+        here = levels.index(self._agent.thinking) if self._agent.thinking in levels else -1
+        return self.set_thinking(levels[(here + 1) % len(levels)])
+
+    async def keep(self) -> None:
+        """Make the model and the level in force the default of new conversations.
+
+        Raises:
+            SettingsError: the settings cannot be written.
+        """
+        model = self._agent.model
+        chosen = {
+            "defaultProvider": model.provider,
+            "defaultModel": model.id,
+            "defaultThinkingLevel": self._wanted_level,
+        }
+        await asyncio.to_thread(self._settings.set, chosen)
+
+    def _switch(self, resolved: ResolvedModel) -> None:
+        before = self._agent.model
+        self._agent.use(resolved.model, self._link.switch(resolved))
+        if (before.provider, before.id) != (resolved.model.provider, resolved.model.id):
+            self._recorder.model_change(resolved.model.provider, resolved.model.id)
+            self._agent.emit(ModelChanged(resolved.model.provider, resolved.model.id))
+        self._think(resolved.thinking)
+
+    def _think(self, level: ThinkingLevel) -> None:
+        if level != self._agent.thinking:
+            self._agent.thinking = level
+            self._recorder.thinking_level_change(level)
+            self._agent.emit(ThinkingLevelChanged(level))

@@ -1,0 +1,60 @@
+"""Reading the settings again while a conversation goes on."""
+
+import asyncio
+from collections.abc import Callable
+
+from kaa.core.agent import Agent
+from kaa.shell.gatekeeper import Gatekeeper
+from kaa.shell.models import Models
+from kaa.shell.settings import Settings
+
+# What only a new start changes: the prompt, the tools and the walls around them are fixed for the life of a
+# conversation.
+_FIXED = ("sandbox", "extensions", "default_tools", "session_dir", "http_idle_timeout_ms")
+
+
+class Reloading:
+    """Puts changed settings in force, as far as they may change.
+
+    Args:
+        settings: those in force.
+        read: reads them again.
+        agent: hands queues over and repeats requests as they say.
+        gate: judges by their rules.
+        models: are chosen from by them.
+    """
+
+    def __init__(
+        self, settings: Settings, read: Callable[[], Settings], agent: Agent, gate: Gatekeeper, models: Models
+    ) -> None:
+        self._settings = settings
+        self._read = read
+        self._agent = agent
+        self._gate = gate
+        self._models = models
+
+    async def reload(self) -> str:
+        """Read settings.json, approvals.json, models.json and auth.json again. Returns what that did, in some lines.
+
+        What a project configures stays as it was when the conversation was opened. Where a file has a mistake, all
+        settings stay as they were.
+
+        Raises:
+            SettingsError: a settings file has a mistake.
+            ApprovalsError: a rule is none, or the kept ones cannot be read.
+        """
+        new = await asyncio.to_thread(self._read)
+        self._gate.reload(new.approvals)
+        self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy())
+        self._models.set_scope(new.enabled_models)
+        await self._models.reload()
+        fixed = [name for name in _FIXED if getattr(new, name) != getattr(self._settings, name)]
+        lines = ["settings, rules, models and keys were read again", *self._models.problems]
+        if fixed:
+            lines.append(f"{', '.join(map(_camel, fixed))}: what changed there holds from the next start on")
+        return "\n".join(lines)
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,91 @@
+"""Writes choices back into settings.json: only what was chosen changes, the user's comments and order stay."""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from kaa.core.messages import Json
+from kaa.llm.jsonc import JsoncError
+from kaa.shell.jsonc_splice import splice
+from kaa.shell.settings import SettingsError
+
+_PRIVATE_FILE = 0o600
+_PRIVATE_FOLDER = 0o700
+
+
+class SettingsFile:
+    """A settings file of the user's. It may be a symbolic link, as people who keep such files elsewhere have it.
+
+    Args:
+        path: the file; neither it nor its folder need exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def set(self, changes: Mapping[str, Json]) -> None:
+        """Change values and nothing else; all of it or, if anything fails, none. Waits for the disk.
+
+        Args:
+            changes: new values by name. Objects are merged into those of the file.
+
+        Raises:
+            SettingsError: the file is no JSON object, so it was not touched, or it cannot be read or written.
+        """
+        try:
+            target = Path(os.path.realpath(self.path))
+            target.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            with _locked(target.parent):
+                _replace(target, self._changed(_content(target), changes))
+        except OSError as error:
+            raise SettingsError(f"{self.path} cannot be changed: {error.strerror}") from error
+
+    def _changed(self, content: bytes, changes: Mapping[str, Json]) -> bytes:
+        try:
+            text = content.decode()
+            return splice(text if text.strip() else "{}\n", changes).encode()
+        except (JsoncError, UnicodeDecodeError, ValueError) as error:
+            reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            raise SettingsError(f"{self.path} was not changed, because it has a mistake: {reason}") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other kaas from changing what is in a folder; afterwards the disk has what was done."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Make `content` the file's at once; its mode stays."""
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+    except FileNotFoundError:
+        mode = _PRIVATE_FILE
+    temporary = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
+    try:
+        with open(descriptor, "wb") as output:
+            os.fchmod(descriptor, mode)
+            output.write(content)
+            output.flush()
+            os.fsync(descriptor)
+        temporary.replace(file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
