@@ -8,6 +8,7 @@ Kept of pyte: motions of the cursor, margins, tab stops. Replaced, because pyte
 - erases with all of the current style, where terminals use its background only;
 - leaves old lines standing when `delete_lines` meets rows never written to, and shifts cells beyond the edge;
 - has a stack for DECSC, where terminals have one place;
+- takes a cursor outside a scrolling region for one inside it when it moves up or down;
 - gives lines of a scrolling region to the history even if it does not begin at the top;
 - drops lines from the top when it gets lower, and never takes them back.
 """
@@ -250,6 +251,16 @@ class Grid(PyteScreen):
             row.update(dict.fromkeys(range(start, end), _glyph(" ", Style(background=self.style.background))))
 
     # Moving lines and characters
+
+    def cursor_up(self, count: int | None = None) -> None:
+        """CUU."""
+        top, _ = self._region
+        self.cursor.y = max(self.cursor.y - (count or 1), top if self.cursor.y >= top else 0)
+
+    def cursor_down(self, count: int | None = None) -> None:
+        """CUD."""
+        _, bottom = self._region
+        self.cursor.y = min(self.cursor.y + (count or 1), bottom if self.cursor.y <= bottom else self.lines - 1)
 
     def index(self) -> None:
         """Down one row, scrolling at the bottom."""
