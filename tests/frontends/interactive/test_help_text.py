@@ -1,0 +1,66 @@
+from kaa.frontends.interactive.help_text import HelpRow, help_markdown, help_sections
+from kaa.frontends.interactive.keybindings import GROUPS
+from kaa.tui.keybindings import Group, action
+from kaa.tui.keymap import Keymap
+
+PLAIN = Group(
+    "Plain",
+    frozenset({"prompt"}),
+    (
+        action("a.undo", "ctrl+- ctrl+shift+z", "Undo"),
+        action("a.back", "ctrl+shift+p", "Go back"),
+        action("a.none", "", "Nothing"),
+    ),
+)
+HIDDEN = Group("Hidden", frozenset({"tree"}), (action("a.fold", "f5", "Fold"),), is_shown=False)
+
+
+def keymap() -> Keymap:
+    return Keymap({action.id: action.keys for group in (PLAIN, HIDDEN) for action in group.actions})
+
+
+def test_help_tells_the_bindings_in_force() -> None:
+    bound = keymap()
+    bound.replace(Keymap({"a.undo": ("alt+u",)}))
+
+    first = help_sections((PLAIN, HIDDEN), bound, ())[0]
+
+    assert first.title == "Plain"
+    assert first.rows == (HelpRow("Alt+U", "Undo"),)
+
+
+def test_a_group_with_nothing_bound_is_left_out() -> None:
+    assert [section.title for section in help_sections((PLAIN, HIDDEN), Keymap({}), ())] == [
+        "At the beginning of a message"
+    ]
+
+
+def test_old_terminals_are_told_what_they_cannot_send() -> None:
+    rows = help_sections((PLAIN,), keymap(), (), extended_keys=False)[0].rows
+
+    assert rows == (
+        HelpRow("Ctrl+-", "Undo"),
+        HelpRow("Ctrl+Shift+P", "Go back (this terminal cannot send it)"),
+    )
+
+
+def test_commands_and_prefixes_are_told() -> None:
+    sections = help_sections((), Keymap({}), [("model", "Choose the model")])
+
+    assert [row.what for row in sections[0].rows] == ["/", "@", "!", "!!"]
+    assert sections[1].rows == (HelpRow("/model", "Choose the model"),)
+
+
+def test_markdown_survives_any_character() -> None:
+    text = help_markdown(help_sections((), Keymap({}), [("a`b``c", "one | two\nthree")]))
+
+    assert text.endswith("| ``` /a`b``c ``` | one \\| two three |")
+
+
+def test_the_whole_help_has_a_row_for_every_shown_action_with_a_key() -> None:
+    bound = Keymap({action.id: action.keys for group in GROUPS for action in group.actions})
+
+    rows = [row for section in help_sections(GROUPS, bound, ()) for row in section.rows]
+
+    assert len(rows) == 4 + sum(bool(action.keys) for group in GROUPS if group.is_shown for action in group.actions)
+    assert not any("Fold" in row.does for row in rows)
