@@ -1,16 +1,26 @@
 """What presenters show: blocks that flow upwards and, below them, the dock.
 
 A line that has left the screen never changes. Blocks change as long as they are wholly on the screen; when their first
-lines leave it, they are told (`freeze`) and go on in a way that keeps those.
+lines leave it, they are told (`freeze`) and go on in a way that keeps those. A frame on the main screen asks only the
+blocks that have not left, however long the document is:
+
+    document.leave(screen.frame(document.tail(width)))
 """
 
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from kaa.tui.component import Component
 
+# What a rebuild brings back to the terminal's scrollback at most; terminals keep 1,000 to 10,000 lines by default.
+MAX_ROWS = 10_000
+
 
 class Block(Protocol):
-    """A piece of the document, such as a message."""
+    """A piece of the document, such as a message.
+
+    A block may also have an attribute `is_prompt`: True for what the user said, which presenters can jump to.
+    """
 
     def render(self, width: int) -> list[str]:
         """The lines at this width, as `Component.render` gives them; cheap if nothing changed."""
@@ -25,13 +35,114 @@ class Block(Protocol):
 
     @property
     def settled(self) -> int:
-        """How many of the lines rendered last will not change of their own accord: all of a finished block."""
+        """How many of the lines rendered last will not change of their own accord: all of a finished block.
+
+        All of them means that the block is finished, and that no further lines will come either.
+        """
         ...
 
 
+class Tail(NamedTuple):
+    """What of the document can still change.
+
+    Attributes:
+        lines: the lines of blocks that have not left the screen, then those of the dock.
+        dock: the index of the dock's first line.
+        cursor: row, as an index of `lines`, and column; None if there is none to show.
+    """
+
+    lines: list[str]
+    dock: int
+    cursor: tuple[int, int] | None
+
+
 class Document:
-    """Blocks and the dock."""
+    """Blocks and the dock.
+
+    Args:
+        dock: what stays at the bottom: the editor, the footer, a dialog. It never leaves the screen.
+
+    Attributes:
+        blocks: append to it at any time; whatever else changes it is `replace`.
+        earlier: blocks before these, for presenters with a viewport of their own; may be built when asked for.
+        dock: as given; may be exchanged.
+    """
 
     def __init__(self, dock: Component) -> None:
         self.blocks: list[Block] = []
+        self.earlier: Sequence[Block] = ()
         self.dock = dock
+        self._first = 0  # blocks before it have left for good
+        self._left: list[int] = []  # of each block from there on: how many of its lines have left
+        self._heights: list[int] = []  # and how many it had when it was rendered last
+        self._rows_to_begin_with: int | None = MAX_ROWS
+
+    def replace(self, blocks: Iterable[Block], earlier: Sequence[Block] = ()) -> None:
+        """Have other blocks, as when another session is opened. What is on the screen is to be painted anew."""
+        self.blocks = list(blocks)
+        self.earlier = earlier
+        self.reset()
+
+    def reset(self, max_rows: int = MAX_ROWS) -> None:
+        """Begin again, for a screen that is painted anew: nothing has left, and everything may change once more.
+
+        Args:
+            max_rows: how many lines of blocks the next tail has at most, the last ones.
+        """
+        for block in self.blocks:
+            block.freeze(0)
+        self._first, self._left, self._heights = 0, [], []
+        self._rows_to_begin_with = max_rows
+
+    def tail(self, width: int) -> Tail:
+        """The lines that have not left the screen and the dock, at a width in cells."""
+        if self._rows_to_begin_with is not None:
+            self._begin(width, self._rows_to_begin_with)
+            self._rows_to_begin_with = None
+        blocks = self.blocks[self._first :]
+        self._left += [0] * (len(blocks) - len(self._left))
+        self._heights = []
+        lines: list[str] = []
+        for block, left in zip(blocks, self._left, strict=True):
+            rendered = block.render(width)
+            self._heights.append(len(rendered))
+            lines += rendered[left:]
+        dock = len(lines)
+        lines += self.dock.render(width)
+        cursor = self.dock.cursor()
+        return Tail(lines, dock, cursor and (dock + cursor[0], cursor[1]))
+
+    def leave(self, lines: int) -> None:
+        """The first lines of the last tail have left the screen: they will not be asked for again.
+
+        Args:
+            lines: how many; not more than there were before the dock.
+        """
+        last = -1
+        for index, (height, left) in enumerate(zip(self._heights, self._left, strict=True)):
+            leaving = min(lines, max(0, height - left))
+            if leaving:
+                last = index
+                lines -= leaving
+                self._left[index] += leaving
+                self.blocks[self._first + index].freeze(left + leaving)
+        # Blocks without lines stay until something behind them has left.
+        done = next((index for index in range(last + 1) if not self._is_done(index)), last + 1)
+        self._first += done
+        del self._left[:done], self._heights[:done]
+
+    def _is_done(self, index: int) -> bool:
+        height = self._heights[index]
+        return self._left[index] >= height and self.blocks[self._first + index].settled >= height
+
+    def _begin(self, width: int, max_rows: int) -> None:
+        """Find where the last `max_rows` lines begin; what is before them counts as having left."""
+        rows = 0
+        first = len(self.blocks)
+        while first and rows < max_rows:
+            first -= 1
+            rows += len(self.blocks[first].render(width))
+        self._first = first
+        if rows > max_rows:
+            self._left = [rows - max_rows]
+            self.blocks[first].freeze(rows - max_rows)
