@@ -1,6 +1,6 @@
 """What an emulated terminal answers to a program's questions, as kitty and xterm do."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Query = Literal[
     "termcap",
     "setting",
 ]
-Answers: TypeAlias = Literal["all", "none"] | Collection[Query]
+Answers: TypeAlias = Literal["all", "none"] | frozenset[Query]
 
 CELL_WIDTH, CELL_HEIGHT = 9, 18  # pixels
 

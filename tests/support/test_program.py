@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tests.support.key_bytes import key_bytes, paste_bytes
-from tests.support.program import NotShownError, Program
 from tests.support.processes import Processes
+from tests.support.program import NotShownError, Program
 from tests.support.screen import Screen
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PS1": "ready>"}

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.screen import Screen
-from tests.support.screen_replies import Answers
 from tests.support.screen_style import Style
 
 
@@ -268,8 +267,7 @@ def test_questions_are_answered() -> None:
 
 
 def test_a_terminal_may_answer_nothing_or_some() -> None:
-    answers: Answers = ("cursor",)
-    silent, some = Screen(answers="none"), Screen(answers=answers)
+    silent, some = Screen(answers="none"), Screen(answers=frozenset({"cursor"}))
 
     for screen in (silent, some):
         screen.feed("\x1b[6n\x1b[?u\x1b[>1u")
