@@ -1,0 +1,292 @@
+"""Turns the bytes a terminal sends into events. Knows nothing of files and clocks.
+
+The result does not depend on how the bytes are cut into reads, with two exceptions that lie in the matter: silence
+after an escape makes it the key (`flush`), and many characters in one read were pasted, not typed.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+
+from kaa.tui import keyboard, replies
+from kaa.tui.events import Event, Key, Paste
+
+_TEXT = re.compile("[^\x00-\x1f\x7f-\x9f]+")
+_PARAMETERS = re.compile("[0-?]*")
+_STRING = re.compile("[^\x00-\x1f]*")
+_PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
+
+# Nobody types as fast: a terminal without bracketed paste was pasted into.
+_UNBRACKETED_PASTE = 64
+# Longer ones are no answers to our questions. Bounds what is kept of a sequence that does not end.
+_LONGEST_SEQUENCE = 128
+_LONGEST_STRING = 4096
+
+# How the strings begin that terminals send. Anything else after the introducer means that it was a key with alt.
+_STRING_BEGINNINGS = {"]": "0123456789", "P": "0123456789>!", "_": "G"}
+
+_PASTE_MARKERS = re.compile("\x1b\\[20[01]~")
+_NOT_PASTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Decoder:
+    """A machine whose state is the method that takes the next characters.
+
+    Text of a paste is quarantined in one more way: what comes right behind its end, without a pause, is not taken for
+    keys. If another end comes, the first one was part of the pasted text, which some terminals let through, and all
+    before the other one is pasted text too. So a clipboard cannot type.
+
+    Args:
+        erase: what the terminal's backspace key sends, as its settings (`VERASE`) say.
+    """
+
+    def __init__(self, erase: str = "\x7f") -> None:
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._erase = erase
+        self._state: Callable[[str, int], int] = self._ground
+        self._events: list[Event] = []
+        self._cursor_reports = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._state = self._ground
+        # Whether the sequence has two escapes in front; what is between introducer and end of it.
+        self._is_doubled = False
+        self._body = ""
+        self._introducer = ""
+        self._skip = 0
+        # The pasted text so far, its last characters, and whether an end has been seen.
+        self._pasted: list[str] = []
+        self._tail = ""
+        self._is_paste_closed = False
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that these bytes complete."""
+        return self._run(self._utf8.decode(data))
+
+    def flush(self) -> list[Event]:
+        """The events that a pause completes: escape, and keys with alt that begin like sequences."""
+        if not self.pending:
+            return []
+        if self._state == self._paste:
+            held = "".join(self._pasted)
+            self._reset()
+            return self._run(held)
+        if self._state == self._escape:
+            self._events += [Key("escape")] * (2 if self._is_doubled else 1)
+        else:
+            self._was_a_key()
+        self._reset()
+        return self._taken()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a pause would mean something: call `flush` after it."""
+        if self._state == self._escape:
+            return True
+        if self._state == self._paste:
+            return self._is_paste_closed
+        return self._state in (self._control_sequence, self._single_shift, self._string) and not self._body
+
+    def expect_cursor_report(self) -> None:
+        """The terminal was asked where its cursor is. Unasked, the same sequence is a function key."""
+        self._cursor_reports += 1
+
+    def _run(self, text: str) -> list[Event]:
+        position = 0
+        while position < len(text):
+            position = self._state(text, position)
+        return self._taken()
+
+    def _taken(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    # Each state takes characters of `text` from `position` on and returns the position of the first it did not take.
+
+    def _ground(self, text: str, position: int) -> int:
+        if run := _TEXT.match(text, position):
+            characters = run[0]
+            if len(characters) >= _UNBRACKETED_PASTE:
+                self._events.append(Paste(characters))
+            else:
+                self._events += map(keyboard.typed, characters)
+            return run.end()
+        character = text[position]
+        if character == "\x1b":
+            self._state = self._escape
+        elif character < "\x80":
+            self._events.append(self._control(character))
+        return position + 1
+
+    def _control(self, character: str) -> Key:
+        return Key("backspace") if character == self._erase else keyboard.control(character)
+
+    def _escape(self, text: str, position: int) -> int:
+        match text[position]:
+            case "\x1b":
+                if self._is_doubled:
+                    self._events.append(Key("escape"))
+                self._is_doubled = True
+            case "[":
+                self._begin(self._control_sequence, "[")
+            case "O":
+                self._begin(self._single_shift, "O")
+            case "]" | "P" | "_" as introducer:
+                self._begin(self._string, introducer)
+            case character:
+                if self._is_doubled:
+                    self._events.append(Key("escape"))
+                if character < "\x20" or character == "\x7f":
+                    self._events.append(keyboard.with_alt(self._control(character)))
+                elif not "\x80" <= character < "\xa0":
+                    self._events.append(keyboard.with_alt(keyboard.typed(character)))
+                self._reset()
+        return position + 1
+
+    def _begin(self, state: Callable[[str, int], int], introducer: str) -> None:
+        self._state = state
+        self._introducer = introducer
+
+    def _was_a_key(self) -> None:
+        """What began like a sequence was a key with alt."""
+        if self._is_doubled:
+            self._events.append(Key("escape"))
+        self._events.append(keyboard.with_alt(keyboard.typed(self._introducer)))
+
+    def _control_sequence(self, text: str, position: int) -> int:
+        run = _PARAMETERS.match(text, position)
+        position = run.end() if run else position
+        self._body = (self._body + text[run.start() : position] if run else self._body)[:_LONGEST_SEQUENCE]
+        if position == len(text):
+            return position
+        character = text[position]
+        if character == "$" and self._body.isdecimal():  # rxvt: nothing follows
+            self._end_control_sequence(character)
+        elif " " <= character <= "/":
+            self._body += character
+        elif character == "[" and not self._body:
+            self._state = self._linux_function_key
+        elif character == "M" and not self._body:
+            # A mouse report in the form of 1985, from a terminal that does not know SGR's.
+            self._skip = 3
+            self._state = self._skipped
+        elif "@" <= character <= "~":
+            self._end_control_sequence(character)
+        else:
+            self._reset()
+            return position
+        return position + 1
+
+    def _end_control_sequence(self, final: str) -> None:
+        body, is_doubled = self._body, self._is_doubled
+        self._reset()
+        if final == "~" and body in ("200", "201"):
+            if is_doubled:
+                self._events.append(Key("escape"))
+            if body == "200":
+                self._state = self._paste
+        elif final == "R" and self._cursor_reports and ";" in body and body[0] != "?":
+            self._cursor_reports -= 1
+            self._emit(replies.cursor_report(body), is_doubled=is_doubled)
+        elif body.strip("0123456789;:"):
+            self._emit(replies.control_sequence(body, final), is_doubled=is_doubled)
+        elif event := replies.control_sequence(body, final):
+            self._emit(event, is_doubled=is_doubled)
+        elif final != "R" or body.partition(";")[0] in ("", "1"):
+            self._emit(keyboard.control_sequence(body, final), is_doubled=is_doubled)
+
+    def _emit(self, event: Event | None, *, is_doubled: bool) -> None:
+        """The event of a whole sequence. Old terminals put an escape before keys that are pressed with alt."""
+        if is_doubled and isinstance(event, Key) and "+" not in event.id and not event.text:
+            self._events.append(keyboard.with_alt(event))
+            return
+        if is_doubled:
+            self._events.append(Key("escape"))
+        if event is not None:
+            self._events.append(event)
+
+    def _linux_function_key(self, text: str, position: int) -> int:
+        is_doubled = self._is_doubled
+        self._reset()
+        self._emit(keyboard.linux_function_key(text[position]), is_doubled=is_doubled)
+        return position + 1
+
+    def _skipped(self, text: str, position: int) -> int:
+        taken = min(self._skip, len(text) - position)
+        self._skip -= taken
+        if not self._skip:
+            self._reset()
+        return position + taken
+
+    def _single_shift(self, text: str, position: int) -> int:
+        character = text[position]
+        if character in "0123456789;" and len(self._body) < _LONGEST_SEQUENCE:
+            self._body += character
+            return position + 1
+        body, is_doubled = self._body, self._is_doubled
+        if character.isascii() and character.isalpha():
+            self._reset()
+            self._emit(keyboard.single_shift(body, character), is_doubled=is_doubled)
+            return position + 1
+        self._was_a_key()
+        self._reset()
+        return position
+
+    def _string(self, text: str, position: int) -> int:
+        character = text[position]
+        if not self._body and character not in _STRING_BEGINNINGS[self._introducer]:
+            self._was_a_key()
+            self._reset()
+            return position
+        if run := _STRING.match(text, position):
+            self._body = (self._body + run[0])[:_LONGEST_STRING]
+            position = run.end()
+        if position == len(text):
+            return position
+        match text[position]:
+            case "\x07":
+                self._end_string()
+            case "\x1b":
+                self._state = self._string_escape
+            case _:
+                self._reset()
+                return position
+        return position + 1
+
+    def _string_escape(self, text: str, position: int) -> int:
+        if text[position] == "\\":
+            self._end_string()
+            return position + 1
+        self._reset()
+        self._state = self._escape
+        return position
+
+    def _end_string(self) -> None:
+        event = replies.control_string(self._introducer, self._body)
+        is_doubled = self._is_doubled
+        self._reset()
+        self._emit(event, is_doubled=is_doubled)
+
+    def _paste(self, text: str, position: int) -> int:
+        piece = text[position:]
+        self._pasted.append(piece)
+        # Searched are this piece and as much before it as an end marker may have begun with: nothing is read twice.
+        window = self._tail + piece
+        end = window.find(_PASTE_END)
+        if end < 0:
+            self._tail = window[1 - len(_PASTE_END) :]
+            return len(text)
+        whole = "".join(self._pasted)
+        self._events.append(Paste(_pasted_text(whole[: len(whole) - len(window) + end])))
+        behind = len(window) - end - len(_PASTE_END)
+        self._pasted, self._tail, self._is_paste_closed = [], "", True
+        return len(text) - behind
+
+
+def _pasted_text(text: str) -> str:
+    """The text with line feeds as line ends, without other control characters and without markers of a paste."""
+    text = _PASTE_MARKERS.sub("", text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _NOT_PASTED.sub("", text)

@@ -1,0 +1,95 @@
+"""What terminals answer to the questions of `kaa.tui.capabilities`, and the mouse and the focus, which they tell of."""
+
+import re
+
+from kaa.tui.events import Event, Focus, Mouse, Reply
+from kaa.tui.keyboard import modifier_names
+
+# Mode 2031: CSI ? 997 ; 1 n says dark, 2 light.
+_COLOR_SCHEMES = {"997;1": "dark", "997;2": "light"}
+_COLORS = {"10": "foreground", "11": "background"}
+# X11 colours, one to four hexadecimal digits for each part.
+_X11_COLOR = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?\Z", re.IGNORECASE)
+_HEX_COLOR = re.compile(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\Z", re.IGNORECASE)
+_NUMBERS = re.compile(r"[0-9]{0,9}(?:;[0-9]{0,9})*\Z")
+
+
+def control_sequence(body: str, final: str) -> Event | None:
+    """The event of a CSI sequence that no key sends; None if it is of no interest.
+
+    Args:
+        body: parameters and intermediate characters.
+        final: the last character.
+    """
+    marker, numbers = (body[0], body[1:]) if body[:1] in ("<", "=", ">", "?") else ("", body)
+    match marker, final:
+        case "<", "M" | "m":
+            return _mouse(_integers(numbers), is_release=final == "m")
+        case "", "I" | "O":
+            return Focus(gained=final == "I")
+        case "?", "u":
+            return _reply("kitty-keyboard", numbers)
+        case "?", "c":
+            return _reply("attributes", numbers)
+        case "?", "y":
+            return _reply("mode", numbers.removesuffix("$"))
+        case "?", "n":
+            kind = _COLOR_SCHEMES.get(numbers)
+            return Reply(kind) if kind else None
+        case "?", "R":
+            return cursor_report(numbers)
+        case "", "t" if numbers.startswith("6;"):
+            return _reply("cell-size", numbers.removeprefix("6;"))
+    return None
+
+
+def cursor_report(numbers: str) -> Reply | None:
+    """The position in `row;column`, both from 1."""
+    values = _integers(numbers)
+    return Reply("cursor", (max(values[0] - 1, 0), max(values[1] - 1, 0))) if len(values) >= 2 else None
+
+
+def control_string(introducer: str, body: str) -> Event | None:
+    """The event of an OSC (`]`), DCS (`P`) or APC (`_`) string; None if it is of no interest."""
+    match introducer:
+        case "]":
+            number, _, color = body.partition(";")
+            return _color(_COLORS[number], color) if number in _COLORS else None
+        case "P" if body.startswith(">|"):
+            return Reply("version", text=body.removeprefix(">|"))
+        case "_" if body.startswith("G"):
+            return Reply("graphics", (int(body.endswith(";OK")),))
+    return None
+
+
+def _reply(kind: str, numbers: str) -> Reply | None:
+    return Reply(kind, _integers(numbers)) if _NUMBERS.match(numbers) else None
+
+
+def _integers(numbers: str) -> tuple[int, ...]:
+    return tuple(int(number or 0) for number in numbers.split(";")) if _NUMBERS.match(numbers) else ()
+
+
+def _color(kind: str, color: str) -> Reply | None:
+    parts = _X11_COLOR.match(color) or _HEX_COLOR.match(color)
+    if parts is None:
+        return None
+    return Reply(kind, tuple(round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in parts.groups()))
+
+
+def _mouse(values: tuple[int, ...], *, is_release: bool) -> Mouse | None:
+    """The event of an SGR mouse report (xterm's mode 1006): button and flags, column, row."""
+    # 128 and up are further buttons, for which nobody has a use.
+    if len(values) != 3 or values[0] >= 128:
+        return None
+    code, column, row = values[0], max(values[1] - 1, 0), max(values[2] - 1, 0)
+    # Shift 4, alt 8, ctrl 16: those of keys, two bits further up.
+    modifiers = modifier_names((code >> 2) & 7).removesuffix("+")
+    button = code & 3
+    if code & 64:
+        return Mouse("wheel", button, column, row, modifiers)
+    if code & 32:
+        return (
+            Mouse("move", 0, column, row, modifiers) if button == 3 else Mouse("drag", button, column, row, modifiers)
+        )
+    return Mouse("up" if is_release else "down", button, column, row, modifiers)

@@ -1,0 +1,230 @@
+"""The terminal: set up, asked, written to, and always given back as it was."""
+
+import atexit
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from types import FrameType, TracebackType
+from typing import Literal
+
+from kaa.tui import control
+from kaa.tui.capabilities import Capabilities, questions
+from kaa.tui.context import Size
+from kaa.tui.decoder import Decoder
+from kaa.tui.device import Device
+from kaa.tui.events import Reply
+from kaa.tui.terminal_modes import Modes
+
+# Signals that end a process without a word to Python's `finally`.
+_DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# How long the end may wait for answers that are on their way, so that the shell does not get them as keys.
+_ANSWER_SECONDS = 0.3
+
+
+class Terminal:
+    """Everything that is written goes through `write`; everything that is switched on is switched off again.
+
+    That happens on `close`, when the process ends in any way that Python sees, and on signals that would end it, unless
+    somebody handles those. Only SIGKILL leaves the terminal as it is: see `terminal_modes.RESET_SEQUENCE`.
+
+    Attributes:
+        capabilities: what is known of it.
+        size: kept up to date by `update_size`, for all who share it.
+        farewell: asked, if set, for what to write before the terminal is given back for a while or for good, such as
+            moving the cursor below what was painted.
+
+    Args:
+        environment: variables of the process.
+        device: by default the process's terminal.
+
+    Raises:
+        OSError: there is no terminal.
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ, device: Device | None = None) -> None:
+        self.device = device or Device()
+        self.capabilities = Capabilities(environment)
+        self.size = Size()
+        self.farewell: Callable[[], str] | None = None
+        self._modes = Modes()
+        self._title: str | None = None
+        self._progress = False
+        self._is_ours = False
+        self._is_answering = False
+        self._owner = os.getpid()
+        self._previous_handlers: dict[int, object] = {}
+        self.update_size()
+
+    def __enter__(self) -> "Terminal":
+        self.open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody is at the other end any more."""
+        return self.device.gone
+
+    # The life of the terminal.
+
+    def open(self) -> None:
+        """Make it ours: keys come one by one, and so that they can be told apart. Asks nothing."""
+        atexit.register(self.close)
+        for signum in _DEADLY:
+            # Whoever ignores SIGHUP (nohup) or handles it goes on doing so.
+            if signal.getsignal(signum) == signal.SIG_DFL:
+                self._previous_handlers[signum] = signal.signal(signum, self._die)
+        modes: tuple[str, ...] = ()
+        if self.capabilities.takes_strings:
+            modes = ("bracketed paste", "focus", "color scheme", "keyboard")
+        elif not self.capabilities.dumb:
+            modes = ("bracketed paste",)
+        self.device.make_raw()
+        self._is_ours = True
+        self.write("".join(self._modes.turn(name, on=True) for name in modes))
+
+    def ask(self) -> None:
+        """Ask what it can do, after the first frame. Answers arrive as events and go to `learn`, or never come."""
+        if asked := questions(self.capabilities):
+            self._is_answering = True
+            self.write(asked)
+
+    def learn(self, reply: Reply) -> bool:
+        """Take an answer. True: capabilities have changed."""
+        changed = self.capabilities.learn(reply)
+        if reply.kind == "attributes" and self._is_answering:
+            self._is_answering = False
+            # Never both protocols, and none before it is known that the better one is missing: some terminals do odd
+            # things with sequences they half know.
+            if not self.capabilities.kitty_keyboard and self.capabilities.program != "apple":
+                self.write(self._modes.turn("other keys", on=True))
+        return changed
+
+    def close(self) -> None:
+        """Give it back as it was. Nothing if that was done."""
+        # A forked process shares the terminal, but it is not its to restore.
+        if os.getpid() != self._owner:
+            return
+        self._give_back()
+        atexit.unregister(self.close)
+        for signum, handler in self._previous_handlers.items():
+            if signal.getsignal(signum) == self._die:
+                signal.signal(signum, handler)  # type: ignore[arg-type]  # what `signal.signal` returned
+        self._previous_handlers.clear()
+        self.device.close()
+
+    def suspend(self) -> None:
+        """Stop the processes of this job, as Ctrl+Z does, and set the terminal up again when they go on.
+
+        Whoever painted the screen has to do so again.
+        """
+        self._give_back()
+        # To the whole group: what we started in it would go on writing to the terminal of the shell.
+        previous = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(0, signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, previous)
+        self._take()
+
+    def resume(self) -> bool:
+        """After SIGCONT: set up again what a shell has changed meanwhile. True: it had; paint again."""
+        if not self._is_ours or self.device.is_raw:
+            return False
+        self.write(self._modes.leave())
+        self._take()
+        return True
+
+    def released(self) -> "Released":
+        """A context in which the terminal is as it was before, for another program such as an editor."""
+        return Released(self._give_back, self._take)
+
+    def _give_back(self) -> None:
+        if not self._is_ours:
+            return
+        self._is_ours = False
+        if self.farewell:
+            self.device.write(self.farewell())
+        if not self.capabilities.dumb:
+            titles = control.POP_TITLE if self._title is not None else ""
+            self.device.write((control.progress(None) if self._progress else "") + titles + self._modes.leave())
+        self._drain()
+        self.device.make_cooked()
+
+    def _take(self) -> None:
+        self.device.make_raw()
+        self._is_ours = True
+        title = control.PUSH_TITLE + control.title(self._title) if self._title is not None else ""
+        self.write(self._modes.enter() + title)
+        self.update_size()
+
+    def _drain(self) -> None:
+        """Read what it answers until it has answered all."""
+        if not self._is_answering:
+            return
+        decoder = Decoder()
+        end = time.monotonic() + _ANSWER_SECONDS
+        while self._is_answering and (data := self.device.read_within(max(0, end - time.monotonic()))):
+            answers = decoder.feed(data)
+            self._is_answering = not any(isinstance(event, Reply) and event.kind == "attributes" for event in answers)
+        self._is_answering = False
+
+    def _die(self, signum: int, _: FrameType | None) -> None:
+        self.close()
+        signal.signal(signum, signal.SIG_DFL)
+        os.kill(os.getpid(), signum)
+
+    # What is shown.
+
+    def write(self, text: str) -> None:
+        """Write all of it, in one go where the terminal takes it so. Nothing while the terminal is not ours."""
+        if text and self._is_ours:
+            self.device.write(text)
+
+    def update_size(self) -> bool:
+        """After SIGWINCH: look how large it is. True: `size` has changed."""
+        new = self.device.size()
+        if new is None or new == (self.size.columns, self.size.rows):
+            return False
+        self.size.columns, self.size.rows = new
+        return True
+
+    def set_mouse(self, *, on: bool) -> None:
+        """Whether clicks, drags and the wheel are ours. The terminal's own selection needs shift meanwhile."""
+        self.write(self._modes.turn("mouse", on=on))
+
+    def set_alternate_screen(self, *, on: bool) -> None:
+        """Which screen is shown. What was on the main screen is there again afterwards."""
+        self.write(self._modes.turn("alternate screen", on=on))
+
+    def set_title(self, title: str) -> None:
+        """The window's title; the one before comes back when the terminal is given back."""
+        if not self.capabilities.takes_strings or title == self._title:
+            return
+        self.write((control.PUSH_TITLE if self._title is None else "") + control.title(title))
+        self._title = title
+
+    def set_progress(self, state: Literal["busy", "error", "none"]) -> None:
+        """What the terminal's tab or taskbar shows of our work, where it can."""
+        if self.capabilities.progress and not self.capabilities.multiplexer:
+            self._progress = state != "none"
+            self.write(control.progress(state if state != "none" else None))
+
+    def ring(self) -> None:
+        """Ring the bell."""
+        self.write("\a")
+
+
+class Released:
+    """See `Terminal.released`."""
+
+    def __init__(self, give_back: Callable[[], None], take: Callable[[], None]) -> None:
+        self._give_back = give_back
+        self._take = take
+
+    def __enter__(self) -> None:
+        self._give_back()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._take()
