@@ -10,6 +10,7 @@ def extend(api: ExtensionAPI) -> None:
     api.register_command("sandbox", "Show what holds commands back", _sandbox)
     api.register_command("net", "Show or change what commands may reach: off, on, or domains", _net)
     api.register_command("forward", "Make a port that a command listens on reachable here: PORT [PORT HERE]", _forward)
+    api.register_command("reload", "Read settings, rules, models and keys again", _reload)
 
 
 async def _help(_arguments: str, context: CommandContext) -> CommandAction:
@@ -35,6 +36,10 @@ async def _net(arguments: str, context: CommandContext) -> CommandAction:
     if not arguments:
         return Reply(await context.describe_sandbox())
     return Reply(f"network: {context.set_network(arguments)}")
+
+
+async def _reload(_arguments: str, context: CommandContext) -> CommandAction:
+    return Reply(await context.reload())
 
 
 async def _forward(arguments: str, context: CommandContext) -> CommandAction:

@@ -200,24 +200,22 @@ def tokens_in(text: str) -> int:
 
 def _parts_of(message: Message) -> ContextParts:
     match message:
-        case UserMessage(content=str() as text):
-            return ContextParts(user=tokens_in(text))
-        case UserMessage(content=tuple() as content):
+        case UserMessage(content=content):
+            if isinstance(content, str):
+                return ContextParts(user=tokens_in(content))
             return ContextParts(user=_text_tokens(content), images=_image_tokens(content))
-        case ToolResultMessage(content=content):
-            return ContextParts(tool_results=_text_tokens(content), images=_image_tokens(content))
+        case ToolResultMessage(content=blocks):
+            return ContextParts(tool_results=_text_tokens(blocks), images=_image_tokens(blocks))
         case AssistantMessage(stop_reason="error"):
             return ContextParts()  # is not sent
         case AssistantMessage(stop_reason="aborted"):
             return ContextParts(replies=tokens_in(message.text))  # the rest is not sent
-        case AssistantMessage(content=content):
+        case AssistantMessage(content=said):
             return ContextParts(
-                replies=sum(tokens_in(block.text) for block in content if isinstance(block, TextContent)),
-                thinking=sum(tokens_in(block.thinking) for block in content if isinstance(block, ThinkingContent)),
-                tool_calls=sum(_size_of_call(block) for block in content if isinstance(block, ToolCall)),
+                replies=sum(tokens_in(block.text) for block in said if isinstance(block, TextContent)),
+                thinking=sum(tokens_in(block.thinking) for block in said if isinstance(block, ThinkingContent)),
+                tool_calls=sum(_size_of_call(block) for block in said if isinstance(block, ToolCall)),
             )
-        case _:
-            raise AssertionError("there are three kinds of messages")
 
 
 def _text_tokens(content: Iterable[UserContent | ToolResultContent]) -> int:

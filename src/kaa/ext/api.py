@@ -140,6 +140,14 @@ class CommandContext(Protocol):
         """What holds the tools back, in some lines."""
         ...
 
+    async def reload(self) -> str:
+        """Read settings, rules, models and keys again. Returns what that did, in some lines.
+
+        Raises:
+            CommandError: a file has a mistake; everything stays as it was.
+        """
+        ...
+
     def set_network(self, text: str) -> str:
         """Change what the commands of tools may reach, running ones too: `off`, `on`, or domains. Returns the state.
 

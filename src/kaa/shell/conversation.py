@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from kaa.core.agent import Agent, Subscriber
-from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, UserCommandEnd
+from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, TextContent, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import Command, Reply, Submit
@@ -24,6 +24,7 @@ from kaa.shell.rewinding import Rewinding, RewindPoint
 from kaa.shell.settings import ApprovalPolicy
 from kaa.shell.status import Status
 from kaa.shell.user_commands import UserCommands
+from kaa.workspace.file_index import FileIndex
 from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -85,7 +86,9 @@ class Conversation:
         self._accounting = Accounting(agent, models, store)
         self._user_commands = UserCommands(agent, recorder, lambda: containment.unconfined(None))
         self._rewinding = Rewinding(agent, store, recorder)
-        agent.subscribe(self._look_ahead)
+        self._files = FileIndex(workspace)
+        self._reading_tools = frozenset(tool.name for tool in registry.tools if tool.risk == "read")
+        agent.subscribe(self._keep_up)
         agent.subscribe(registry.notify)
 
     @property
@@ -143,6 +146,11 @@ class Conversation:
             running_command=self._user_commands.is_running,
             active_tools=self.active_tools,
         )
+
+    @property
+    def files(self) -> FileIndex:
+        """The paths of the project, to complete what is typed."""
+        return self._files
 
     async def git_head(self) -> "Head | None":
         """What is checked out in the project; None if git does not know. Runs git: ask seldom."""
@@ -271,6 +279,7 @@ class Conversation:
             SessionWriteError: the disk failed.
         """
         try:
+            await self._files.close()
             await self._link.close()
             self._user_commands.close()
         finally:
@@ -283,11 +292,15 @@ class Conversation:
         except OSError as error:
             return None, str(error)
 
-    def _look_ahead(self, event: Event) -> None:
-        """While the model still writes what a tool is to do, what runs it can get ready."""
+    def _keep_up(self, event: Event) -> None:
+        """Get ready what runs tools while the model still writes what they are to do; know what they outdate."""
         match event:
             case MessageUpdate(assistant_message_event=ToolCallStart()):
                 self._containment.warm_up()
+            case ToolExecutionEnd() if event.tool_name not in self._reading_tools:
+                self._files.invalidate()
+            case UserCommandEnd():
+                self._files.invalidate()
             case _:
                 pass
 

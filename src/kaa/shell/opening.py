@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from kaa.builtin import background, commands, prompt, tools
+from kaa.builtin import background, commands, prompt, tools, usage_reports
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.hooks import ToolHooks
 from kaa.core.loop import Limits
@@ -221,7 +221,7 @@ def _load_extensions(
 ) -> Registry:
     """Built-ins first, so that the user's extensions can replace prompt sections and see every hook after them."""
     registry = Registry(workspace, notify)
-    for module in (prompt, tools, commands, background):
+    for module in (prompt, tools, commands, usage_reports, background):
         registry.load(module.__name__, module.extend, built_in=True)
     found = [*discover(home.extensions), *map(expanded, settings.extensions)] if options.discover_extensions else []
     for path in (*found, *options.extensions):

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from kaa.core.agent import Agent
+from kaa.ext.api import CommandError
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models import Models
-from kaa.shell.settings import Settings
+from kaa.shell.settings import Settings, SettingsError
 
 # What only a new start changes: the prompt, the tools and the walls around them are fixed for the life of a
 # conversation.
@@ -40,11 +41,13 @@ class Reloading:
         settings stay as they were.
 
         Raises:
-            SettingsError: a settings file has a mistake.
-            ApprovalsError: a rule is none, or the kept ones cannot be read.
+            CommandError: a settings file has a mistake, a rule is none, or the kept ones cannot be read.
         """
-        new = await asyncio.to_thread(self._read)
-        self._gate.reload(new.approvals)
+        try:
+            new = await asyncio.to_thread(self._read)
+            self._gate.reload(new.approvals)
+        except SettingsError as error:
+            raise CommandError(f"nothing was changed: {error}") from error
         self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy())
         self._models.set_scope(new.enabled_models)
         await self._models.reload()

@@ -208,6 +208,10 @@ class LocalWorkspace:
         """See `Workspace.find`."""
         return await self._ripgrep.find(pattern, path, limit)
 
+    async def list_files(self, limit: int = 200_000) -> FindResult:
+        """See `Workspace.list_files`."""
+        return await self._ripgrep.files(limit)
+
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`."""
         output = OutputCollector(

@@ -182,6 +182,10 @@ class MemoryWorkspace:
         paths = [name for name, _ in self._files_below(path) if glob.matches(name)]
         return FindResult(tuple(paths[:limit]), limit_reached=len(paths) > limit)
 
+    async def list_files(self, limit: int = 200_000) -> FindResult:
+        """See `Workspace.list_files`."""
+        return await self.find("*", limit=limit)
+
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`. `on_output` gets the scripted `tail`."""
         self._directory(command.cwd)

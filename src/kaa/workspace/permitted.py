@@ -135,6 +135,10 @@ class PermittedWorkspace:
         """See `Workspace.find`."""
         return await self._unconfined.find(pattern, await self._approved(path, "Searching"), limit)
 
+    async def list_files(self, limit: int = 200_000) -> FindResult:
+        """Looking at all files is not permitted."""
+        raise self._beyond("Listing", self.root)
+
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """Commands are not permitted."""
         raise self._beyond("Running", command.argv[0])

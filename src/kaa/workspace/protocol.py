@@ -318,6 +318,13 @@ class Workspace(Protocol):
         """
         ...
 
+    async def list_files(self, limit: int = 200_000) -> FindResult:
+        """All files of the project, respecting .gitignore, for an index: many, in an order of ripgrep's own.
+
+        The paths come piecemeal, so that an event loop goes on meanwhile.
+        """
+        ...
+
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
         """Run a command to its end. `on_output` gets stdout and stderr, merged, as it comes.
 

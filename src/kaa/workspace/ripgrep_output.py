@@ -107,6 +107,11 @@ class Files:
         self.full = False
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths so far, as they came."""
+        return tuple(self._paths)
+
+    @property
     def message(self) -> str:
         """The error ripgrep reported, empty if none."""
         return _message(self._incomplete)
