@@ -98,6 +98,15 @@ def test_the_document_follows_what_was_on_the_screen() -> None:
     assert session.terminal.cursor == (4, 2)
 
 
+def test_what_is_below_the_cursor_at_the_beginning_is_erased() -> None:
+    session = Session()
+    session.terminal.feed("\r\n\r\nleft over\x1b[H")
+
+    session.frame()
+
+    assert session.shown() == [">"]
+
+
 def test_lines_flow_into_the_scrollback() -> None:
     session = Session(rows=5, before=2)
     for number in range(20):
@@ -203,13 +212,19 @@ def test_a_cursor_that_moves_costs_a_movement() -> None:
     assert session.writes == ["\x1b[6G"]
 
 
-def test_the_cursor_is_hidden_when_there_is_none_and_shown_again() -> None:
+def test_the_cursor_is_hidden_when_there_is_none() -> None:
     session = Session()
     session.frame()
 
     session.dock.at = None
     session.frame()
+
     assert not session.terminal.cursor_visible
+
+
+def test_the_cursor_is_shown_again() -> None:
+    session = Session(cursor=None)
+    session.frame()
 
     session.dock.at = (0, 1)
     session.frame()
@@ -311,6 +326,8 @@ def test_another_width_is_painted_when_it_is_repainted_and_not_before() -> None:
     session.writes.clear()
 
     assert not session.screen.resize(20, 10)
+    session.terminal.resize(20, 9)
+    assert not session.screen.resize(20, 9)
     session.add("more")
     session.frame()
     session.leave(session.screen.resync(0))
@@ -408,6 +425,24 @@ def test_another_height_loses_and_doubles_nothing(pulls_back: bool, answers: boo
 
         assert session.shown() == session.expected()
     assert session.terminal.wipes == 0
+
+
+@pytest.mark.parametrize("pulls_back", [True, False])
+def test_a_screen_lower_than_the_dock_shows_what_it_can_of_it(pulls_back: bool) -> None:
+    dock = tuple(f"row {number}" for number in range(8))
+    session = Session(rows=12, dock=dock, cursor=(7, 1), pulls_back=pulls_back)
+    session.add("1", "2")
+    session.frame()
+
+    session.set_height(3)
+    assert session.terminal.lines() == ["row 5", "row 6", "row 7"]
+    assert session.terminal.cursor == (2, 1)
+
+    session.set_height(9)
+    session.add("3")
+    session.frame()
+    assert session.terminal.lines()[-9:] == ["3", *dock]
+    assert [line for line in session.shown() if not line.startswith("row")] == ["1", "2", "3"]
 
 
 def test_an_answer_to_an_earlier_question_is_not_taken_for_the_last() -> None:

@@ -166,7 +166,6 @@ class MainScreen:
         self._painted = [None] * len(self._painted[gone : top + self.rows])
         self._dock -= left
         self._row -= gone
-        self._cursor = None
         return left
 
     # How
@@ -175,9 +174,7 @@ class MainScreen:
         lines, cursor = _within(tail, self.rows)
         changes = self._changes(lines)
         if cursor:
-            # The caret may be in a line that has just left, or behind the last column.
-            first = len(self._painted) - self.rows
-            cursor = max(cursor[0], first), min(cursor[1], self.columns - 1)
+            cursor = cursor[0], min(cursor[1], self.columns - 1)  # behind a full row there is no column
         placement = self._place(cursor, after_changes=bool(changes))
         hide = _HIDE if self._cursor_shown and (changes or not cursor) else ""
         show = _SHOW if cursor and (changes or not self._cursor_shown) else ""
