@@ -1,4 +1,4 @@
-"""Sequences that say something to the terminal beside the text: titles, progress, zones, links."""
+"""Sequences that say something to the terminal beside the text: titles, progress, zones, notifications."""
 
 import re
 from typing import Literal
@@ -7,14 +7,14 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 # Terminals cut longer ones or ignore them.
 _LONGEST_TITLE = 200
 
+# Who shows OSC 777 (urxvt's form), and who only OSC 9 (iTerm2's): elsewhere that one may mean something else.
+_TITLED_NOTIFICATIONS = ("contour", "foot", "ghostty", "rxvt", "vte", "warp", "wezterm")
+_NOTIFICATIONS = ("iterm2", "kitty", "rio")
+
 PUSH_TITLE, POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 # Zones of FinalTerm's protocol (OSC 133), by which terminals jump from prompt to prompt and select output.
 PROMPT_START, INPUT_START, OUTPUT_START = "\x1b]133;A\x1b\\", "\x1b]133;B\x1b\\", "\x1b]133;C\x1b\\"
-
-# The longest that terminals take (VTE, iTerm2); schemes that a click may open.
-_LONGEST_URL = 2083
-_OPENABLE = re.compile(r"(?:https?|file|mailto|ftp):[\x21-\x7e]+\Z", re.IGNORECASE)
 
 
 def plain(text: str, longest: int = _LONGEST_TITLE) -> str:
@@ -27,9 +27,9 @@ def title(text: str) -> str:
     return f"\x1b]2;{plain(text)}\x1b\\"
 
 
-def progress(state: Literal["busy", "error"] | None) -> str:
-    """Show progress of unknown length, or that something failed, or nothing (ConEmu's OSC 9;4)."""
-    return f"\x1b]9;4;{ {'busy': 3, 'error': 2, None: 0}[state] };0\x1b\\"
+def progress(*, busy: bool) -> str:
+    """Show that work goes on, for an unknown time, or nothing (ConEmu's OSC 9;4)."""
+    return f"\x1b]9;4;{3 if busy else 0};0\x1b\\"
 
 
 def output_end(exit_code: int) -> str:
@@ -37,11 +37,15 @@ def output_end(exit_code: int) -> str:
     return f"\x1b]133;D;{exit_code}\x1b\\"
 
 
-def hyperlink(text: str, url: str) -> str:
-    """The painted text as a link (OSC 8), or as it is if the address is not one that a click should open.
+def notification(program: str, heading: str, text: str) -> str:
+    """Have the desktop say something; empty where the program is not known to do so.
 
-    Addresses with characters beyond ASCII have to be percent-encoded before.
+    Args:
+        program: the terminal, as `Capabilities.program` has it.
+        heading: in one line.
+        text: in one line.
     """
-    if len(url) > _LONGEST_URL or not _OPENABLE.match(url):
-        return text
-    return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
+    heading, text = plain(heading).replace(";", ","), plain(text)
+    if program in _TITLED_NOTIFICATIONS:
+        return f"\x1b]777;notify;{heading};{text}\x1b\\"
+    return f"\x1b]9;{heading}: {text}\x1b\\" if program in _NOTIFICATIONS else ""

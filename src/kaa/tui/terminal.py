@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
-from typing import Literal
 
 from kaa.tui import control
 from kaa.tui.capabilities import Capabilities, questions
@@ -31,8 +30,8 @@ class Terminal:
     Attributes:
         capabilities: what is known of it.
         size: kept up to date by `update_size`, for all who share it.
-        farewell: asked, if set, for what to write before the terminal is given back for a while or for good, such as
-            moving the cursor below what was painted.
+        farewell: called, if set, before the terminal is given back for a while or for good, to move the cursor below
+            what was painted. It can write; it must not take long.
 
     Args:
         environment: variables of the process.
@@ -46,10 +45,10 @@ class Terminal:
         self.device = device or Device()
         self.capabilities = Capabilities(environment)
         self.size = Size()
-        self.farewell: Callable[[], str] | None = None
+        self.farewell: Callable[[], object] | None = None
         self._modes = Modes()
         self._title: str | None = None
-        self._progress = False
+        self._is_busy = False
         self._is_ours = False
         self._is_answering = False
         self._owner = os.getpid()
@@ -143,14 +142,17 @@ class Terminal:
     def _give_back(self) -> None:
         if not self._is_ours:
             return
-        self._is_ours = False
-        if self.farewell:
-            self.device.write(self.farewell())
-        if not self.capabilities.dumb:
-            titles = control.POP_TITLE if self._title is not None else ""
-            self.device.write((control.progress(None) if self._progress else "") + titles + self._modes.leave())
-        self._drain()
-        self.device.make_cooked()
+        try:
+            if self.farewell:
+                self.farewell()
+        finally:
+            self._is_ours = False
+            if not self.capabilities.dumb:
+                progress = control.progress(busy=False) if self._is_busy else ""
+                title = control.POP_TITLE if self._title is not None else ""
+                self.device.write(progress + title + self._modes.leave())
+            self._drain()
+            self.device.make_cooked()
 
     def _take(self) -> None:
         self.device.make_raw()
@@ -205,15 +207,19 @@ class Terminal:
         self.write((control.PUSH_TITLE if self._title is None else "") + control.title(title))
         self._title = title
 
-    def set_progress(self, state: Literal["busy", "error", "none"]) -> None:
-        """What the terminal's tab or taskbar shows of our work, where it can."""
-        if self.capabilities.progress and not self.capabilities.multiplexer:
-            self._progress = state != "none"
-            self.write(control.progress(state if state != "none" else None))
+    def set_progress(self, *, busy: bool) -> None:
+        """Whether the terminal's tab or taskbar shows that work goes on, where it can."""
+        if self.capabilities.progress and busy != self._is_busy:
+            self._is_busy = busy
+            self.write(control.progress(busy=busy))
 
-    def ring(self) -> None:
+    def bell(self) -> None:
         """Ring the bell."""
         self.write("\a")
+
+    def notify(self, title: str, text: str) -> None:
+        """Have the desktop say something, where the terminal can. Nothing elsewhere: see `bell`."""
+        self.write(control.notification(self.capabilities.program, title, text))
 
 
 class Released:
