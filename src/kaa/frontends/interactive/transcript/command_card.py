@@ -1,0 +1,95 @@
+"""The card of a command that the user ran himself, with `!`."""
+
+from typing import NamedTuple
+
+from kaa.builtin.terminal_text import plain_text
+from kaa.frontends.interactive.transcript.card import Face, State, body_indent, paint_card
+from kaa.frontends.interactive.transcript.duration import shown_duration
+from kaa.frontends.interactive.transcript.live_output import OutputTail
+from kaa.frontends.interactive.transcript.piece import Piece
+from kaa.frontends.interactive.transcript.tools.bash import command_title
+from kaa.frontends.interactive.transcript.tools.renderer import last_lines, live_lines
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.components.text import harmless
+from kaa.tui.style import Span
+
+# More than of a tool's output: the user asked for it.
+_OUTPUT_LINES = 20
+
+
+class CommandEnd(NamedTuple):
+    """How a user's command ended; the fields are those of `kaa.core.events.UserCommandEnd`."""
+
+    output: str
+    exit_code: int | None
+    cancelled: bool
+    full_output_path: str | None
+    duration_ms: int = 0
+
+
+class CommandCard(Piece):
+    """A command of the user's. `in_context`: the model is told of it."""
+
+    def __init__(self, view: View, command: str, *, in_context: bool) -> None:
+        super().__init__(view)
+        self._command = command
+        self._in_context = in_context
+        self._output = OutputTail()
+        self._end: CommandEnd | None = None
+        self._verdict = 0
+
+    @property
+    def verdict(self) -> int:
+        """How many of the last lines say how it ended."""
+        return self._verdict
+
+    def print(self, output: str, skipped_bytes: int = 0) -> None:
+        """The command has more to show."""
+        self._output.append(output, skipped_bytes)
+        self.changed()
+
+    def end(self, end: CommandEnd) -> None:
+        """The command is over."""
+        self._end = end
+        self.finished = True
+        self.changed()
+
+    def layout(self, width: int) -> list[str]:
+        """The card as things are now."""
+        prompt = "!" if self._in_context else "!!"
+        inner = max(width - body_indent(self.view), 1)
+        if self._end is None:
+            body = live_lines(self.view, self._output, inner, _OUTPUT_LINES)
+        else:
+            body = last_lines(self.view, plain_text(self._end.output), _OUTPUT_LINES, inner)
+        face = Face(
+            self._state,
+            command_title(self.view, prompt, self._command, "bashMode"),
+            body,
+            self._notes(),
+            shown_duration(self._end.duration_ms) if self._end is not None else "",
+        )
+        card = paint_card(self.view, face, width, title_left=self.left > 1)
+        self._verdict = card.verdict
+        return card.lines
+
+    @property
+    def _state(self) -> State:
+        if self._end is None:
+            return "running"
+        return "done" if self._end.exit_code == 0 and not self._end.cancelled else "failed"
+
+    def _notes(self) -> list[Span]:
+        end, palette = self._end, self.context.palette
+        notes: list[Span] = []
+        if end is None:
+            return notes
+        if end.cancelled:
+            notes.append(("Stopped.", palette["warning"]))
+        elif end.exit_code is None:
+            notes.append(("Ended by a signal.", palette["error"]))
+        elif end.exit_code:
+            notes.append((f"Command exited with code {end.exit_code}", palette["error"]))
+        if end.full_output_path:
+            notes.append((f"Full output: {harmless(end.full_output_path)}", palette["muted"]))
+        return notes

@@ -1,0 +1,100 @@
+"""What is said beside the conversation: notices, errors, retries, and how a run ended."""
+
+from typing import Literal
+
+from kaa.core.events import AutoRetryStart, EndReason
+from kaa.frontends.interactive.transcript.piece import Piece
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.components.text import harmless
+from kaa.tui.layout import wrap
+from kaa.tui.width import cells
+
+NoticeKind = Literal["info", "warning", "error"]
+
+_TOKENS: dict[NoticeKind, str] = {"info": "muted", "warning": "warning", "error": "error"}
+# What a session does not tell of a run's end, in the words of the loop.
+_REASONS: dict[EndReason, str] = {
+    "denied": "something was not permitted",
+    "length": "the reply reached the model's output limit before it was complete",
+    "max_turns": "stopped after the most turns that this run may take",
+    "max_messages": "stopped after the most messages that this run may have",
+}
+
+
+class Notice(Piece):
+    """A text of ours."""
+
+    def __init__(self, view: View, text: str, kind: NoticeKind = "info") -> None:
+        super().__init__(view)
+        self._text = text
+        self._kind: NoticeKind = kind
+        self.finished = True
+
+    def layout(self, width: int) -> list[str]:
+        """The text behind a mark that tells errors and warnings without colour."""
+        glyphs = self.context.glyphs
+        style = self.context.palette[_TOKENS[self._kind]]
+        mark = {"info": glyphs.bullet, "warning": "!", "error": glyphs.cross}[self._kind]
+        rest = " " * (cells(mark) + 1)
+        return wrap([(harmless(self._text), style)], width, [(f"{mark} ", style)], [(rest, "")])
+
+
+class Retry(Piece):
+    """A request that is sent again."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self._error = ""
+        self._how = ""
+
+    def start(self, retry: AutoRetryStart) -> None:
+        """It will be sent again, for the reason that `retry` gives."""
+        self._error = retry.error_message
+        self._how = f"trying again in {retry.delay_ms / 1000:g} s, {retry.attempt} of {retry.max_attempts}"
+        self.changed()
+
+    def end(self, *, success: bool, attempts: int) -> None:
+        """No further try is needed, or none is made."""
+        tries = "1 further try" if attempts == 1 else f"{attempts} further tries"
+        self._how = f"{tries} {'helped' if success else 'did not help'}"
+        self.finished = True
+        self.changed()
+
+    def give_up(self) -> None:
+        """Nothing more will be heard of this try."""
+        self._how = ""
+        self.finished = True
+        self.changed()
+
+    @property
+    def verdict(self) -> int:
+        """How it went is said even if the reason has left the screen."""
+        return 1 if self.finished and self._how else 0
+
+    def layout(self, width: int) -> list[str]:
+        """The reason, and what is done about it below."""
+        palette = self.context.palette
+        lines = wrap([(harmless(self._error), palette["warning"])], width, [("! ", palette["warning"])], [("  ", "")])
+        return [*lines, *(wrap([(self._how, palette["muted"])], width, [("  ", "")]) if self._how else [])]
+
+
+def ending(view: View, reason: EndReason, error: str | None) -> Notice | None:
+    """What is said at the end of a run; nothing if the task was done."""
+    match reason:
+        case "done":
+            return None
+        case "aborted":
+            return Notice(view, "Stopped.", "warning")
+        case "error":
+            return Notice(view, error or "The model could not be reached.", "error")
+        case "denied" | "length" | "max_turns" | "max_messages":
+            text = error or _REASONS[reason]
+            return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
+
+
+class Earlier(Notice):
+    """Stands for the messages before those that are painted."""
+
+    def __init__(self, view: View, count: int) -> None:
+        messages = f"{count} earlier message{'s' if count != 1 else ''}"
+        super().__init__(view, f"{messages}{view.hint('app.transcript', 'shows all')}")

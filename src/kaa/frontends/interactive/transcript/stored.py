@@ -1,0 +1,169 @@
+"""A session's entries as blocks: the last ones at once, the earlier ones when somebody looks at them."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import overload
+
+from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
+from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
+from kaa.frontends.interactive.transcript.group import Group
+from kaa.frontends.interactive.transcript.message_content import split_content
+from kaa.frontends.interactive.transcript.notices import Notice, ending
+from kaa.frontends.interactive.transcript.reply import Reply
+from kaa.frontends.interactive.transcript.summaries import Summary
+from kaa.frontends.interactive.transcript.tool_card import ToolCard
+from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
+from kaa.frontends.interactive.transcript.view import View
+from kaa.session.entries import BashExecution, BranchSummary, Compaction, CustomMessage, CustomNote, MessageEntry
+from kaa.session.errors import SessionReadError
+from kaa.session.transcript import DisplayEntry, Unreadable
+from kaa.tui.document import Block
+
+# Blocks of earlier entries that are kept: more than are on a screen at once, and little memory.
+_KEPT = 256
+
+
+class StoredBlocks:
+    """Makes blocks of entries. Results are shown in the cards of their calls.
+
+    Args:
+        view: how the transcript is looked at.
+        entries: of the session, as it is shown.
+    """
+
+    def __init__(self, view: View, entries: Sequence[DisplayEntry]) -> None:
+        self._view = view
+        self._entries = entries
+        self._blocks: list[Block] = []
+        self._cards: dict[str, ToolCard] = {}
+
+    def make(self, start: int, stop: int) -> list[Block]:
+        """The blocks of the entries from `start` to before `stop`."""
+        self._blocks, self._cards = [], {}
+        for index, entry in enumerate(self._entries[start:stop], start):
+            self._show(index, start, entry)
+        self._finish_calls(stop)
+        return self._blocks
+
+    def _show(self, index: int, start: int, entry: DisplayEntry) -> None:
+        view = self._view
+        match entry:
+            case MessageEntry(message=ToolResultMessage() as result):
+                if result.tool_call_id in self._cards:
+                    self._cards.pop(result.tool_call_id).end(result)
+                elif not self._is_call_before(start, index, result.tool_call_id):
+                    self._add_result(result)
+            case MessageEntry(message=UserMessage() as message):
+                self._blocks.append(UserMessageBlock(view, *split_content(message.content)))
+            case MessageEntry(message=AssistantMessage() as message):
+                self._show_reply(message)
+            case MessageEntry(message=BashExecution() as run):
+                card = CommandCard(view, run.command, in_context=not run.exclude_from_context)
+                card.end(CommandEnd(run.output, run.exit_code, run.cancelled, run.full_output_path))
+                self._blocks.append(card)
+            case MessageEntry(message=CustomNote(display=True) as note) | (CustomMessage(display=True) as note):
+                text, _ = split_content(note.content)
+                self._blocks.append(Summary(view, note.custom_type or "note", text))
+            case Compaction():
+                self._blocks.append(Summary(view, "summary of the conversation before", entry.summary))
+            case BranchSummary():
+                self._blocks.append(Summary(view, "summary of another branch", entry.summary))
+            case Unreadable():
+                self._blocks.append(Notice(view, "Something is here that this version of kaa cannot show.", "warning"))
+            case _:  # the footer says which model answers
+                pass
+
+    def _show_reply(self, message: AssistantMessage) -> None:
+        self._give_up()
+        reply = Reply(self._view, self._blocks.append)
+        reply.end(message)
+        self._cards = reply.cards
+        if message.stop_reason in ("error", "aborted", "length"):
+            end = ending(self._view, message.stop_reason, message.error_message)
+            if end is not None:
+                self._blocks.append(end)
+
+    def _add_result(self, result: ToolResultMessage) -> None:
+        """A result of which the call is missing."""
+        card = ToolCard(self._view, result.tool_name)
+        card.end(result)
+        self._blocks.append(card)
+
+    def _is_call_before(self, start: int, index: int, call_id: str) -> bool:
+        """Whether the call of a result is in a reply before `start`, whose card has the result too."""
+        first = start
+        while first > 0 and _result(self._entries[first]) is not None:
+            first -= 1
+        if first == start or any(_result(entry) is None for entry in self._entries[start:index]):
+            return False
+        match self._entries[first]:
+            case MessageEntry(message=AssistantMessage() as message):
+                return any(call.id == call_id for call in message.tool_calls)
+            case _:
+                return False
+
+    def _finish_calls(self, stop: int) -> None:
+        """Give the calls of the last reply their results, which follow it."""
+        index = stop
+        while self._cards and index < len(self._entries):
+            result = _result(self._entries[index])
+            if result is None:
+                break
+            if result.tool_call_id in self._cards:
+                self._cards.pop(result.tool_call_id).end(result)
+            index += 1
+        self._give_up()
+
+    def _give_up(self) -> None:
+        for card in self._cards.values():
+            card.give_up()
+        self._cards = {}
+
+
+class EarlierBlocks(Sequence[Block]):
+    """A block for each of the first entries, made when it is asked for; a number of them is kept.
+
+    Args:
+        view: how the transcript is looked at.
+        entries: of the session, as it is shown.
+        count: how many of them.
+    """
+
+    def __init__(self, view: View, entries: Sequence[DisplayEntry], count: int) -> None:
+        self._view = view
+        self._entries = entries
+        self._count = count
+        self._kept: OrderedDict[int, Block] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Block: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Block]: ...
+    def __getitem__(self, index: int | slice) -> Block | list[Block]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(self._count))]
+        if not -self._count <= index < self._count:
+            raise IndexError(index)
+        index %= self._count
+        block = self._kept.pop(index, None) or self._make(index)
+        self._kept[index] = block
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return block
+
+    def _make(self, index: int) -> Block:
+        try:
+            return Group(StoredBlocks(self._view, self._entries).make(index, index + 1))
+        except SessionReadError as error:
+            return Notice(self._view, f"This message cannot be read: {error}", "error")
+
+
+def _result(entry: DisplayEntry) -> ToolResultMessage | None:
+    match entry:
+        case MessageEntry(message=ToolResultMessage() as result):
+            return result
+        case _:
+            return None

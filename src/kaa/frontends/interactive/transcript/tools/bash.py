@@ -1,0 +1,58 @@
+"""Calls of bash: the command, and the end of what it printed."""
+
+from collections.abc import Sequence
+
+from kaa.builtin.terminal_text import plain_text
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head
+from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.style import Span
+
+_COMMAND_LINES = 4
+
+
+class BashRenderer:
+    """A command as a shell shows it."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The command, and how it is run if that is unusual."""
+        return command_title(self._view, "$", call.argument("command"), "toolTitle", _conditions(call))
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """The end of the output, also of a command that failed."""
+        if call.result is None:
+            return live_lines(self._view, call.output, width)
+        if call.failed and not isinstance(call.result.details, dict):  # it was not run
+            return error_lines(self._view, call.text.output, width)
+        return last_lines(self._view, plain_text(call.text.output), OUTPUT_LINES, width)
+
+    def aside(self, call: Call) -> str:
+        """The output speaks for itself."""
+        return ""
+
+
+def command_title(view: View, prompt: str, command: str, token: str, conditions: str = "") -> list[Span]:
+    """A command's first lines behind a prompt, or all of them when cards are expanded."""
+    palette, ellipsis = view.context.palette, view.context.glyphs.ellipsis
+    excerpt = head(command, ALL_LINES if view.expanded else _COMMAND_LINES)
+    more = f" {ellipsis} {excerpt.hidden} more" if excerpt.hidden else ""
+    return [
+        (f"{prompt} ", palette[token]),
+        ("\n".join(excerpt.lines) or ellipsis, palette[token]),
+        (more, palette["muted"]),
+        (f" ({conditions})" if conditions else "", palette["muted"]),
+    ]
+
+
+def _conditions(call: Call) -> str:
+    timeout = call.arguments.get("timeout")
+    in_background = call.arguments.get("background") is True
+    parts = [
+        "in the background" if in_background else "",
+        f"at most {timeout:g} s" if isinstance(timeout, int | float) and not isinstance(timeout, bool) else "",
+    ]
+    return ", ".join(filter(None, parts))

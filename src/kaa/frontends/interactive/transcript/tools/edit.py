@@ -1,0 +1,51 @@
+"""Calls of edit: which file, and what has changed in it."""
+
+from collections.abc import Sequence
+
+from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.components.diff import Diff
+from kaa.tui.style import Span
+
+_LINES = 30
+_ALL_LINES = 2000
+
+
+class EditRenderer:
+    """Pieces of a file that are replaced."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._shown: tuple[str, int] | None = None
+        self._diff = Diff(view.context, "")
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The file."""
+        return named(self._view, call.name, self._view.path(call.path))
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """The difference, once it is made."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        text = _diff(call)
+        if not text:
+            return []
+        shown = (text, _ALL_LINES if self._view.expanded else _LINES)
+        if shown != self._shown:
+            self._shown = shown
+            self._diff = Diff(self._view.context, text, max_lines=shown[1])
+        return self._diff.render(width)
+
+    def aside(self, call: Call) -> str:
+        """How many lines came and went."""
+        text = _diff(call)
+        if not text or call.failed:
+            return ""
+        signs = [line[:1] for line in text.split("\n")]
+        return f"+{signs.count('+')} -{signs.count('-')}"
+
+
+def _diff(call: Call) -> str:
+    diff = call.detail("diff")
+    return diff if isinstance(diff, str) else ""

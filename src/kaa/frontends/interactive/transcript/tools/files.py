@@ -1,0 +1,96 @@
+"""Calls of read and write: which file, and what is in it."""
+
+from collections.abc import Sequence
+
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, more
+from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.components.code import Code
+from kaa.tui.style import Span
+
+_WRITTEN_LINES = 8
+_VERBS = {"Created": "created", "Overwrote": "overwritten"}
+
+
+class ReadRenderer:
+    """A file that is read. Its content is shown on demand only: it is the model that wants to see it."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._preview = _Preview(view)
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The file, and which lines of it."""
+        return named(self._view, call.name, self._view.path(call.path), _range(call))
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """The lines, when cards are expanded."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        return self._preview.lines(call.text.output, call.path, width) if self._view.expanded else []
+
+    def aside(self, call: Call) -> str:
+        """How many lines there were."""
+        if call.result is None or call.failed:
+            return ""
+        return "image" if call.images else _lines(call.text.output)
+
+
+class WriteRenderer:
+    """A file that is written, as the model writes it."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._preview = _Preview(view)
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The file."""
+        return named(self._view, call.name, self._view.path(call.path))
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """The first lines of the new content."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        return self._preview.lines(call.argument("content"), call.path, width, _WRITTEN_LINES)
+
+    def aside(self, call: Call) -> str:
+        """Whether the file is new, and how many lines it has."""
+        if call.result is None or call.failed:
+            return ""
+        verb = _VERBS.get(call.text.output.partition(" ")[0], "")
+        return " · ".join(filter(None, (verb, _lines(call.argument("content")))))
+
+
+class _Preview:
+    """Highlighted code. It is laid out anew only if what is shown of it has changed."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._shown = ("", "")
+        self._code = Code(view.context, "")
+
+    def lines(self, text: str, path: str, width: int, count: int = ALL_LINES) -> list[str]:
+        """The first `count` lines of the file, each in one row, or all of them when cards are expanded."""
+        excerpt = head(text, ALL_LINES if self._view.expanded else count)
+        shown = ("\n".join(excerpt.lines), path)
+        if shown != self._shown:
+            self._shown = shown
+            self._code = Code(self._view.context, shown[0], filename=path)
+        rows = self._code.render(width)
+        if not self._view.expanded:
+            rows = rows[:count]
+        return [*rows, more(self._view, excerpt.hidden, width)] if excerpt.hidden else rows
+
+
+def _range(call: Call) -> str:
+    offset, limit = call.number("offset"), call.number("limit")
+    if offset is None and limit is None:
+        return ""
+    first = max(offset or 1, 1)
+    return f"from line {first}" if limit is None else f"lines {first} to {first + limit - 1}"
+
+
+def _lines(text: str) -> str:
+    count = text.removesuffix("\n").count("\n") + 1 if text else 0
+    return "1 line" if count == 1 else f"{count} lines"

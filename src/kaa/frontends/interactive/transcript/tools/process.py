@@ -1,0 +1,31 @@
+"""Calls of process: what is wanted of which background process, and what it printed."""
+
+from collections.abc import Sequence
+
+from kaa.builtin.terminal_text import plain_text
+from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, named
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.style import Span
+
+
+class ProcessRenderer:
+    """A background process, or the list of them."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The action and the number."""
+        number = call.number("id")
+        return named(self._view, call.name, call.argument("action"), "" if number is None else str(number))
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """The end of what was answered."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        return last_lines(self._view, plain_text(call.text.output), OUTPUT_LINES, width)
+
+    def aside(self, call: Call) -> str:
+        """The answer says how the process is."""
+        return ""

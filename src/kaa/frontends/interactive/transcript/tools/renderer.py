@@ -1,0 +1,96 @@
+"""What a renderer is, and which one a tool has."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, one_line, paint_excerpt, tail
+from kaa.frontends.interactive.transcript.live_output import OutputTail
+from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.style import Span
+
+# Of an output, as long as cards are not expanded.
+OUTPUT_LINES = 5
+_EXPANDED_LIVE_LINES = 20
+_ERROR_LINES = 10
+
+
+class Renderer(Protocol):
+    """What is shown of one call. It is made for the call and may keep what is expensive to compute.
+
+    What it shows of a call while it runs changes little where it has been shown already: lines are added at the end,
+    up to a fixed number, so that nothing above moves.
+    """
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """What is done, in a line or a few; as much as the arguments tell so far."""
+        ...
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """Painted lines of what came of it, or is on the way. An error is shown without asking for them."""
+        ...
+
+    def aside(self, call: Call) -> str:
+        """Figures about the result in few words, perhaps none."""
+        ...
+
+
+Factory = Callable[[View], Renderer]
+
+
+def renderer_for(tool: str, view: View) -> Renderer:
+    """The renderer for a call of this tool."""
+    # Lazily: the renderers build on this module.
+    from kaa.frontends.interactive.transcript.tools.bash import BashRenderer
+    from kaa.frontends.interactive.transcript.tools.edit import EditRenderer
+    from kaa.frontends.interactive.transcript.tools.files import ReadRenderer, WriteRenderer
+    from kaa.frontends.interactive.transcript.tools.generic import GenericRenderer
+    from kaa.frontends.interactive.transcript.tools.process import ProcessRenderer
+    from kaa.frontends.interactive.transcript.tools.search import FindRenderer, GrepRenderer, LsRenderer
+
+    factories: dict[str, Factory] = {
+        "bash": BashRenderer,
+        "edit": EditRenderer,
+        "find": FindRenderer,
+        "grep": GrepRenderer,
+        "ls": LsRenderer,
+        "process": ProcessRenderer,
+        "read": ReadRenderer,
+        "write": WriteRenderer,
+    }
+    return factories.get(tool, GenericRenderer)(view)
+
+
+def named(view: View, tool: str, argument: str, rest: str = "") -> list[Span]:
+    """The title of a call that one argument tells of."""
+    palette = view.context.palette
+    ellipsis = view.context.glyphs.ellipsis
+    return [
+        (tool, palette["toolTitle"]),
+        (f" {one_line(argument) or ellipsis}", palette["accent"]),
+        (f" {rest}" if rest else "", palette["muted"]),
+    ]
+
+
+def first_lines(view: View, text: str, count: int, width: int) -> list[str]:
+    """The first `count` lines of an output, or all of them when cards are expanded."""
+    excerpt = head(text, ALL_LINES if view.expanded else count)
+    return paint_excerpt(view, excerpt, width, view.context.palette["toolOutput"], whole=view.expanded)
+
+
+def last_lines(view: View, text: str, count: int, width: int) -> list[str]:
+    """The last `count` lines of an output, or all of them when cards are expanded."""
+    excerpt = tail(text, ALL_LINES if view.expanded else count)
+    return paint_excerpt(view, excerpt, width, view.context.palette["toolOutput"], from_end=True, whole=view.expanded)
+
+
+def live_lines(view: View, output: OutputTail, width: int, count: int = OUTPUT_LINES) -> list[str]:
+    """The end of what a running tool has printed: never more than a few rows, so that little of it moves."""
+    excerpt = output.end(max(count, _EXPANDED_LIVE_LINES) if view.expanded else count)
+    return paint_excerpt(view, excerpt, width, view.context.palette["toolOutput"], from_end=True)
+
+
+def error_lines(view: View, text: str, width: int) -> list[str]:
+    """Why a call failed, in the tool's words."""
+    excerpt = head(text, ALL_LINES if view.expanded else _ERROR_LINES)
+    return paint_excerpt(view, excerpt, width, view.context.palette["error"], whole=True)

@@ -1,0 +1,87 @@
+"""Calls of grep, find and ls: what was looked for, how much was found, and the first of it."""
+
+import re
+from collections.abc import Sequence
+
+from kaa.frontends.interactive.transcript.excerpt import one_line
+from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, named
+from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.style import Span
+
+# As the grep tool prints lines that match; those around them have hyphens.
+_MATCH = re.compile(r"^[^\n]+?:\d+: ", re.MULTILINE)
+# What the tools answer when there is nothing.
+_NOTHING = frozenset({"No matches found", "No files found", "(empty directory)"})
+
+
+class _ListRenderer:
+    """An answer that is a list of lines."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def body(self, call: Call, width: int) -> list[str]:
+        """The first lines."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        return first_lines(self._view, _found(call), OUTPUT_LINES, width)
+
+
+class GrepRenderer(_ListRenderer):
+    """A search in contents."""
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The pattern, and where it is searched."""
+        glob = call.argument("glob")
+        return named(self._view, call.name, call.argument("pattern"), _where(self._view, call, glob))
+
+    def aside(self, call: Call) -> str:
+        """The number of matches."""
+        return _count(call, len(_MATCH.findall(_found(call))), "match", "matches")
+
+
+class FindRenderer(_ListRenderer):
+    """A search for names."""
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The pattern, and where it is searched."""
+        return named(self._view, call.name, call.argument("pattern"), _where(self._view, call))
+
+    def aside(self, call: Call) -> str:
+        """The number of files."""
+        return _count(call, _lines(_found(call)), "file", "files")
+
+
+class LsRenderer(_ListRenderer):
+    """The names in a directory."""
+
+    def title(self, call: Call) -> Sequence[Span]:
+        """The directory."""
+        path = self._view.path(call.path)
+        return named(self._view, call.name, path or ("." if call.is_complete else ""))
+
+    def aside(self, call: Call) -> str:
+        """The number of names."""
+        return _count(call, _lines(_found(call)), "name", "names")
+
+
+def _where(view: View, call: Call, glob: str = "") -> str:
+    path = view.path(call.path)
+    parts = [f"in {path}" if path not in ("", ".") else "", glob]
+    return one_line(" ".join(filter(None, parts)))
+
+
+def _found(call: Call) -> str:
+    output = call.text.output
+    return "" if call.failed or output in _NOTHING else output
+
+
+def _lines(text: str) -> int:
+    return text.removesuffix("\n").count("\n") + 1 if text else 0
+
+
+def _count(call: Call, count: int, one: str, several: str) -> str:
+    if call.result is None or call.failed:
+        return ""
+    return f"{count or 'no'} {one if count == 1 else several}"

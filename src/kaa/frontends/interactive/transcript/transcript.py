@@ -1,0 +1,206 @@
+"""Everything that happens in the conversation, as blocks of the document."""
+
+from collections.abc import Sequence
+
+from kaa.core.events import (
+    AgentEnd,
+    AutoRetryEnd,
+    AutoRetryStart,
+    Event,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+    UserCommandEnd,
+    UserCommandStart,
+    UserCommandUpdate,
+)
+from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
+from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
+from kaa.frontends.interactive.transcript.message_content import split_content
+from kaa.frontends.interactive.transcript.notices import Earlier, Notice, NoticeKind, Retry, ending
+from kaa.frontends.interactive.transcript.reply import Reply
+from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks
+from kaa.frontends.interactive.transcript.tool_card import ToolCard
+from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
+from kaa.frontends.interactive.transcript.view import View
+from kaa.session.entries import MessageEntry
+from kaa.session.transcript import DisplayEntry
+from kaa.tui.document import Block, Document
+
+# Entries of a resumed session that are painted on the main screen: laying them out takes about 0.1 s.
+RECENT = 200
+
+
+class Transcript:
+    """Fills the document. Whatever happens is only noted here; it is laid out with the next frame.
+
+    Args:
+        document: where blocks are put.
+        view: how the transcript is looked at.
+    """
+
+    def __init__(self, document: Document, view: View) -> None:
+        self._document = document
+        self._view = view
+        self._reply: Reply | None = None  # the one that streams
+        self._cards: dict[str, ToolCard] = {}  # of calls without a result, by the call's id
+        self._retry: Retry | None = None
+        self._command: CommandCard | None = None
+        self._entries: Sequence[DisplayEntry] = ()  # of a resumed session
+        self._last_answer: str | None = None
+
+    def show(self, event: Event) -> None:
+        """Show an event, if it is one to show."""
+        match event:
+            case MessageUpdate(assistant_message_event=change):
+                self._current_reply().update(change)
+            case ToolExecutionUpdate(tool_call_id=call_id, delta=delta, skipped_bytes=skipped):
+                if call_id in self._cards:
+                    self._cards[call_id].print(delta, skipped)
+            case MessageStart(message=AssistantMessage()):
+                self._reply = None
+            case MessageEnd(message=message):
+                self._end_message(message)
+            case ToolExecutionStart(tool_call_id=call_id, tool_name=name, args=arguments):
+                self._card(call_id, name).run(arguments)
+            case ToolExecutionEnd(tool_call_id=call_id, tool_name=name):
+                self._card(call_id, name).end(event.result, event.duration_ms)
+                del self._cards[call_id]
+            case AutoRetryStart() | AutoRetryEnd():
+                self._show_retry(event)
+            case AgentEnd(reason=reason, error=error):
+                self._give_up()
+                end = ending(self._view, reason, error)
+                if end is not None:
+                    self.add(end)
+            case UserCommandStart() | UserCommandUpdate() | UserCommandEnd():
+                self._show_command(event)
+            case _:
+                pass
+
+    def load(self, entries: Sequence[DisplayEntry]) -> None:
+        """Show a session that is resumed, behind what is there: the last entries, and that there are others.
+
+        Args:
+            entries: as `kaa.session.transcript.Transcript` has them. They are read when they are shown, so the session
+                has to stay open.
+        """
+        self._entries = entries
+        self._last_answer = None
+        first = max(0, len(entries) - RECENT)
+        if first:
+            self._document.earlier = EarlierBlocks(self._view, entries, first)
+            self.add(Earlier(self._view, first))
+        self._document.blocks += StoredBlocks(self._view, entries).make(first, len(entries))
+
+    def notice(self, text: str, kind: NoticeKind = "info") -> Notice:
+        """Say something that is no part of the conversation."""
+        notice = Notice(self._view, text, kind)
+        self.add(notice)
+        return notice
+
+    def add(self, block: Block) -> None:
+        """Put a block at the end."""
+        self._document.blocks.append(block)
+
+    def toggle_tools(self) -> None:
+        """Show all that tools gave, or little of it. What has left the screen stays as it is."""
+        self._view.toggle_tools()
+
+    def toggle_thinking(self) -> None:
+        """Show the model's reasoning, or hide it. What has left the screen stays as it is."""
+        self._view.toggle_thinking()
+
+    def clear(self) -> None:
+        """Begin with an empty document. The screen is to be painted anew."""
+        self._reply = self._retry = self._command = None
+        self._cards = {}
+        self._entries = ()
+        self._last_answer = None
+        self._document.replace([])
+
+    def last_answer(self) -> str:
+        """The text of the last reply that has one, as the model wrote it; empty if there is none."""
+        if self._last_answer is None:
+            self._last_answer = next(filter(str.strip, map(_answer_of, reversed(self._entries))), "")
+        return self._last_answer
+
+    def code_blocks(self) -> list[tuple[str, str]]:
+        """The code blocks of the last answer: language and code."""
+        # Lazily: the Markdown parser is needed with the first answer only.
+        from kaa.tui.components.markdown import code_blocks
+
+        return code_blocks(self.last_answer())
+
+    def _current_reply(self) -> Reply:
+        if self._reply is None:
+            self._reply = Reply(self._view, self.add)
+        return self._reply
+
+    def _end_message(self, message: UserMessage | AssistantMessage | ToolResultMessage) -> None:
+        match message:
+            case UserMessage(content=content):
+                self.add(UserMessageBlock(self._view, *split_content(content)))
+            case AssistantMessage():
+                reply = self._current_reply()
+                reply.end(message)
+                self._reply = None
+                self._cards |= {call_id: card for call_id, card in reply.cards.items() if not card.finished}
+                if message.text.strip():
+                    self._last_answer = message.text
+            case ToolResultMessage():  # the end of the tool's execution has it too
+                pass
+
+    def _card(self, call_id: str, tool: str) -> ToolCard:
+        """The card of a call; a new one if nobody has heard of the call."""
+        if call_id not in self._cards:
+            card = self._cards[call_id] = ToolCard(self._view, tool)
+            self.add(card)
+        return self._cards[call_id]
+
+    def _give_up(self) -> None:
+        """Nothing more will come of what is still open."""
+        for card in self._cards.values():
+            card.give_up()
+        self._cards = {}
+        if self._retry is not None:
+            self._retry.give_up()
+            self._retry = None
+
+    def _show_retry(self, event: AutoRetryStart | AutoRetryEnd) -> None:
+        if isinstance(event, AutoRetryEnd):
+            if self._retry is not None:
+                self._retry.end(success=event.success, attempts=event.attempt)
+                self._retry = None
+            return
+        if self._retry is not None and self._document.blocks[-1] is not self._retry:
+            self._retry.give_up()  # something came in between: the next try is told of behind it
+            self._retry = None
+        if self._retry is None:
+            self._retry = Retry(self._view)
+            self.add(self._retry)
+        self._retry.start(event)
+
+    def _show_command(self, event: UserCommandStart | UserCommandUpdate | UserCommandEnd) -> None:
+        if isinstance(event, UserCommandStart):
+            self._command = CommandCard(self._view, event.command, in_context=event.in_context)
+            self.add(self._command)
+        elif self._command is None:
+            return
+        elif isinstance(event, UserCommandUpdate):
+            self._command.print(event.delta, event.skipped_bytes)
+        else:
+            output, path = event.output, event.full_output_path
+            self._command.end(CommandEnd(output, event.exit_code, event.cancelled, path, event.duration_ms))
+            self._command = None
+
+
+def _answer_of(entry: DisplayEntry) -> str:
+    match entry:
+        case MessageEntry(message=AssistantMessage() as message):
+            return message.text
+        case _:
+            return ""

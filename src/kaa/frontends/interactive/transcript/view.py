@@ -1,0 +1,55 @@
+"""How the transcript is looked at: what all blocks share and the user switches."""
+
+from kaa.tui.context import Context
+from kaa.tui.key_notation import show_key
+
+
+class View:
+    """Given to every block. Blocks that depend on it paint themselves anew when `version` grows.
+
+    Args:
+        context: palette, keys and glyphs of the terminal.
+        expanded: whether cards show all of what tools gave.
+        thinking: whether the model's reasoning is shown.
+        images: whether images are shown, where the terminal can.
+        linear: whether lines are written once and read from top to bottom: nothing is shown before it is final.
+        cwd: the project's directory; paths in it are shown without it.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        expanded: bool = False,
+        thinking: bool = True,
+        images: bool = True,
+        linear: bool = False,
+        cwd: str = "",
+    ) -> None:
+        self.context = context
+        self.expanded = expanded
+        self.thinking = thinking
+        self.images = images
+        self.linear = linear
+        self.cwd = cwd
+        self.version = 0
+
+    def toggle_tools(self) -> None:
+        """Show all that tools gave, or little of it."""
+        self.expanded = not self.expanded
+        self.version += 1
+
+    def toggle_thinking(self) -> None:
+        """Show the model's reasoning, or hide it."""
+        self.thinking = not self.thinking
+        self.version += 1
+
+    def path(self, path: str) -> str:
+        """A path as it is shown."""
+        inside = self.cwd.rstrip("/") + "/"
+        return path[len(inside) :] if self.cwd and path.startswith(inside) else path
+
+    def hint(self, action: str, what: str = "") -> str:
+        """The key of an action in brackets, to be put behind a text; empty if it has none."""
+        keys = self.context.keymap.keys(action)
+        return f" ({' '.join(filter(None, (show_key(keys[0]), what)))})" if keys else ""
