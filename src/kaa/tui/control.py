@@ -1,7 +1,6 @@
 """Sequences that say something to the terminal beside the text: titles, progress, zones, notifications."""
 
 import re
-from typing import Literal
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 # Terminals cut longer ones or ignore them.
