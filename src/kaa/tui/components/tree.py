@@ -1,0 +1,280 @@
+"""A tree to find and choose a node in: folded and unfolded, filtered, searched by typing."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kaa.tui.components.input import Input
+from kaa.tui.components.list_position import MOVES, ListPosition
+from kaa.tui.components.text import truncated
+from kaa.tui.components.tree_rows import TreeNode, TreeRow, rows_of
+from kaa.tui.context import Context
+from kaa.tui.events import Input as InputEvent
+from kaa.tui.style import BOLD, Span, join, paint, paint_spans
+from kaa.tui.width import cells, fit
+
+
+class TreeFilter(NamedTuple):
+    """A choice of nodes.
+
+    Attributes:
+        label: what it is called.
+        accepts: whether a node is shown; None for all.
+        action: the id of what keys put it in force; empty if it has none of its own.
+    """
+
+    label: str
+    accepts: Callable[[TreeNode], bool] | None = None
+    action: str = ""
+
+
+class TreeActions(NamedTuple):
+    """The ids of what keys do here, besides `tui.select.*`."""
+
+    fold_or_up: str
+    unfold_or_down: str
+    next_filter: str = ""
+    previous_filter: str = ""
+
+
+class Tree:
+    """Nodes below each other with guides before them; the selected one has a pointer.
+
+    What is folded or left out is not painted, and of the rest only what is in view.
+
+    Args:
+        context: palette, keys, glyphs and the size of the screen.
+        roots: the topmost nodes.
+        actions: which actions fold, and change the filter.
+        on_select: called with the node that is chosen.
+        on_cancel: called when none is.
+        on_highlight: called whenever another node is selected.
+        filters: choices of nodes; the first is in force. None shows all.
+        selected: the id of the node that is selected at first; without it, the last one.
+        max_rows: how many nodes are shown at most. On low screens they are fewer.
+        indents_only_children: see `tree_rows.rows_of`.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        roots: Sequence[TreeNode],
+        actions: TreeActions,
+        *,
+        on_select: Callable[[TreeNode], None],
+        on_cancel: Callable[[], None],
+        on_highlight: Callable[[TreeNode], None] | None = None,
+        filters: Sequence[TreeFilter] = (),
+        selected: str | None = None,
+        max_rows: int = 20,
+        indents_only_children: bool = True,
+    ) -> None:
+        self._context = context
+        self._roots = roots
+        self._actions = actions
+        self._on_select = on_select
+        self._on_cancel = on_cancel
+        self._on_highlight = on_highlight
+        self._filters = tuple(filters) or (TreeFilter("all"),)
+        self._filter = 0
+        self._folded: set[str] = set()
+        self._max_rows = max_rows
+        self._indents_only_children = indents_only_children
+        self._search = Input(context, "Search: ")
+        self._query = ""
+        self._rows: list[TreeRow] = []
+        self._position = ListPosition()
+        self._revision = 0
+        self._painted: object = None
+        self._lines: list[str] = []
+        self._lay_out(selected)
+
+    @property
+    def selected(self) -> TreeNode | None:
+        """The node with the pointer; None if none is shown."""
+        return self._rows[self._position.index].node if self._rows else None
+
+    def set_roots(self, roots: Sequence[TreeNode]) -> None:
+        """Show another tree; what is folded and selected stays so where ids are the same."""
+        self._roots = roots
+        self._lay_out(self._selected_id())
+
+    def render(self, width: int) -> list[str]:
+        """The search field, the nodes in view, and where among all of them they are."""
+        search = self._search.render(width)
+        state = (width, self._context.palette.version, self._height(), self._revision)
+        if self._painted != state or self._lines[: len(search)] != search:
+            self._painted = state
+            self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
+        return self._lines
+
+    def key(self, key: InputEvent) -> bool:
+        """Move, fold, filter, choose, cancel, or type into the search field."""
+        keymap = self._context.keymap
+        action = keymap.first(key, *MOVES, "tui.select.confirm", "tui.select.cancel", *filter(None, self._actions))
+        if action == "tui.select.cancel":
+            self._on_cancel()
+        elif action == "tui.select.confirm":
+            if self.selected:
+                self._on_select(self.selected)
+        elif action in MOVES:
+            self._go(lambda: self._position.move(action, self._height()))
+        elif action:
+            self._act(action)
+        elif (chosen := keymap.first(key, *(each.action for each in self._filters if each.action))) is not None:
+            self._use_filter(next(at for at, each in enumerate(self._filters) if each.action == chosen))
+        elif self._search.key(key):
+            self._find()
+        else:
+            return False
+        return True
+
+    def cursor(self) -> tuple[int, int]:
+        """In the search field."""
+        return self._search.cursor()
+
+    def _act(self, action: str) -> None:
+        if action == self._actions.fold_or_up:
+            self._fold_or_up()
+        elif action == self._actions.unfold_or_down:
+            self._unfold_or_down()
+        else:
+            step = 1 if action == self._actions.next_filter else -1
+            self._use_filter((self._filter + step) % len(self._filters))
+
+    def _fold_or_up(self) -> None:
+        """Fold the selected node; if there is nothing to fold, go up to where there is."""
+        if not self._rows:
+            return
+        row: TreeRow | None = self._rows[self._position.index]
+        if row is not None and self._can_fold(row) and not self._query and not row.hidden:
+            self._folded.add(row.node.id)
+            self._lay_out(row.node.id)
+            return
+        row = row.parent if row else None
+        while row is not None and not self._can_fold(row):
+            row = row.parent
+        if row is not None:
+            at = self._rows.index(row)
+            self._go(lambda: self._position.go(at))
+
+    def _unfold_or_down(self) -> None:
+        """Unfold the selected node; if it is not folded, go down to where something can be."""
+        if not self._rows:
+            return
+        at = self._position.index
+        row = self._rows[at]
+        if row.hidden:
+            self._folded.discard(row.node.id)
+            self._lay_out(row.node.id)
+            return
+        further = (index for index in range(at + 1, len(self._rows)) if self._can_fold(self._rows[index]))
+        target = next(further, len(self._rows) - 1)
+        self._go(lambda: self._position.go(target))
+
+    def _can_fold(self, row: TreeRow) -> bool:
+        """Whether a fold would be seen: where chains go straight down, at their beginnings only."""
+        return bool(row.branches) and (self._indents_only_children or row.is_indented or row.parent is None)
+
+    def _use_filter(self, index: int) -> None:
+        self._filter = index
+        self._lay_out(self._selected_id())
+
+    def _find(self) -> None:
+        if self._search.text != self._query:
+            self._query = self._search.text
+            self._lay_out(self._selected_id())
+
+    def _selected_id(self) -> str | None:
+        return self.selected.id if self.selected else None
+
+    def _go(self, move: Callable[[], None]) -> None:
+        before = self.selected
+        move()
+        self._revision += 1
+        self._tell(before)
+
+    def _tell(self, before: TreeNode | None) -> None:
+        if self._on_highlight and self.selected and self.selected is not before:
+            self._on_highlight(self.selected)
+
+    def _lay_out(self, select: str | None) -> None:
+        """Find out which nodes are shown, and select the one with this id, or what is shown nearest above it."""
+        before = self.selected
+        folded = () if self._query else self._folded  # a search looks into what is folded
+        self._rows = rows_of(self._roots, self._accepts(), folded, indents_only_children=self._indents_only_children)
+        self._position.count = len(self._rows)
+        self._position.go(self._nearest(select))
+        self._revision += 1
+        if before is not None:
+            self._tell(before)
+
+    def _nearest(self, id_: str | None) -> int:
+        at = {row.node.id: index for index, row in enumerate(self._rows)}
+        if id_ is None:
+            return len(self._rows) - 1
+        if id_ in at:
+            return at[id_]
+        # Not shown: the last one shown before it, where its parent is, or what is folded.
+        last = 0
+        for row in rows_of(self._roots):
+            last = at.get(row.node.id, last)
+            if row.node.id == id_:
+                break
+        return last
+
+    def _accepts(self) -> Callable[[TreeNode], bool] | None:
+        accepts = self._filters[self._filter].accepts
+        words = self._query.casefold().split()
+        if not words:
+            return accepts
+
+        def accepted(node: TreeNode) -> bool:
+            text = node.text.casefold()
+            return (accepts is None or accepts(node)) and all(word in text for word in words)
+
+        return accepted
+
+    def _height(self) -> int:
+        return max(1, min(self._max_rows, self._context.size.rows // 2))
+
+    def _paint(self, width: int) -> list[str]:
+        palette, glyphs = self._context.palette, self._context.glyphs
+        if not self._rows:
+            return [paint(truncated("Nothing found", width, glyphs.ellipsis), palette["muted"])]
+        lines = [self._painted_row(index, width) for index in self._position.in_view(self._height())]
+        label = self._filters[self._filter].label
+        named = f" {label}" if len(self._filters) > 1 else ""
+        return [*lines, paint(f"{' ' * (cells(glyphs.pointer) + 1)}{self._position.label()}{named}", palette["dim"])]
+
+    def _painted_row(self, index: int, width: int) -> str:
+        row = self._rows[index]
+        palette, glyphs = self._context.palette, self._context.glyphs
+        selected = index == self._position.index
+        spans: list[Span] = [
+            (glyphs.pointer if selected else " " * cells(glyphs.pointer), palette["accent"]),
+            (f" {self._guides(row, width)}", palette["borderMuted"]),
+            (self._fold_sign(row), palette["muted"]),
+        ]
+        spans += [(text, join(style, BOLD) if selected else style) for text, style in row.node.label]
+        if row.hidden:
+            spans.append((f" (+{row.hidden})", palette["muted"]))
+        return paint_spans(spans)
+
+    def _guides(self, row: TreeRow, width: int) -> str:
+        """Lines from parents to children; of a deep tree only the innermost, so that labels have room."""
+        glyphs = self._context.glyphs
+        limit = max(1, width // 4)
+        ends = list(row.guides(limit + 1))
+        elided = len(ends) > limit
+        guides = [" " if has_ended else glyphs.vertical for has_ended in ends[:limit]]
+        if row.is_indented and row.is_last:
+            guides[0] = glyphs.bottom_left
+        return (glyphs.ellipsis if elided else "") + "".join(f"{guide} " for guide in reversed(guides))
+
+    def _fold_sign(self, row: TreeRow) -> str:
+        glyphs = self._context.glyphs
+        if row.hidden:
+            return f"{glyphs.collapsed} "
+        if self._can_fold(row):
+            return f"{glyphs.expanded} "
+        return " " * (cells(glyphs.expanded) + 1)
