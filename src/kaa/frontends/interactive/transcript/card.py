@@ -1,8 +1,10 @@
 """How a call looks: a title with a mark, what came of it, and how it ended."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.layout import pad, wrap
 from kaa.tui.style import Span, Style
@@ -22,7 +24,7 @@ class Face(NamedTuple):
     Attributes:
         state: how far it is.
         title: what is done.
-        body: painted lines of what came of it, `BODY_INDENT` cells narrower than the card.
+        body: painted lines of what came of it, as wide as there is room beside the indent.
         notes: remarks that are always shown.
         aside: figures in few words.
         images: painted lines as wide as the card, which no background may touch.
@@ -36,61 +38,82 @@ class Face(NamedTuple):
     images: Sequence[str] = ()
 
 
-class Card(NamedTuple):
-    """Painted lines, and how many of the last ones say how it ended."""
+class Card(Piece):
+    """A block that looks like this."""
 
-    lines: list[str]
-    verdict: int
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self._verdict = 0
+        self._is_running = False
+
+    @abstractmethod
+    def face(self, width: int) -> Face:
+        """What the card says now. `width`: of the body, in cells."""
+
+    @property
+    def verdict(self) -> int:
+        """How many of the last lines say how it ended."""
+        return self._verdict
+
+    @property
+    def settled(self) -> int:
+        """How many lines are final: where lines are written once, the title while it runs."""
+        if self.view.linear and self._is_running and not self.finished:
+            return len(self._lines) - self._verdict
+        return super().settled
+
+    def layout(self, width: int) -> list[str]:
+        """The card as things are now."""
+        indent = min(cells(self.context.glyphs.check) + 1, max(width - 1, 0))
+        face = self.face(max(width - indent, 1))
+        if self.view.linear:
+            face = _in_words(face)
+        self._is_running = face.state == "running"
+        below = self.view.linear or self.left > 1 or bool(face.body or face.notes or face.images)
+        lines = _title_rows(self.view, face, width, indent, with_aside=not below)
+        lines += [" " * indent + line for line in face.body]
+        verdict = _verdict_rows(self.view, face, width, indent, with_aside=below)
+        background = "" if self.view.linear else self.context.palette[_BACKGROUNDS[face.state]]
+        if background:
+            lines = [pad(line, width, background) for line in lines]
+            verdict = [pad(line, width, background) for line in verdict]
+        self._verdict = len(verdict)
+        return [*lines, *face.images, *verdict]
 
 
-def body_indent(view: View) -> int:
-    """How many cells what is below the title is indented."""
-    return cells(view.context.glyphs.check) + 1
+def _in_words(face: Face) -> Face:
+    """What is told by marks elsewhere, and nothing that passes by."""
+    match face.state:
+        case "running":
+            return face._replace(body=(), aside="running")
+        case "failed":
+            return face._replace(aside=" · ".join(filter(None, ("failed", face.aside))))
+        case _:
+            return face
 
 
-def paint_card(view: View, face: Face, width: int, *, title_left: bool) -> Card:
-    """The lines of a card.
-
-    Args:
-        view: how the transcript is looked at.
-        face: what it says.
-        width: in cells.
-        title_left: the title has left the screen, so nothing new can be said there.
-    """
-    palette = view.context.palette
-    background = "" if view.linear else palette[_BACKGROUNDS[face.state]]
-    indent = " " * body_indent(view)
-    muted = palette["muted"]
-    aside_below = bool(face.aside) and (bool(face.body or face.notes or face.images) or title_left)
-    title = [*face.title] if aside_below or not face.aside else [*face.title, (f"  {face.aside}", muted)]
-    lines = _title_rows(view, face.state, title, width)
-    lines += [indent + line for line in face.body]
-    verdict: list[str] = []
-    for note in face.notes:
-        verdict += wrap([note], width, [(indent, "")])
-    if aside_below:
-        verdict += wrap([(face.aside, muted)], width, [(indent, "")])
-    if background:
-        lines = [pad(line, width, background) for line in lines]
-        verdict = [pad(line, width, background) for line in verdict]
-    return Card([*lines, *face.images, *verdict], len(verdict))
-
-
-def _title_rows(view: View, state: State, title: Sequence[Span], width: int) -> list[str]:
-    indent = body_indent(view)
-    mark, style = _mark(view, state)
-    first = [(mark, style), (" " * (indent - cells(mark)), "")]
-    rows = wrap(title, width, first, [(" " * indent, "")])
+def _title_rows(view: View, face: Face, width: int, indent: int, *, with_aside: bool) -> list[str]:
+    mark, style = _mark(view, face.state)
+    muted = view.context.palette["muted"]
+    title = [*face.title, (f"  {face.aside}", muted)] if face.aside and with_aside else face.title
+    rest = [(" " * indent, "")]
+    rows = wrap(title, width, [(mark, style), (" " * (indent - cells(mark)), "")], rest)
     most = _ALL_TITLE_ROWS if view.expanded else _TITLE_ROWS
     if len(rows) > most:
-        ellipsis = view.context.glyphs.ellipsis
-        rows[most:] = wrap([(ellipsis, view.context.palette["muted"])], width, [(" " * indent, "")])
+        rows[most:] = wrap([(view.context.glyphs.ellipsis, muted)], width, rest)
     return rows
+
+
+def _verdict_rows(view: View, face: Face, width: int, indent: int, *, with_aside: bool) -> list[str]:
+    aside: list[Span] = [(face.aside, view.context.palette["muted"])] if face.aside and with_aside else []
+    return [row for note in [*face.notes, *aside] for row in wrap([note], width, [(" " * indent, "")])]
 
 
 def _mark(view: View, state: State) -> tuple[str, Style]:
     glyphs, palette = view.context.glyphs, view.context.palette
     match state:
+        case _ if view.linear:
+            return glyphs.bullet, palette["muted"]
         case "done":
             return glyphs.check, palette["success"]
         case "failed":

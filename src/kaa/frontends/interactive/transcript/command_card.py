@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 from kaa.builtin.terminal_text import plain_text
-from kaa.frontends.interactive.transcript.card import Face, State, body_indent, paint_card
+from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.live_output import OutputTail
-from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.tools.bash import command_title
 from kaa.frontends.interactive.transcript.tools.renderer import last_lines, live_lines
 from kaa.frontends.interactive.transcript.view import View
@@ -27,7 +26,7 @@ class CommandEnd(NamedTuple):
     duration_ms: int = 0
 
 
-class CommandCard(Piece):
+class CommandCard(Card):
     """A command of the user's. `in_context`: the model is told of it."""
 
     def __init__(self, view: View, command: str, *, in_context: bool) -> None:
@@ -36,12 +35,6 @@ class CommandCard(Piece):
         self._in_context = in_context
         self._output = OutputTail()
         self._end: CommandEnd | None = None
-        self._verdict = 0
-
-    @property
-    def verdict(self) -> int:
-        """How many of the last lines say how it ended."""
-        return self._verdict
 
     def print(self, output: str, skipped_bytes: int = 0) -> None:
         """The command has more to show."""
@@ -54,24 +47,20 @@ class CommandCard(Piece):
         self.finished = True
         self.changed()
 
-    def layout(self, width: int) -> list[str]:
-        """The card as things are now."""
+    def face(self, width: int) -> Face:
+        """What is known of the command."""
         prompt = "!" if self._in_context else "!!"
-        inner = max(width - body_indent(self.view), 1)
         if self._end is None:
-            body = live_lines(self.view, self._output, inner, _OUTPUT_LINES)
+            body = live_lines(self.view, self._output, width, _OUTPUT_LINES)
         else:
-            body = last_lines(self.view, plain_text(self._end.output), _OUTPUT_LINES, inner)
-        face = Face(
+            body = last_lines(self.view, plain_text(self._end.output), _OUTPUT_LINES, width)
+        return Face(
             self._state,
             command_title(self.view, prompt, self._command, "bashMode"),
             body,
             self._notes(),
             shown_duration(self._end.duration_ms) if self._end is not None else "",
         )
-        card = paint_card(self.view, face, width, title_left=self.left > 1)
-        self._verdict = card.verdict
-        return card.lines
 
     @property
     def _state(self) -> State:

@@ -23,24 +23,14 @@ class Excerpt(NamedTuple):
 
 def head(text: str, count: int) -> Excerpt:
     """The first `count` lines."""
-    lines = text.split("\n", count) if text else []
-    if len(lines) == count + 1:
-        rest = lines.pop().removesuffix("\n")
-        hidden = rest.count("\n") + 1 if rest or text.endswith("\n\n") else 0
-    else:
-        hidden = 0
-        if lines and not lines[-1]:
-            lines.pop()
-    return Excerpt([_shown(line) for line in lines], hidden)
+    text = text.removesuffix("\n")
+    return _excerpt(text, text.split("\n", count)[:count])
 
 
 def tail(text: str, count: int) -> Excerpt:
     """The last `count` lines."""
     text = text.removesuffix("\n")
-    if not text:
-        return Excerpt([], 0)
-    lines = text.rsplit("\n", count)[-count:]
-    return Excerpt([_shown(line) for line in lines], text.count("\n") + 1 - len(lines))
+    return _excerpt(text, text.rsplit("\n", count)[-count:])
 
 
 def one_line(text: str, characters: int = 500) -> str:
@@ -84,6 +74,12 @@ def more(view: View, hidden: int, width: int, kind: str = "more") -> str:
     hint = "" if view.expanded else view.hint("app.tools.expand")
     text = f"{view.context.glyphs.ellipsis} {lines}{hint}"
     return clipped(view, text, width, view.context.palette["muted"])
+
+
+def _excerpt(text: str, lines: list[str]) -> Excerpt:
+    if not text:
+        return Excerpt([], 0)
+    return Excerpt([_shown(line) for line in lines], text.count("\n") + 1 - len(lines))
 
 
 def _shown(line: str) -> str:

@@ -6,10 +6,9 @@ import msgspec
 
 from kaa.core.messages import Json, ToolResultMessage
 from kaa.core.partial_json import PartialJson
-from kaa.frontends.interactive.transcript.card import Card, Face, State, body_indent, paint_card
+from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.pictures import Pictures
-from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import renderer_for
 from kaa.frontends.interactive.transcript.view import View
@@ -18,7 +17,7 @@ from kaa.tui.style import Span
 from kaa.workspace.blocked import Blocked, sentences
 
 
-class ToolCard(Piece):
+class ToolCard(Card):
     """A tool call. What happens to it is only noted; it is laid out with the next frame.
 
     Args:
@@ -35,12 +34,6 @@ class ToolCard(Piece):
         self._arguments = PartialJson()
         self._duration_ms = 0
         self._pictures = Pictures(view)
-        self._verdict = 0
-
-    @property
-    def verdict(self) -> int:
-        """How many of the last lines say how it ended."""
-        return self._verdict
 
     def write(self, fragment: str) -> None:
         """The model has written more of the arguments."""
@@ -76,22 +69,19 @@ class ToolCard(Piece):
         if not self.finished:
             self._finish("not run")
 
-    def layout(self, width: int) -> list[str]:
-        """The card as things are now."""
+    def face(self, width: int) -> Face:
+        """What is known of the call."""
         self._read_arguments()
         call = self._call
         asides = [self._renderer.aside(call), shown_duration(self._duration_ms), self._missing()]
-        face = Face(
+        return Face(
             self._state,
             self._renderer.title(call),
-            self._renderer.body(call, max(width - body_indent(self.view), 1)),
+            self._renderer.body(call, width),
             self._notes(),
             " · ".join(filter(None, asides)),
             self._pictures.render(width),
         )
-        card: Card = paint_card(self.view, face, width, title_left=self.left > 1)
-        self._verdict = card.verdict
-        return card.lines
 
     def _finish(self, state: State) -> None:
         self._state = state
