@@ -5,7 +5,6 @@ from typing import Protocol
 
 from kaa.tui.component import Component
 from kaa.tui.components.completer import Completer
-from kaa.tui.components.history_search import HistorySearch
 from kaa.tui.components.text_area import TextArea
 from kaa.tui.context import Context
 from kaa.tui.editing.buffer import Buffer
@@ -190,6 +189,9 @@ class Editor:
                 return
 
     def _search_history(self) -> None:
+        # Lazily: the first frame has no use for it.
+        from kaa.tui.components.history_search import HistorySearch
+
         draft, caret = self.buffer.text, self.buffer.caret
 
         def end(taken: bool) -> None:

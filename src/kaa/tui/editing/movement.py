@@ -6,6 +6,7 @@ grapheme and a word of its own.
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TypeAlias
 
 from kaa.tui.width import graphemes, is_narrow
@@ -21,7 +22,7 @@ _SYMBOLS = (
 )
 _PASTES = r"\ud800-\udfff"
 # Joiners, selectors and combining marks of symbols stay with them.
-_WORD = re.compile(
+_WORD_PATTERN = (
     rf"[{_PASTES}]|[{_SYMBOLS}][{_SYMBOLS}\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f]*|[^\s{_SYMBOLS}{_PASTES}]+"
 )
 # Words of a line may be long (base64), but those who move by words want to see where they go.
@@ -56,7 +57,7 @@ def word_left(text: str, at: int) -> int:
     if since == at:
         return max(0, at - 1)
     start = since
-    for match in _WORD.finditer(text, since, at):
+    for match in _word().finditer(text, since, at):
         start = match.start()
     return start
 
@@ -66,13 +67,13 @@ def word_right(text: str, at: int) -> int:
     end = line_end(text, at)
     if end == at:
         return min(len(text), at + 1)
-    match = _WORD.search(text, at, end)
+    match = _word().search(text, at, end)
     return match.end() if match else end
 
 
 def word_at(text: str, at: int) -> tuple[int, int]:
     """The word around `at`; empty if there is none."""
-    for match in _WORD.finditer(text, line_start(text, at), line_end(text, at)):
+    for match in _word().finditer(text, line_start(text, at), line_end(text, at)):
         if match.end() > at:
             return match.span() if match.start() <= at else (at, at)
     return at, at
@@ -109,3 +110,9 @@ def previous_occurrence(text: str, at: int, character: str) -> int | None:
     """Where `character` is last before `at`."""
     found = text.rfind(character, 0, at)
     return None if found < 0 else found
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    # Lazily: compiling it takes longer than the rest of the module, and the first frame has no words.
+    return re.compile(_WORD_PATTERN)

@@ -1,0 +1,148 @@
+"""Completes what many programs have: slash commands, files by `@`, paths. What there is comes from outside."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from kaa.tui.completion import Completion, Completions
+
+_MOST = 50
+
+# The name of a command at the start of the text, up to the caret; its arguments.
+_COMMAND_NAME = re.compile(r"/(\S*)")
+_COMMAND = re.compile(r"/(\S+) ([^\n]*)")
+# `@` at the start of a word, and what of a path follows it; with a quotation mark it may have blanks.
+_FILE = re.compile(r"""(?:(?<=[\s("'=,:])|^)@(?:"([^"\n]*)|([^\s"]*))\Z""")
+# The same for a path; it may be quoted.
+_PATH = re.compile(r"""(?:(?<=[\s(='])|^)(?:"([^"\n]*)|([^\s"]*))\Z""")
+_LOOK_BACK = 1024
+
+
+class Command(NamedTuple):
+    """A slash command.
+
+    Attributes:
+        name: without the slash.
+        description: what it does.
+        arguments: what can follow what was typed of its arguments, each with a description; None if it takes none.
+    """
+
+    name: str
+    description: str
+    arguments: Callable[[str], Iterable[tuple[str, str]]] | None = None
+
+
+class CommandCompletion:
+    """Slash commands and their arguments, at the start of the text.
+
+    Args:
+        commands: those there are now.
+    """
+
+    def __init__(self, commands: Callable[[], Sequence[Command]]) -> None:
+        self._commands = commands
+
+    def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
+        """The names that fit, or what fits as an argument of the command."""
+        if not text.startswith("/"):
+            return None
+        before = text[:caret]
+        if name := _COMMAND_NAME.fullmatch(before):
+            return self._names(name[1], caret)
+        if command := _COMMAND.fullmatch(before):
+            return self._arguments(command[1], command[2], caret)
+        return None
+
+    def _names(self, typed: str, caret: int) -> Completions | None:
+        # Lazily: nobody has typed a command before the first frame.
+        from kaa.tui.fuzzy import rank
+
+        items = [
+            Completion(f"/{name} ", name, description, submits=name.startswith(typed))
+            for name, description, _ in rank(typed, self._commands(), lambda command: command[0])
+        ]
+        return Completions(0, caret, items) if items else None
+
+    def _arguments(self, name: str, typed: str, caret: int) -> Completions | None:
+        command = next((command for command in self._commands() if command[0] == name), None)
+        if command is None or command[2] is None:
+            return None
+        items = [Completion(value, value, description) for value, description in command[2](typed)]
+        return Completions(caret - len(typed), caret, items) if items else None
+
+
+class PathIndex(Protocol):
+    """Finds paths; `kaa.tui.fuzzy.FuzzyIndex` is one."""
+
+    def search(self, query: str, limit: int, /) -> list[str]:
+        """The paths that fit best; directories end with a slash."""
+        ...
+
+
+class FileCompletion:
+    """Files of the project behind an `@`.
+
+    Args:
+        index: the paths as far as they are known; None as long as they are not.
+    """
+
+    def __init__(self, index: Callable[[], PathIndex | None]) -> None:
+        self._index = index
+
+    def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
+        """The files and directories that fit."""
+        match = _FILE.search(text, max(0, caret - _LOOK_BACK), caret)
+        index = self._index() if match else None
+        if match is None or index is None:
+            return None
+        typed = match[1] or match[2] or ""
+        items = [_file(path) for path in index.search(typed, _MOST) if path != typed]
+        return Completions(caret - len(match[0]), caret, items)
+
+
+class PathCompletion:
+    """Paths that are typed out: `./`, `../`, `~/`, `/`, or just a name. Only when asked for.
+
+    Args:
+        ask: is given the path as far as it is typed, and calls back, at once or later on the thread of the interface,
+            with the paths that begin so, directories with a slash at their end.
+    """
+
+    def __init__(self, ask: Callable[[str, Callable[[Sequence[str]], None]], None]) -> None:
+        self._ask = ask
+
+    def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
+        """The paths that begin with the word at the caret."""
+        match = _PATH.search(text, max(0, caret - _LOOK_BACK), caret) if requested else None
+        if match is None:
+            return None
+        completions = Completions(caret - len(match[0]), caret)
+        self._ask(match[1] or match[2] or "", lambda paths: completions.fill([_path(path) for path in paths[:_MOST]]))
+        return completions
+
+
+def _file(path: str) -> Completion:
+    directory, name = _split(path)
+    return Completion(f"@{_quoted(path)}{_end(path)}", name, directory, is_partial=path.endswith("/"))
+
+
+def _path(path: str) -> Completion:
+    return Completion(_quoted(path) + _end(path), _split(path)[1], is_partial=path.endswith("/"))
+
+
+def _end(path: str) -> str:
+    """A file is a word of its own; what is in a directory may follow."""
+    return "" if path.endswith("/") else " "
+
+
+def _quoted(path: str) -> str:
+    """A path with blanks in quotation marks; those of a directory stay open."""
+    if not re.search(r"\s", path):
+        return path
+    return f'"{path}' if path.endswith("/") else f'"{path}"'
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Directory and name, both with the slash that they end with."""
+    at = path.rstrip("/").rfind("/") + 1
+    return path[:at], path[at:]
