@@ -1,7 +1,9 @@
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
+from kaa.frontends.interactive import keybindings
 from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
 from kaa.tui.events import Key
 from kaa.tui.key_notation import needs_extended_keys, parse_key
@@ -183,3 +185,16 @@ def test_a_broken_file_is_told_and_the_defaults_are_in_force(tmp_path: Path) -> 
     assert keys["app.help"] == ("f1",)
     assert len(problems) == 1
     assert "keybindings.json is not JSON" in problems[0]
+
+
+def test_every_action_that_the_code_asks_for_can_be_bound() -> None:
+    source = Path(keybindings.__file__).parents[2]
+    asked = {
+        id_
+        for folder in ("tui", "frontends")
+        for file in (source / folder).rglob("*.py")
+        for id_ in re.findall(r'"((?:tui|app)\.\w+\.?\w+(?:\.\w+)?)"', file.read_text(encoding="utf-8"))
+    }
+
+    assert len(asked) > 50
+    assert asked <= set(ACTIONS)

@@ -223,7 +223,7 @@ class SelectList(Generic[T]):
             style = palette["dim"]
         label = truncated(self._labels[item.label], label_width, glyphs.ellipsis)
         row: list[Span] = [
-            (glyphs.pointer if selected else " " * cells(glyphs.pointer), palette["accent"]),
+            (glyphs.pointer, palette["accent"]) if selected else (" " * cells(glyphs.pointer), ""),
             (f" {item.mark} {label}" if item.mark else f" {label}", style),
         ]
         if item.is_current:

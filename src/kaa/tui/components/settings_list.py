@@ -187,7 +187,7 @@ class SettingsList:
         selected = index == self._position.index
         label = truncated(row.label, label_width, glyphs.ellipsis)
         spans: list[Span] = [
-            (glyphs.pointer if selected else " " * cells(glyphs.pointer), palette["accent"]),
+            (glyphs.pointer, palette["accent"]) if selected else (" " * cells(glyphs.pointer), ""),
             (f" {label}{' ' * (label_width - cells(label) + _GAP)}", palette["accent" if selected else "text"]),
         ]
         if room > 0:

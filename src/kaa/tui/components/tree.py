@@ -251,7 +251,7 @@ class Tree:
         palette, glyphs = self._context.palette, self._context.glyphs
         selected = index == self._position.index
         spans: list[Span] = [
-            (glyphs.pointer if selected else " " * cells(glyphs.pointer), palette["accent"]),
+            (glyphs.pointer, palette["accent"]) if selected else (" " * cells(glyphs.pointer), ""),
             (f" {self._guides(row, width)}", palette["borderMuted"]),
             (self._fold_sign(row), palette["muted"]),
         ]
