@@ -162,7 +162,7 @@ class Capabilities:
         if match is None:
             return
         name = match[1].lower()
-        if name in _MULTIPLEXERS.values():
+        if name in ("tmux", "zellij"):
             # It swallows what the terminal behind it could do.
             self.multiplexer, self.program, self.version = name, "", match[2] or ""
             self._be(_UNKNOWN, self.colors)

@@ -17,6 +17,7 @@ class Device:
     Attributes:
         gone: it was closed or hung up; what is written is thrown away, what is read is empty.
         erase: what its backspace key sends.
+        is_cut_off: the last `write` was interrupted by an exception, or is by the signal that is being handled.
 
     Args:
         input_fd: descriptor to read from, by default standard input if it is a terminal, or the process's terminal.
@@ -31,6 +32,7 @@ class Device:
         self.input_fd = self._terminal(0, os.O_RDONLY) if input_fd is None else input_fd
         self.output_fd = self._terminal(1, os.O_WRONLY) if output_fd is None else output_fd
         self.gone = False
+        self.is_cut_off = False
         self._typed_ahead = 0
         self._saved = termios.tcgetattr(self.input_fd)
         self.erase = self._saved[_CHARACTERS][termios.VERASE].decode("latin-1")
@@ -110,6 +112,7 @@ class Device:
     def write(self, text: str) -> None:
         """All of it; waits for a terminal that is slow."""
         left = memoryview(text.encode("utf-8", "replace"))
+        self.is_cut_off = True
         while left and not self.gone:
             try:
                 left = left[os.write(self.output_fd, left) :]
@@ -117,6 +120,7 @@ class Device:
                 select.select((), (self.output_fd,), ())
             except OSError:  # whatever it is called, nobody sees what we write any more
                 self.gone = True
+        self.is_cut_off = False
 
     def size(self) -> tuple[int, int] | None:
         """Columns and rows; None if it does not know them."""

@@ -94,7 +94,9 @@ class Reactor:
         self._wake()
 
     def close(self) -> None:
-        """Give back signals and descriptors."""
+        """Give back signals and descriptors. Nothing if that was done."""
+        if self._wake_in < 0:
+            return
         for signum, handler in self._previous_handlers.items():
             signal.signal(signum, handler)  # type: ignore[arg-type]  # what `signal.signal` returned
         if self._signals:

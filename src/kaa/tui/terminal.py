@@ -13,7 +13,7 @@ from kaa.tui.context import Size
 from kaa.tui.decoder import Decoder
 from kaa.tui.device import Device
 from kaa.tui.events import Reply
-from kaa.tui.terminal_modes import Modes
+from kaa.tui.terminal_modes import END_OF_STRING, Modes
 
 # Signals that end a process without a word to Python's `finally`.
 _DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -142,6 +142,8 @@ class Terminal:
     def _give_back(self) -> None:
         if not self._is_ours:
             return
+        if self.device.is_cut_off:
+            self.device.write(END_OF_STRING)
         try:
             if self.farewell:
                 self.farewell()

@@ -18,12 +18,13 @@ _MODES = {
     "alternate screen": ("\x1b[?1049h" + _KEYBOARD_ON, _KEYBOARD_OFF + "\x1b[?1049l"),
 }
 
-# Ends a string that was cut off, then whatever a frame that was cut off has left: synchronized output, no wrapping, a
-# hidden cursor, a style.
-_SETTLE = "\x1b\\\x1b[?2026l\x1b[?7h\x1b[?25h\x1b[0m"
+# Ends a sequence that was cut off.
+END_OF_STRING = "\x1b\\"
+# Ends what frames switch on: synchronized output, no wrapping, a hidden cursor, a style.
+_SETTLE = "\x1b[?2026l\x1b[?7h\x1b[?25h\x1b[0m"
 
 # Puts right a terminal in which kaa was killed: `printf` it.
-RESET_SEQUENCE = _SETTLE + "".join(off for _, off in reversed(_MODES.values()))
+RESET_SEQUENCE = END_OF_STRING + _SETTLE + "".join(off for _, off in reversed(_MODES.values()))
 
 
 class Modes:

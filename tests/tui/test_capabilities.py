@@ -1,0 +1,158 @@
+import pytest
+
+from kaa.tui.capabilities import Capabilities, questions
+from kaa.tui.events import Reply
+
+_XTERM = {"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "colors"),
+    [
+        ({"TERM": "dumb", "COLORTERM": "truecolor"}, "none"),
+        ({}, "none"),
+        ({"TERM": "vt220"}, "none"),
+        ({"TERM": "xterm"}, "16"),
+        ({"TERM": "linux"}, "16"),
+        ({"TERM": "xterm-256color"}, "256"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "truecolor"),
+        ({"TERM": "xterm-direct"}, "truecolor"),
+        ({"TERM": "xterm-kitty"}, "truecolor"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "truecolor"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}, "256"),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, "truecolor"),
+        ({"TERM": "screen-256color", "STY": "1.x", "COLORTERM": "truecolor"}, "256"),
+        ({"TERM": "xterm-kitty", "NO_COLOR": "1"}, "none"),
+        ({"TERM": "xterm-kitty", "NO_COLOR": ""}, "truecolor"),
+    ],
+)
+def test_colors_by_the_environment(environment: dict[str, str], colors: str) -> None:
+    assert Capabilities(environment).colors == colors
+
+
+@pytest.mark.parametrize(
+    ("environment", "program", "multiplexer"),
+    [
+        ({"TERM": "xterm-ghostty"}, "ghostty", ""),
+        ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, "kitty", ""),
+        ({"TERM": "xterm-256color", "WT_SESSION": "x"}, "windows-terminal", ""),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "vscode", "VTE_VERSION": "7200"}, "vscode", ""),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7200"}, "vte", ""),
+        ({"TERM": "foot"}, "foot", ""),
+        ({"TERM": "rxvt-unicode-256color"}, "rxvt", ""),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/x", "KITTY_WINDOW_ID": "1"}, "", "tmux"),
+        ({"TERM": "tmux-256color", "SSH_TTY": "/dev/pts/1"}, "", "tmux"),
+        ({"TERM": "screen.xterm-256color"}, "", "screen"),
+        ({"TERM": "xterm-256color", "ZELLIJ": "0"}, "", "zellij"),
+        ({"TERM": "xterm-256color"}, "", ""),
+    ],
+)
+def test_which_terminal_it_is(environment: dict[str, str], program: str, multiplexer: str) -> None:
+    capabilities = Capabilities(environment)
+
+    assert (capabilities.program, capabilities.multiplexer) == (program, multiplexer)
+
+
+@pytest.mark.parametrize(
+    ("environment", "unicode"),
+    [
+        ({"LANG": "en_US.UTF-8"}, True),
+        ({"LANG": "en_US.utf8"}, True),
+        ({"LANG": "de_DE.ISO-8859-1"}, False),
+        ({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, False),
+        ({"LC_CTYPE": "C.UTF-8", "LANG": "C"}, True),
+        ({}, True),
+        ({"TERM": "linux", "LANG": "en_US.UTF-8"}, False),
+    ],
+)
+def test_unicode_by_the_locale(environment: dict[str, str], unicode: bool) -> None:
+    assert Capabilities({"TERM": "xterm", **environment}).unicode is unicode
+
+
+def test_what_a_multiplexer_swallows_is_not_counted_on() -> None:
+    capabilities = Capabilities({"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "WezTerm"})
+
+    assert (capabilities.hyperlinks, capabilities.images, capabilities.progress) == (False, "none", False)
+
+
+@pytest.mark.parametrize(("value", "is_dark"), [("15;0", True), ("0;15", False), ("0;default;7", False), ("x", None)])
+def test_a_first_guess_of_the_background(value: str, is_dark: bool | None) -> None:
+    assert Capabilities({**_XTERM, "COLORFGBG": value}).is_dark is is_dark
+
+
+def test_answers_correct_the_guesses() -> None:
+    capabilities = Capabilities(_XTERM)
+
+    assert capabilities.learn(Reply("version", text="ghostty 1.2.0"))
+    assert (capabilities.program, capabilities.version) == ("ghostty", "1.2.0")
+    assert (capabilities.colors, capabilities.hyperlinks, capabilities.images) == ("truecolor", True, "kitty")
+    assert capabilities.learn(Reply("background", (250, 250, 250)))
+    assert (capabilities.background, capabilities.is_dark) == ((250, 250, 250), False)
+    assert not capabilities.learn(Reply("background", (250, 250, 250)))
+    assert capabilities.learn(Reply("dark"))
+    assert capabilities.is_dark
+    assert capabilities.learn(Reply("kitty-keyboard", (5,)))
+    assert capabilities.kitty_keyboard
+    assert capabilities.learn(Reply("mode", (2026, 2)))
+    assert capabilities.synchronized_output
+    assert capabilities.learn(Reply("cell-size", (18, 9)))
+    assert capabilities.cell_pixels == (9, 18)
+    assert not capabilities.learn(Reply("attributes", (62,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "program", "version"),
+    [
+        ("kitty(0.35.2)", "kitty", "0.35.2"),
+        ("WezTerm 20240203-110809-5046fc22", "wezterm", "20240203-110809-5046fc22"),
+        ("iTerm2 3.5.4", "iterm2", "3.5.4"),
+        ("XTerm(390)", "xterm", "390"),
+        ("VTE(7600)", "vte", "7600"),
+        ("foot(1.16.2)", "foot", "1.16.2"),
+        ("Konsole 24.02.0", "konsole", "24.02.0"),
+        ("contour 0.4.3", "contour", "0.4.3"),
+        ("something else", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_terminals_say_who_they_are(text: str, program: str, version: str) -> None:
+    capabilities = Capabilities(_XTERM)
+
+    capabilities.learn(Reply("version", text=text))
+
+    assert (capabilities.program, capabilities.version) == (program, version)
+
+
+def test_a_multiplexer_behind_ssh_says_so() -> None:
+    capabilities = Capabilities({**_XTERM, "TERM_PROGRAM": "WezTerm", "SSH_TTY": "/dev/pts/0"})
+
+    capabilities.learn(Reply("version", text="tmux 3.4"))
+
+    assert (capabilities.multiplexer, capabilities.hyperlinks, capabilities.images) == ("tmux", False, "none")
+
+
+def test_who_wants_no_color_gets_none_whatever_the_terminal_says() -> None:
+    capabilities = Capabilities({**_XTERM, "NO_COLOR": "1"})
+
+    capabilities.learn(Reply("version", text="kitty(0.35.2)"))
+
+    assert capabilities.colors == "none"
+
+
+def test_an_image_protocol_that_answered_stays() -> None:
+    capabilities = Capabilities(_XTERM)
+
+    capabilities.learn(Reply("graphics", (1,)))
+    capabilities.learn(Reply("version", text="XTerm(400)"))
+
+    assert capabilities.images == "kitty"
+
+
+def test_who_would_show_questions_as_text_is_not_asked() -> None:
+    assert questions(Capabilities({"TERM": "dumb"})) == ""
+    assert questions(Capabilities({"TERM": "linux"})) == ""
+    apple = questions(Capabilities({"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}))
+    assert "$p" not in apple
+    assert "\x1b_" not in apple
+    assert "\x1b_" not in questions(Capabilities({"TERM": "tmux-256color"}))
+    assert questions(Capabilities(_XTERM)).endswith("\x1b[c")
