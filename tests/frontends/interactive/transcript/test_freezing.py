@@ -48,7 +48,15 @@ _events = st.one_of(
     st.sampled_from([RETRY, AutoRetryEnd(success=False, attempt=1)]),
     st.sampled_from([UserCommandStart("ls", True), UserCommandUpdate("a\nb\n"), COMMAND_END]),
 )
-_steps = st.lists(st.one_of(_events, st.integers(0, 12), st.sampled_from(["tools", "thinking"])), max_size=40)
+_leaving = st.integers(1, 6)
+_steps = st.lists(st.one_of(_events, _leaving, st.sampled_from(["tools", "thinking"])), min_size=5, max_size=30)
+
+
+def begun() -> Session:
+    """A session in which there is something of every kind that may change."""
+    start = MessageStart(reply())
+    thinks, says = MessageUpdate(ThinkingDelta(1, "Hm. ")), MessageUpdate(TextDelta(2, "I will "))
+    return Session().show(start, thinks, *map(begins, CALLS), says, RETRY, UserCommandStart("ls", True))
 
 
 class Scrollback:
@@ -73,7 +81,7 @@ class Scrollback:
 
 @given(_steps)
 def test_lines_that_have_left_never_change(steps: list[Event | int | str]) -> None:
-    session = Session()
+    session = begun()
     scrollback = Scrollback(session)
     for step in steps:
         if isinstance(step, int):
@@ -89,7 +97,7 @@ def test_lines_that_have_left_never_change(steps: list[Event | int | str]) -> No
 
 @given(_steps)
 def test_a_document_that_is_painted_anew_forgets_what_had_left(steps: list[Event | int | str]) -> None:
-    session, untouched = Session(), Session()
+    session, untouched = begun(), begun()
     scrollback = Scrollback(session)
     for step in steps:
         if isinstance(step, int):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view import View
+from kaa.tui.components.text import harmless
 from kaa.tui.key_notation import show_key
 from kaa.tui.layout import wrap
-from kaa.tui.sanitize import sanitize
 from kaa.tui.style import Span
 
 _SEPARATOR = " · "
@@ -52,7 +52,7 @@ class Header(Piece):
         muted = palette["muted"]
         title: list[Span] = [(self._name, palette["accent"]), (f" {self._version}", muted)]
         for fact in filter(None, (self._model, self._directory)):
-            title += [(_SEPARATOR, muted), (sanitize(fact), palette["text"])]
+            title += [(_SEPARATOR, muted), (harmless(fact), palette["text"])]
         lines = wrap(title, width)
         hints = [
             (show_key(keys[0]), what) for action, what in self._hints if (keys := self.context.keymap.keys(action))

@@ -21,6 +21,8 @@ from kaa.tui.document import Block
 
 # Blocks of earlier entries that are kept: more than are on a screen at once, and little memory.
 _KEPT = 256
+# Entries in which the last answer is looked for: a reply without text, and many results, may follow it.
+_SEARCHED = 1000
 
 
 class StoredBlocks:
@@ -167,3 +169,17 @@ def _result(entry: DisplayEntry) -> ToolResultMessage | None:
             return result
         case _:
             return None
+
+
+def last_answer_in(entries: Sequence[DisplayEntry]) -> str:
+    """The text of the last reply that has one, among the last entries; empty if there is none."""
+    recent = (entries[-1 - index] for index in range(min(len(entries), _SEARCHED)))
+    return next(filter(str.strip, map(_answer_of, recent)), "")
+
+
+def _answer_of(entry: DisplayEntry) -> str:
+    match entry:
+        case MessageEntry(message=AssistantMessage() as message):
+            return message.text
+        case _:
+            return ""

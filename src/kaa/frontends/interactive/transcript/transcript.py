@@ -1,6 +1,7 @@
 """Everything that happens in the conversation, as blocks of the document."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kaa.core.events import (
     AgentEnd,
@@ -22,13 +23,13 @@ from kaa.frontends.interactive.transcript.command_card import CommandCard, Comma
 from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import Earlier, Notice, NoticeKind, Retry, ending
 from kaa.frontends.interactive.transcript.reply import Reply
-from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view import View
-from kaa.session.entries import MessageEntry
-from kaa.session.transcript import DisplayEntry
 from kaa.tui.document import Block, Document
+
+if TYPE_CHECKING:
+    from kaa.session.transcript import DisplayEntry
 
 # Entries of a resumed session that are painted on the main screen: laying them out takes about 0.1 s.
 RECENT = 200
@@ -49,8 +50,7 @@ class Transcript:
         self._cards: dict[str, ToolCard] = {}  # of calls without a result, by the call's id
         self._retry: Retry | None = None
         self._command: CommandCard | None = None
-        self._entries: Sequence[DisplayEntry] = ()  # of a resumed session
-        self._last_answer: str | None = None
+        self._last_answer = ""
 
     def show(self, event: Event) -> None:
         """Show an event, if it is one to show."""
@@ -81,20 +81,22 @@ class Transcript:
             case _:
                 pass
 
-    def load(self, entries: Sequence[DisplayEntry]) -> None:
+    def load(self, entries: "Sequence[DisplayEntry]") -> None:
         """Show a session that is resumed, behind what is there: the last entries, and that there are others.
 
         Args:
             entries: as `kaa.session.transcript.Transcript` has them. They are read when they are shown, so the session
                 has to stay open.
         """
-        self._entries = entries
-        self._last_answer = None
+        # Lazily: a new session has no entries, and reading them takes most of the session's code.
+        from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks, last_answer_in
+
         first = max(0, len(entries) - RECENT)
         if first:
             self._document.earlier = EarlierBlocks(self._view, entries, first)
             self.add(Earlier(self._view, first))
         self._document.blocks += StoredBlocks(self._view, entries).make(first, len(entries))
+        self._last_answer = last_answer_in(entries)
 
     def notice(self, text: str, kind: NoticeKind = "info") -> Notice:
         """Say something that is no part of the conversation."""
@@ -118,14 +120,11 @@ class Transcript:
         """Begin with an empty document. The screen is to be painted anew."""
         self._reply = self._retry = self._command = None
         self._cards = {}
-        self._entries = ()
-        self._last_answer = None
+        self._last_answer = ""
         self._document.replace([])
 
     def last_answer(self) -> str:
         """The text of the last reply that has one, as the model wrote it; empty if there is none."""
-        if self._last_answer is None:
-            self._last_answer = next(filter(str.strip, map(_answer_of, reversed(self._entries))), "")
         return self._last_answer
 
     def code_blocks(self) -> list[tuple[str, str]]:
@@ -196,11 +195,3 @@ class Transcript:
             output, path = event.output, event.full_output_path
             self._command.end(CommandEnd(output, event.exit_code, event.cancelled, path, event.duration_ms))
             self._command = None
-
-
-def _answer_of(entry: DisplayEntry) -> str:
-    match entry:
-        case MessageEntry(message=AssistantMessage() as message):
-            return message.text
-        case _:
-            return ""
