@@ -1,6 +1,7 @@
 """A terminal and its input in this process, on a pseudo-terminal whose other end is the test."""
 
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
 from kaa.tui.terminal_input import TerminalInput
 
+_MARK = b"<mark>"
 _ENVIRONMENT = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
 
 
@@ -47,10 +49,13 @@ class Stage:
         return self.batches[-1]
 
     def written(self) -> bytes:
-        try:
-            return os.read(self.far, 65536)
-        except BlockingIOError:
-            return b""
+        """What was written since this was asked last. Terminals pass it on in their own time, but in order."""
+        os.write(self.near, _MARK)
+        data = b""
+        while not data.endswith(_MARK):
+            select.select((self.far,), (), (), 10)
+            data += os.read(self.far, 65536)
+        return data.removesuffix(_MARK)
 
     def close(self) -> None:
         self.terminal.close()
