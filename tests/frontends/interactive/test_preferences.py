@@ -24,6 +24,16 @@ def test_every_default_is_allowed() -> None:
         assert default is None or setting.accepts(default)
 
 
+def test_a_menu_has_no_hundreds_of_values_to_step_through() -> None:
+    offered = {setting.field: setting.offered for setting in SETTINGS}
+
+    assert offered["editor_padding_x"] == (0, 1, 2, 3)
+    assert offered["screen"] == ("main", "full", "linear")
+    assert offered["image_width_cells"][:4] == (20, 40, 60, 80)
+    assert max(map(len, offered.values())) <= 25
+    assert all(setting.accepts(value) for setting in SETTINGS for value in setting.offered)
+
+
 def test_all_settings_of_pi_s_that_there_are() -> None:
     preferences, problems = parsed(
         theme="light/dark",

@@ -13,6 +13,9 @@ from kaa.frontends.interactive.user_file import UserFileError, read_json
 
 _FILE = "settings.json"
 
+_MOST_OFFERED = 25
+_ROUND = 20
+
 Value: TypeAlias = str | int | bool | None
 
 
@@ -60,6 +63,12 @@ class Setting(NamedTuple):
             return isinstance(value, str)
         # 1 == True, so kinds are compared too.
         return any(value == choice and type(value) is type(choice) for choice in self.allowed)
+
+    @property
+    def offered(self) -> tuple[Value, ...]:
+        """The values to step through in a menu: all that are allowed, or of very many numbers the round ones."""
+        step = 1 if len(self.allowed) <= _MOST_OFFERED else _ROUND
+        return tuple(self.allowed[step - 1 :: step])
 
     def expectation(self) -> str:
         """What is allowed, in words."""
