@@ -174,3 +174,16 @@ def test_the_start_of_a_users_message_is_no_reply(tmp_path: Path) -> None:
 
     assert not store.path.parent.exists()
     run(recorder.close())
+
+
+def test_a_switch_while_a_reply_is_written_is_the_last_word(tmp_path: Path) -> None:
+    store, recorder = begin(tmp_path)
+    recorder.model_change("fake", "m")
+    record_all(recorder, prompt("go"))
+    record_all(recorder, streamed("I think"))
+
+    recorder.model_change("fake", "other")
+    recorder.record(MessageEnd(reply("I think so")))
+
+    assert build_context(store).model == ModelRef("fake", "other")
+    run(recorder.close())

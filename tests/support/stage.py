@@ -8,7 +8,8 @@ from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import ConversationOptions
-from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.memory import CommandHandler, MemoryWorkspace
+from kaa.workspace.protocol import Command, CommandResult
 from tests.support.agents import run
 from tests.support.model_server import ModelServer
 
@@ -23,7 +24,12 @@ class Stage:
         self.home = home
         self.files = {"notes.txt": b"remember the milk\n"}
         self.environ = {"OPENAI_BASE_URL": f"{server.url}/v1"}
+        self.commands: CommandHandler | None = None
         self.notices: list[str] = []
+
+    def _run(self, command: Command) -> CommandResult | Awaitable[CommandResult]:
+        """What the project's commands do: as `commands` says at the moment; without it all are missing."""
+        return self.commands(command) if self.commands is not None else CommandResult(127, None, b"", 0, 0)
 
     def install(self, source: str) -> None:
         """Install an extension of the user's."""
@@ -37,7 +43,7 @@ class Stage:
         async def whole() -> T:
             conversation = await open_conversation(
                 options or ConversationOptions(model="m"),
-                workspace=MemoryWorkspace(self.files),
+                workspace=MemoryWorkspace(self.files, commands=self._run),
                 home=Home(self.home),
                 environ=self.environ,
                 notify=self.notices.append,

@@ -84,11 +84,8 @@ def read_entry(store: SessionStore, node: Node) -> AnyEntry | None:
 
 def session_name(store: SessionStore) -> str | None:
     """What the user called the session, None if nothing. The last name counts, on whatever branch it was given."""
-    for node in reversed(store.tree.nodes):
-        if node.type == "session_info":
-            entry = read_entry(store, node)
-            return (entry.name.strip() or None) if isinstance(entry, SessionInfo) else None
-    return None
+    entry = read_entry(store, store.tree.info) if store.tree.info is not None else None
+    return (entry.name.strip() or None) if isinstance(entry, SessionInfo) else None
 
 
 def new_header(cwd: str, parent_session: str | None = None) -> SessionHeader:

@@ -20,9 +20,14 @@ class Node(msgspec.Struct, gc=False, frozen=True, eq=False):
 
 
 class SessionTree:
-    """All entries in the order of the file, and the leaf from which the conversation goes on."""
+    """All entries in the order of the file, and the leaf from which the conversation goes on.
+
+    Attributes:
+        info: the last entry that says something about the session as a whole, wherever it stands.
+    """
 
     def __init__(self) -> None:
+        self.info: Node | None = None
         self._nodes: list[Node] = []
         self._by_id: dict[str, Node] = {}
         self._leaf: Node | None = None
@@ -62,6 +67,8 @@ class SessionTree:
         node = Node(entry_id, head.type, parent, offset, length)
         self._nodes.append(node)
         self._by_id[entry_id] = node
+        if node.type == "session_info":
+            self.info = node
         self._leaf = node if head.type != "leaf" else self._target(head, parent)
         return node
 

@@ -5,6 +5,7 @@ another model said (`kaa.llm.handoff`) with each request. All models share one t
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,11 +15,13 @@ from kaa.core.agent import Agent
 from kaa.core.events import ModelChanged, ThinkingLevelChanged
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandError
+from kaa.llm.credentials import CredentialError
 from kaa.llm.discovery import ask_server
 from kaa.llm.matching import split_thinking
 from kaa.llm.registry import (
     ModelChoice,
     ModelRegistry,
+    NoModelError,
     ResolvedModel,
     UnlistedServer,
     nearest_level,
@@ -144,14 +147,15 @@ class Models:
         """
         if self._link.fixed is not None:
             raise CommandError(self._link.fixed)
-        self._wanted_level = level or split_thinking(query)[1] or self._wanted_level
+        wanted = level or split_thinking(query)[1] or self._wanted_level
         async with self._switching:
-            choice = ModelChoice(query=query, thinking=level, default_thinking=self._wanted_level)
+            choice = ModelChoice(query=query, thinking=wanted)
             # A key may be a command that takes seconds.
             found = await asyncio.to_thread(self._registry.resolve, choice)
             if isinstance(found, UnlistedServer):
                 found = await ask_server(self._registry, found, self._link.transport)
             self._switch(found)
+            self._wanted_level = wanted
         if keep:
             await self.keep()
         return self.current
@@ -159,20 +163,27 @@ class Models:
     async def cycle(self, step: Literal[1, -1] = 1) -> ModelState:
         """Switch to the next model, or the one before, of those to cycle through, or else of all available.
 
+        Models that turn out not to be usable are passed over, or one would never get past them.
+
         Raises:
             CommandError: there is no other, or the conversation is recorded or replayed.
-            CredentialError: a key cannot be read.
+            CredentialError: no key of the others can be read.
+            NoModelError: no other can be used.
         """
         ring = self.scoped() or tuple(map(ScopedModel, self.available()))
         current = self._agent.model
         names = [(one.model.provider, one.model.id) for one in ring]
         here = (current.provider, current.id)
-        if not set(names) - {here}:
-            raise CommandError("there is no other model to switch to")
         # From a model outside the ring, one comes to its first or last.
         position = names.index(here) if here in names else (-1 if step == 1 else len(ring))
-        chosen = ring[(position + step) % len(ring)]
-        return await self.choose(f"{chosen.model.provider}/{chosen.model.id}", chosen.level)
+        turns = (ring[(position + step * distance) % len(ring)] for distance in range(1, len(ring) + 1))
+        others = [one for one in turns if (one.model.provider, one.model.id) != here]
+        if not others:
+            raise CommandError("there is no other model to switch to")
+        for one in others[:-1]:
+            with contextlib.suppress(CredentialError, NoModelError):
+                return await self.choose(f"{one.model.provider}/{one.model.id}", one.level)
+        return await self.choose(f"{others[-1].model.provider}/{others[-1].model.id}", others[-1].level)
 
     def set_thinking(self, level: ThinkingLevel) -> ThinkingLevel:
         """Have the model think this hard, or as nearly as it can. Returns the level in force."""

@@ -1,0 +1,282 @@
+"""Switching models and thinking levels in the middle of a conversation, over a real server on loopback."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kaa.core.events import AgentEnd, Event, ModelChanged, ThinkingLevelChanged
+from kaa.core.messages import Json
+from kaa.ext.api import CommandError
+from kaa.llm.credentials import CredentialError
+from kaa.llm.registry import NoModelError
+from kaa.shell.conversation import Conversation
+from kaa.shell.options import ContinueSession, ConversationOptions, Record, Replay
+from kaa.workspace.protocol import Command, CommandResult
+from tests.support.model_script import Answer, Call, say
+from tests.support.stage import Stage
+
+_MODELS: list[Json] = [
+    {"id": "small", "reasoning": True},
+    {"id": "large", "reasoning": True, "thinkingLevelMap": {"off": None, "minimal": None, "xhigh": "xhigh"}},
+    {"id": "plain"},
+]
+
+
+@pytest.fixture
+def shelf(stage: Stage) -> Stage:
+    """A stage with three models at one provider, and one more whose key is a command."""
+    provider = {"baseUrl": f"{stage.server.url}/v1", "api": "openai-completions"}
+    keyed = {**provider, "apiKey": "!exit 3", "models": [{"id": "locked"}]}
+    stage.environ = {}
+    write(stage, {"shelf": {**provider, "models": _MODELS}, "vault": keyed})
+    return stage
+
+
+def write(stage: Stage, providers: Json) -> None:
+    stage.home.mkdir(parents=True, exist_ok=True)
+    (stage.home / "models.json").write_text(json.dumps({"providers": providers}))
+
+
+def asked(stage: Stage) -> list[str]:
+    """The models that requests went to."""
+    return [request.json["model"] for request in stage.server.requests if request.method == "POST"]
+
+
+def opened(**changes: Json) -> ConversationOptions:
+    return ConversationOptions(model="shelf/small", **changes)
+
+
+def entries(stage: Stage) -> list[Json]:
+    (session,) = stage.home.glob("sessions/*/*.jsonl")
+    return [json.loads(line) for line in session.read_text().splitlines()]
+
+
+def test_the_next_request_goes_to_the_chosen_model(shelf: Stage) -> None:
+    shelf.server.begin([say("one"), say("two")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        state = await conversation.models.choose("large")
+        assert state.name == "shelf/large"
+        assert conversation.model_name == "shelf/large"
+        await conversation.submit("and you?")
+
+    shelf.play(scene, opened())
+
+    assert asked(shelf) == ["small", "large"]
+
+
+def test_a_switch_within_a_run_holds_from_its_next_request_on(shelf: Stage) -> None:
+    shelf.server.begin([Answer(calls=(Call("bash", '{"command": "make"}'),)), say("made")])
+
+    async def scene(conversation: Conversation) -> None:
+        async def command(_command: Command) -> CommandResult:
+            await conversation.models.choose("large")
+            return CommandResult(0, None, b"ok\n", 3, 1)
+
+        shelf.commands = command
+        await conversation.submit("make it")
+
+    shelf.play(scene, opened(approvals="auto"))
+
+    assert asked(shelf) == ["small", "large"]
+    assert [entry["message"]["model"] for entry in entries(shelf) if "model" in entry.get("message", {})] == [
+        "small",
+        "large",
+    ]
+
+
+def test_a_switch_survives_a_restart_even_if_nothing_is_said_after_it(shelf: Stage) -> None:
+    shelf.server.begin([say("one")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        await conversation.models.choose("large:high")
+
+    shelf.play(scene, opened())
+    state = shelf.play(current, ConversationOptions(session=ContinueSession()))
+
+    assert (state.name, state.thinking) == ("shelf/large", "high")
+
+
+async def current(conversation: Conversation) -> Json:
+    return conversation.models.current
+
+
+def test_cycling_leaves_one_entry(shelf: Stage) -> None:
+    shelf.server.begin([say("one"), say("two")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        for _ in range(4):
+            await conversation.models.cycle()
+        await conversation.submit("again")
+
+    shelf.play(scene, opened())
+
+    assert [entry["modelId"] for entry in entries(shelf) if entry["type"] == "model_change"] == ["small", "large"]
+
+
+def test_everybody_is_told(shelf: Stage) -> None:
+    events: list[Event] = []
+
+    async def scene(conversation: Conversation) -> None:
+        conversation.subscribe(events.append)
+        await conversation.models.choose("large", "high")
+        conversation.models.set_thinking("low")
+        conversation.models.set_thinking("low")
+
+    shelf.play(scene, opened(thinking="medium"))
+
+    assert events == [ModelChanged("shelf", "large"), ThinkingLevelChanged("high"), ThinkingLevelChanged("low")]
+
+
+class TestThinking:
+    def test_levels_are_those_of_the_model(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> list[tuple[str, ...]]:
+            return [(await conversation.models.choose(name)).levels for name in ("small", "large", "plain")]
+
+        assert shelf.play(scene, opened()) == [
+            ("off", "minimal", "low", "medium", "high"),
+            ("low", "medium", "high", "xhigh"),
+            ("off",),
+        ]
+
+    def test_cycling_goes_through_them_and_begins_again(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> list[str]:
+            return [conversation.models.cycle_thinking() for _ in range(5)]
+
+        assert shelf.play(scene, opened(thinking="low")) == ["medium", "high", "off", "minimal", "low"]
+
+    def test_what_was_wanted_comes_back_behind_a_model_that_cannot_think(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> list[str]:
+            return [(await conversation.models.choose(name)).thinking for name in ("plain", "large")]
+
+        assert shelf.play(scene, opened(thinking="high")) == ["off", "high"]
+
+    def test_a_level_that_the_model_lacks_becomes_the_nearest(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> str:
+            await conversation.models.choose("large")
+            return conversation.models.set_thinking("off")
+
+        assert shelf.play(scene, opened()) == "low"
+
+
+class TestScope:
+    def test_cycling_keeps_to_the_scope_and_takes_its_levels(self, shelf: Stage) -> None:
+        (shelf.home / "settings.json").write_text('{"enabledModels": ["*large:xhigh", "shelf/plain"]}')
+
+        async def scene(conversation: Conversation) -> list[tuple[str, str]]:
+            states = [await conversation.models.cycle(step) for step in (1, 1, 1, -1)]
+            return [(state.model.id, state.thinking) for state in states]
+
+        assert shelf.play(scene, opened()) == [
+            ("large", "xhigh"),
+            ("plain", "off"),
+            ("large", "xhigh"),
+            ("plain", "off"),
+        ]
+
+    def test_may_be_kept_in_the_settings(self, shelf: Stage) -> None:
+        settings = shelf.home / "settings.json"
+        settings.write_text('{"theme": "dark" /* mine */}')
+
+        async def scene(conversation: Conversation) -> list[str]:
+            scoped = await conversation.models.set_scoped(["small", "plain"], keep=True)
+            return [one.model.id for one in scoped]
+
+        assert shelf.play(scene, opened()) == ["small", "plain"]
+        assert settings.read_text() == '{"theme": "dark", /* mine */ "enabledModels": ["small", "plain"]}'
+
+    def test_what_cannot_be_used_is_passed_over(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> str:
+            await conversation.models.set_scoped(["small", "locked", "plain"])
+            return (await conversation.models.cycle()).name
+
+        assert shelf.play(scene, opened()) == "shelf/plain"
+
+    def test_of_one_model_there_is_nothing_to_cycle_to(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> None:
+            await conversation.models.set_scoped(["small"])
+            await conversation.models.cycle()
+
+        with pytest.raises(CommandError, match="no other model"):
+            shelf.play(scene, opened())
+
+
+class TestRefusals:
+    def test_a_model_that_does_not_exist_changes_nothing(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> str:
+            with pytest.raises(NoModelError):
+                await conversation.models.choose("nowhere/none")
+            return conversation.model_name
+
+        assert shelf.play(scene, opened()) == "shelf/small"
+
+    def test_a_key_that_cannot_be_had_changes_nothing(self, shelf: Stage) -> None:
+        async def scene(conversation: Conversation) -> str:
+            with pytest.raises(CredentialError):
+                await conversation.models.choose("vault/locked")
+            return conversation.model_name
+
+        assert shelf.play(scene, opened()) == "shelf/small"
+
+    def test_a_recording_is_of_one_model(self, shelf: Stage, tmp_path: Path) -> None:
+        tape = tmp_path / "tape.jsonl"
+        shelf.server.begin([say("one")])
+
+        async def record(conversation: Conversation) -> None:
+            await conversation.submit("hello")
+            await refuses(conversation, "recording")
+
+        shelf.play(record, opened(wire=Record(tape)))
+
+        async def replay(conversation: Conversation) -> None:
+            assert isinstance(await conversation.submit("hello"), AgentEnd)
+            await refuses(conversation, "replay")
+
+        shelf.play(replay, ConversationOptions(wire=Replay(tape)))
+
+
+async def refuses(conversation: Conversation, because: str) -> None:
+    with pytest.raises(CommandError, match=because):
+        await conversation.models.choose("large")
+
+
+def test_a_key_given_for_one_provider_goes_to_no_other(shelf: Stage) -> None:
+    shelf.server.begin([say("one"), say("two"), say("three")])
+    provider = {"baseUrl": f"{shelf.server.url}/v1", "api": "openai-completions", "apiKey": "own-key"}
+    write(shelf, {"here": {**provider, "models": _MODELS}, "there": {**provider, "models": _MODELS}})
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        await conversation.models.choose("there/large")
+        await conversation.submit("hello")
+        await conversation.models.choose("here/large")
+        await conversation.submit("hello")
+
+    shelf.play(scene, ConversationOptions(model="here/small", api_key="given-key"))
+
+    sent = [request.header("authorization") for request in shelf.server.requests if request.method == "POST"]
+    assert sent == ["Bearer given-key", "Bearer own-key", "Bearer given-key"]
+
+
+def test_a_choice_may_be_kept_for_new_conversations(shelf: Stage) -> None:
+    async def scene(conversation: Conversation) -> None:
+        await conversation.models.choose("shelf/large:high", keep=True)
+
+    shelf.play(scene, opened())
+
+    state = shelf.play(current, ConversationOptions())
+    assert (state.name, state.thinking) == ("shelf/large", "high")
+
+
+def test_the_models_are_read_again(shelf: Stage) -> None:
+    async def scene(conversation: Conversation) -> list[str]:
+        provider = {"baseUrl": f"{shelf.server.url}/v1", "api": "openai-completions", "models": [{"id": "new"}]}
+        write(shelf, {"shelf": provider})
+        await conversation.models.reload()
+        return [model.id for model in conversation.models.available()]
+
+    assert shelf.play(scene, opened()) == ["small", "new"]

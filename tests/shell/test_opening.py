@@ -1,0 +1,98 @@
+"""Opening a conversation after the user was asked something, and one after another in the same workspace."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kaa.core.events import AgentEnd
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
+from kaa.shell.opening import open_conversation
+from kaa.shell.options import ConversationOptions, OpenSession
+from kaa.shell.trust.configuration import ProjectConfiguration, survey
+from kaa.shell.trust.store import Trusted, TrustStore, Undecided
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import Workspace
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.agents import run
+from tests.support.model_script import call, say
+from tests.support.stage import Stage
+
+
+async def opened(
+    stage: Stage,
+    workspace: Workspace,
+    configuration: ProjectConfiguration | None = None,
+    options: ConversationOptions | None = None,
+) -> Conversation:
+    return await open_conversation(
+        options or ConversationOptions(model="m", trust="stored", approvals="auto"),
+        workspace=workspace,
+        home=Home(stage.home),
+        environ=stage.environ,
+        notify=stage.notices.append,
+        configuration=configuration,
+    )
+
+
+def test_what_the_user_was_asked_about_is_what_is_used(stage: Stage) -> None:
+    stage.server.begin([say("hi")])
+
+    async def scenario() -> None:
+        workspace = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
+        configuration = await survey(workspace, Home(stage.home))
+        decisions = TrustStore(Home(stage.home))
+        assert isinstance(decisions.state(configuration), Undecided)
+        decisions.trust(configuration)
+        assert isinstance(decisions.state(configuration), Trusted)
+        await workspace.write(".kaa/APPEND_SYSTEM.md", b"Be cruel.")
+
+        conversation = await opened(stage, workspace, configuration)
+        await conversation.submit("hello")
+        await conversation.close()
+
+    run(scenario())
+
+    system = stage.server.requests[-1].json["messages"][0]["content"]
+    assert "Be kind." in system
+    assert "Be cruel." not in system
+
+
+@pytest.mark.parametrize("mode", ["full-access", "workspace-write"])
+def test_one_conversation_after_another_works_in_one_workspace(stage: Stage, tmp_path: Path, mode: str) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    stage.server.begin(
+        [call("write", path="a.txt", content="a"), say("1"), call("write", path="b.txt", content="b"), say("2")]
+    )
+    sandbox = SandboxOptions(mode="full-access" if mode == "full-access" else "workspace-write")
+
+    async def scenario() -> list[str]:
+        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        workspace = LocalWorkspace.start(str(project), env=environ, sandbox=sandbox)
+        try:
+            if not workspace.sandbox.confined and mode == "workspace-write":
+                pytest.skip("nothing can be confined on this machine")
+            sessions = []
+            for _ in range(2):
+                conversation = await opened(stage, workspace)
+                outcome = await conversation.submit("write it")
+                assert isinstance(outcome, AgentEnd)
+                assert outcome.reason == "done"
+                sessions.append(conversation.session_id)
+                await conversation.close()
+            again = await opened(
+                stage, workspace, None, ConversationOptions(model="m", session=OpenSession(sessions[0]))
+            )
+            assert len(again.rewind_points()) == 1
+            await again.close()
+            return sessions
+        finally:
+            await workspace.close()
+
+    first, second = run(scenario())
+
+    assert first != second
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt"]
