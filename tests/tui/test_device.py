@@ -41,10 +41,10 @@ def test_settings_are_restored_exactly(line: tuple[int, int]) -> None:
     device = Device(program, program)
 
     device.make_raw()
-    assert device.is_raw
-    assert termios.tcgetattr(program) != before
+    during = termios.tcgetattr(program) != before, device.is_raw
     device.make_cooked()
 
+    assert during == (True, True)
     assert not device.is_raw
     assert termios.tcgetattr(program) == before
 

@@ -65,8 +65,17 @@ def test_a_timer_of_a_callback_can_be_cancelled_by_another_that_is_due_with_it(r
 def test_input_goes_before_timers_that_are_due(reactor: Reactor) -> None:
     out, into = os.pipe()
     seen: list[str] = []
-    reactor.watch(out, lambda: (seen.append("input"), reactor.unwatch(out)))
-    reactor.call_later(0, lambda: (seen.append("timer"), reactor.stop()))
+
+    def read() -> None:
+        seen.append("input")
+        reactor.unwatch(out)
+
+    def stop() -> None:
+        seen.append("timer")
+        reactor.stop()
+
+    reactor.watch(out, read)
+    reactor.call_later(0, stop)
     os.write(into, b"x")
 
     reactor.run()
@@ -106,7 +115,12 @@ def test_signals_are_handled_in_the_loop(reactor: Reactor) -> None:
     before = signal.getsignal(signal.SIGUSR1)
     inside = False
     seen: list[bool] = []
-    reactor.on_signal(signal.SIGUSR1, lambda: (seen.append(inside), reactor.stop()))
+
+    def take() -> None:
+        seen.append(inside)
+        reactor.stop()
+
+    reactor.on_signal(signal.SIGUSR1, take)
 
     def send() -> None:
         nonlocal inside
@@ -129,7 +143,8 @@ def test_an_exception_comes_out_of_run_and_the_rest_is_still_to_be_done(reactor:
         raise LookupError("no")
 
     reactor.post(fail)
-    reactor.post(lambda: (seen.append("rest"), reactor.stop()))
+    reactor.post(lambda: seen.append("rest"))
+    reactor.post(reactor.stop)
 
     with pytest.raises(LookupError):
         reactor.run()

@@ -128,8 +128,7 @@ def test_it_is_restored_when_the_program_fails(key: str, status: int) -> None:
     with run() as program:
         program.wait_for("ready")
         program.press("t", "a")
-        program.wait_for("alternate")
-        assert program.screen.in_alternate_screen
+        program.wait_for(lambda screen: screen.in_alternate_screen and "alternate" in screen.text())
 
         program.press(key)
 

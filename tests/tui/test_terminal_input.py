@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import termios
 import time
 from collections.abc import Iterator
 
@@ -30,12 +31,22 @@ class Stage:
         self.terminal.open()
         self.batches: list[list[Event]] = []
         self.is_gone = False
+        self.resized_to: list[int] = []
         self.input = TerminalInput(
-            self.terminal, self.reactor, self._take, on_resize=lambda: None, on_resume=lambda: None, on_gone=self._gone
+            self.terminal,
+            self.reactor,
+            self._take,
+            on_resize=self._resize,
+            on_resume=lambda: None,
+            on_gone=self._gone,
         )
 
     def _take(self, events: list[Event]) -> None:
         self.batches.append(events)
+        self.reactor.stop()
+
+    def _resize(self) -> None:
+        self.resized_to.append(self.terminal.size.columns)
         self.reactor.stop()
 
     def _gone(self) -> None:
@@ -127,6 +138,15 @@ def test_only_one_of_the_protocols_is_used_and_none_where_it_does_harm(stage: St
 
     assert stage.written() == b""
     assert stage.terminal.capabilities.kitty_keyboard is not is_apple
+
+
+def test_a_size_that_changed_before_anybody_listened_is_noticed(stage: Stage) -> None:
+    termios.tcsetwinsize(stage.near, (20, 70))
+
+    stage.reactor.run()
+
+    assert stage.resized_to == [70]
+    assert (stage.terminal.size.columns, stage.terminal.size.rows) == (70, 20)
 
 
 def test_what_is_known_is_up_to_date_when_the_answer_is_handed_over(stage: Stage) -> None:

@@ -71,7 +71,8 @@ _BY_VARIABLE = {
 }
 # Values of TERM that say which terminal it is; they cross SSH.
 _BY_TERM = ("alacritty", "contour", "foot", "ghostty", "kitty", "konsole", "linux", "mintty", "rxvt", "vte", "wezterm")
-_VERSION_NAMES = re.compile(r"([A-Za-z][A-Za-z0-9 _-]*?)[ (/]*v?([0-9][0-9A-Za-z.:+-]*)?\)?\Z")
+# Compiled with the answer, behind the first frame.
+_VERSION_NAMES = r"([A-Za-z][A-Za-z0-9 _-]*?)[ (/]*v?([0-9][0-9A-Za-z.:+-]*)?\)?"
 _BY_VERSION_NAME = {"iterm": "iterm2", "libvterm": "", "windows terminal": "windows-terminal"}
 
 _MULTIPLEXERS = {"TMUX": "tmux", "ZELLIJ": "zellij", "STY": "screen"}
@@ -158,7 +159,7 @@ class Capabilities:
                 self._learn_version(reply.text)
 
     def _learn_version(self, text: str) -> None:
-        match = _VERSION_NAMES.match(text)
+        match = re.fullmatch(_VERSION_NAMES, text)
         if match is None:
             return
         name = match[1].lower()

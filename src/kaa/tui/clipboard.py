@@ -62,7 +62,7 @@ class Clipboard:
             return "not copied: this terminal has no clipboard; install wl-copy, xclip or xsel"
         encoded = b2a_base64(text.encode("utf-8", "replace"), newline=False).decode()
         if len(encoded) > _LONGEST_ENCODED:
-            return f"not copied: terminals take {_LONGEST_ENCODED * 3 // 4:,} bytes; install wl-copy, xclip or xsel"
+            return f"not copied: that is more than the {_LONGEST_ENCODED * 3 // 4:,} bytes that a terminal takes"
         self._terminal.write(f"\x1b]52;c;{encoded}\x1b\\")
         return ""
 

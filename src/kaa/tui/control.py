@@ -2,7 +2,8 @@
 
 import re
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
+# Compiled when it is first used, behind the first frame.
+_CONTROL = "[\x00-\x1f\x7f-\x9f]+"
 # Terminals cut longer ones or ignore them.
 _LONGEST_TITLE = 200
 
@@ -18,7 +19,7 @@ PROMPT_START, INPUT_START, OUTPUT_START = "\x1b]133;A\x1b\\", "\x1b]133;B\x1b\\"
 
 def plain(text: str, longest: int = _LONGEST_TITLE) -> str:
     """Foreign text for the inside of a sequence: one short line without control characters."""
-    return _CONTROL.sub(" ", text).strip()[:longest]
+    return re.sub(_CONTROL, " ", text).strip()[:longest]
 
 
 def title(text: str) -> str:

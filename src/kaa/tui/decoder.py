@@ -25,8 +25,9 @@ _LONGEST_STRING = 4096
 # How the strings begin that terminals send. Anything else after the introducer means that it was a key with alt.
 _STRING_BEGINNINGS = {"]": "0123456789", "P": "0123456789>!", "_": "G"}
 
-_PASTE_MARKERS = re.compile("\x1b\\[20[01]~")
-_NOT_PASTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Compiled with the first paste, behind the first frame.
+_PASTE_MARKERS = "\x1b\\[20[01]~"
+_NOT_PASTED = "[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
 class Decoder:
@@ -286,7 +287,7 @@ class Decoder:
 
 def _pasted_text(text: str) -> str:
     """The text with line feeds as line ends, without other control characters and without markers of a paste."""
-    text = _PASTE_MARKERS.sub("", text)
+    text = re.sub(_PASTE_MARKERS, "", text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _NOT_PASTED.sub("", text)
+    return re.sub(_NOT_PASTED, "", text)

@@ -9,9 +9,10 @@ from kaa.tui.keyboard import modifier_names
 _COLOR_SCHEMES = {"997;1": "dark", "997;2": "light"}
 _COLORS = {"10": "foreground", "11": "background"}
 # X11 colours, one to four hexadecimal digits for each part.
-_X11_COLOR = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?\Z", re.IGNORECASE)
-_HEX_COLOR = re.compile(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\Z", re.IGNORECASE)
-_NUMBERS = re.compile(r"[0-9]{0,9}(?:;[0-9]{0,9})*\Z")
+# (Patterns are compiled with the first answer, behind the first frame.)
+_X11_COLOR = "(?i)rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?"
+_HEX_COLOR = "(?i)#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})"
+_NUMBERS = "[0-9]{0,9}(?:;[0-9]{0,9})*"
 
 
 def control_sequence(body: str, final: str) -> Event | None:
@@ -63,15 +64,15 @@ def control_string(introducer: str, body: str) -> Event | None:
 
 
 def _reply(kind: str, numbers: str) -> Reply | None:
-    return Reply(kind, _integers(numbers)) if _NUMBERS.match(numbers) else None
+    return Reply(kind, _integers(numbers)) if re.fullmatch(_NUMBERS, numbers) else None
 
 
 def _integers(numbers: str) -> tuple[int, ...]:
-    return tuple(int(number or 0) for number in numbers.split(";")) if _NUMBERS.match(numbers) else ()
+    return tuple(int(number or 0) for number in numbers.split(";")) if re.fullmatch(_NUMBERS, numbers) else ()
 
 
 def _color(kind: str, color: str) -> Reply | None:
-    parts = _X11_COLOR.match(color) or _HEX_COLOR.match(color)
+    parts = re.fullmatch(_X11_COLOR, color) or re.fullmatch(_HEX_COLOR, color)
     if parts is None:
         return None
     return Reply(kind, tuple(round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in parts.groups()))

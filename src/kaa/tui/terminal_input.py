@@ -46,6 +46,8 @@ class TerminalInput:
         reactor.watch(terminal.device.input_fd, self._read)
         reactor.on_signal(signal.SIGWINCH, self._resized)
         reactor.on_signal(signal.SIGCONT, self._continued)
+        # It may have changed before anybody listened.
+        reactor.post(self._resized)
 
     def ask_cursor(self) -> None:
         """Ask where the cursor is; a `cursor` reply tells, if the terminal does."""
