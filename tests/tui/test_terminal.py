@@ -51,7 +51,7 @@ def act(events):
             case Key("s"): show("size", terminal.size.columns, terminal.size.rows)
 
 with terminal:
-    terminal.farewell = lambda: terminal.write("farewell\r\n")
+    terminal.farewell = lambda: "farewell\r\n"
     TerminalInput(
         terminal, reactor, act,
         on_resize=lambda: show("size", terminal.size.columns, terminal.size.rows),

@@ -169,7 +169,7 @@ def test_a_closed_terminal_is_told_once(stage: Stage) -> None:
 
 
 def test_a_failing_farewell_does_not_keep_the_terminal(stage: Stage) -> None:
-    def fail() -> None:
+    def fail() -> str:
         raise LookupError("no")
 
     stage.terminal.farewell = fail

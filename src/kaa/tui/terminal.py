@@ -30,8 +30,8 @@ class Terminal:
     Attributes:
         capabilities: what is known of it.
         size: kept up to date by `update_size`, for all who share it.
-        farewell: called, if set, before the terminal is given back for a while or for good, to move the cursor below
-            what was painted. It can write; it must not take long.
+        farewell: asked, if set, for what to write before the terminal is given back for a while or for good, such as
+            moving the cursor below what was painted.
 
     Args:
         environment: variables of the process.
@@ -45,7 +45,7 @@ class Terminal:
         self.device = device or Device()
         self.capabilities = Capabilities(environment)
         self.size = Size()
-        self.farewell: Callable[[], object] | None = None
+        self.farewell: Callable[[], str] | None = None
         self._modes = Modes()
         self._title: str | None = None
         self._is_busy = False
@@ -146,7 +146,7 @@ class Terminal:
             self.device.write(END_OF_STRING)
         try:
             if self.farewell:
-                self.farewell()
+                self.device.write(self.farewell())
         finally:
             self._is_ours = False
             if not self.capabilities.dumb:
