@@ -56,6 +56,23 @@ class Tail(NamedTuple):
     cursor: tuple[int, int] | None
 
 
+def around_cursor(
+    lines: list[str], cursor: tuple[int, int] | None, rows: int
+) -> tuple[list[str], tuple[int, int] | None]:
+    """As many lines of a dock or a dialog as there are rows for: those around the cursor, or else the last ones.
+
+    Returns:
+        The lines, and the cursor within them.
+    """
+    excess = len(lines) - rows
+    if excess <= 0:
+        return lines, cursor
+    if cursor is None:
+        return lines[excess:], None
+    skipped = min(max(0, cursor[0] - rows // 2), excess)
+    return lines[skipped : skipped + rows], (cursor[0] - skipped, cursor[1])
+
+
 class Document:
     """Blocks and the dock.
 
@@ -93,6 +110,11 @@ class Document:
             block.freeze(0)
         self._first, self._left, self._heights = 0, [], []
         self._rows_to_begin_with = max_rows
+
+    @property
+    def has_left(self) -> bool:
+        """Whether any line has left the screen."""
+        return self._first > 0 or any(self._left)
 
     def tail(self, width: int) -> Tail:
         """The lines that have not left the screen and the dock, at a width in cells."""

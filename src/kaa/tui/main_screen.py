@@ -12,15 +12,15 @@ While another program or the alternate screen has the terminal, tell nothing; te
 
 from collections.abc import Callable
 
-from kaa.tui.document import Tail
+from kaa.tui.document import Tail, around_cursor
 from kaa.tui.picture import is_picture, picture_rows, remove_picture
 from kaa.tui.width import fit
 
 # Synchronized output (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036): no half painted frame
 # is shown. No automatic wrap: where terminal and program disagree about a width, a line is clipped and no row shifts.
-_BEGIN = "\x1b[?2026h\x1b[?7l"
-_END = "\x1b[?7h\x1b[?2026l"
-_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+BEGIN = "\x1b[?2026h\x1b[?7l"
+END = "\x1b[?7h\x1b[?2026l"
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
 class MainScreen:
@@ -110,7 +110,7 @@ class MainScreen:
         elif rows:
             out += self._move(rows - 1) + "\r\n"
         if not self._cursor_shown:
-            out += _SHOW
+            out += SHOW_CURSOR
             self._cursor_shown = True
         left = self._dock if keep is None else min(keep, self._dock)
         self._begin()
@@ -176,12 +176,12 @@ class MainScreen:
         if cursor:
             cursor = cursor[0], min(cursor[1], self.columns - 1)  # behind a full row there is no column
         placement = self._place(cursor, after_changes=bool(changes))
-        hide = _HIDE if self._cursor_shown and (changes or not cursor) else ""
-        show = _SHOW if cursor and (changes or not self._cursor_shown) else ""
+        hide = HIDE_CURSOR if self._cursor_shown and (changes or not cursor) else ""
+        show = SHOW_CURSOR if cursor and (changes or not self._cursor_shown) else ""
         self._cursor_shown = cursor is not None
         if changes:
             self.frames += 1
-            self._emit("".join([_BEGIN, hide, prelude, *changes, placement, show, _END]))
+            self._emit("".join([BEGIN, hide, prelude, *changes, placement, show, END]))
         else:
             self._emit(prelude + hide + placement + show)
         left = self._scroll_out()
@@ -269,12 +269,9 @@ class MainScreen:
 
 
 def _within(tail: Tail, rows: int) -> tuple[list[str], tuple[int, int] | None]:
-    """The lines with as many of the dock's as the screen has rows: those around the cursor, or else the last ones."""
+    """The lines with no more of the dock's than the screen has rows for, and the cursor."""
     lines, dock, cursor = tail
-    excess = len(lines) - dock - rows
-    if excess <= 0:
+    if len(lines) - dock <= rows:
         return lines, cursor
-    if cursor is None:
-        return lines[:dock] + lines[dock + excess :], None
-    skipped = min(max(0, cursor[0] - dock - rows // 2), excess)
-    return lines[:dock] + lines[dock + skipped : dock + skipped + rows], (cursor[0] - skipped, cursor[1])
+    shown, at = around_cursor(lines[dock:], cursor and (cursor[0] - dock, cursor[1]), rows)
+    return lines[:dock] + shown, at and (dock + at[0], at[1])

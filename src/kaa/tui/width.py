@@ -17,9 +17,9 @@ _NARROW = re.compile(
 )
 # What a painted line has besides text: SGR, and OSC 8 links.
 SEQUENCE = re.compile(r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\))")
-_RESET = ("\x1b[m", "\x1b[0m")
-_CLOSE_LINK = "\x1b]8;;\x1b\\"
-_CLOSED_LINKS = (_CLOSE_LINK, "\x1b]8;;\x07")
+RESETS = ("\x1b[m", "\x1b[0m")
+CLOSE_LINK = "\x1b]8;;\x1b\\"
+LINK_ENDS = (CLOSE_LINK, "\x1b]8;;\x07")
 
 
 def is_narrow(text: str) -> bool:
@@ -79,9 +79,9 @@ def fit(line: str, width: int) -> str:
     style = link = ""
     for piece in SEQUENCE.split(line):
         if piece.startswith("\x1b["):
-            style = "" if piece in _RESET else piece
+            style = "" if piece in RESETS else piece
         elif piece.startswith("\x1b]"):
-            link = "" if piece in _CLOSED_LINKS else piece
+            link = "" if piece in LINK_ENDS else piece
         else:
             cut = clip(piece, width)
             width -= cells(cut)
@@ -90,7 +90,7 @@ def fit(line: str, width: int) -> str:
                 break
         pieces.append(piece)
     if link:
-        pieces.append(_CLOSE_LINK)
+        pieces.append(CLOSE_LINK)
     if style:
         pieces.append("\x1b[0m")
     return "".join(pieces)
