@@ -15,6 +15,8 @@ _USAGE_ERROR = 2
 
 _EPILOG = """\
 examples:
+  kaa                                     talk with kaa in the terminal
+  kaa "fix the failing test"              the same, with something to begin with
   kaa -p "fix the failing test"           do one task and print the answer
   git diff | kaa -p "review this"         standard input comes before the message
   kaa -p @notes.md @screen.png "summarise"
@@ -26,14 +28,6 @@ examples:
 
 exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
 5 no model to ask, 128+N interrupted by signal N
-"""
-
-_NO_TERMINAL_UI = """\
-kaa: this version has no interactive terminal yet. Give it a task with -p:
-
-  kaa -p "fix the failing test"
-  kaa -c -p "now document it"     goes on with the last session of this directory
-  kaa --help                      everything else
 """
 
 
@@ -62,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     mode = parser.add_argument_group("mode")
     mode.add_argument("-p", "--print", action="store_true", help="work on the messages, print the answer, exit")
     mode.add_argument("--mode", choices=["text", "json"], default="text", help="how to print: text or JSON events")
+    mode.add_argument("--plain", action="store_true", help="line by line, without drawing: for screen readers")
+    mode.add_argument("--fullscreen", action="store_true", help="begin on the full screen")
     mode.add_argument("--verbose", action="store_true", help="show what tools print")
     mode.add_argument("-v", "--version", action="version", version=f"kaa {__version__}")
     mode.add_argument("-h", "--help", action="help", help="show this help")
@@ -194,9 +190,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kaa.frontends import model_list  # lazy: as all imports here, for a quick start
 
         return model_list.main(parsed.list_models)
-    if not parsed.print and parsed.mode == "text" and sys.stdin is not None and sys.stdin.isatty():
-        sys.stderr.write(_NO_TERMINAL_UI)
-        return _USAGE_ERROR
+    if not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
+        from kaa.frontends.interactive import boot
+
+        return boot.main(parsed)
     from kaa.workspace.launch import launch
 
     # Until the run knows how to stop in order, Ctrl-C ends it without a traceback.

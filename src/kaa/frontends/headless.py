@@ -10,43 +10,24 @@ import sys
 import traceback
 from typing import Protocol
 
-from kaa.core.errors import ProviderError
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
-from kaa.ext.api import RegistrationError
-from kaa.ext.registry import ExtensionError
-from kaa.frontends.command_line import UsageError, conversation_options
+from kaa.frontends.command_line import conversation_options
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
+from kaa.frontends.failures import FAILURES, USAGE_ERRORS
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
 from kaa.frontends.text_output import TextOutput
-from kaa.llm.credentials import CredentialError
 from kaa.llm.registry import NoModelError
-from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
-from kaa.shell.attachments import AttachmentError, compose
+from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.safety import Unopened
-from kaa.shell.settings import SettingsError
-from kaa.shell.trust.store import TrustError
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
-
-# What the user can mend by asking differently.
-_USAGE_ERRORS = (
-    AttachmentError,
-    CredentialError,
-    ExtensionError,
-    NotASessionError,
-    RegistrationError,
-    SessionNotFoundError,
-    SettingsError,
-    TrustError,
-    UsageError,
-)
 
 
 class Output(Protocol):
@@ -111,12 +92,12 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
     except NoModelError as error:
         output.no_model(error)
         return ExitCode.NO_MODEL
-    except _USAGE_ERRORS as error:
+    except USAGE_ERRORS as error:
         output.failure(str(error))
         return ExitCode.USAGE
     except (BrokenPipeError, OutputError):
         raise  # there is nobody to tell
-    except (ProviderError, SessionError, OSError) as error:
+    except FAILURES as error:
         output.failure(str(error))
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 isolation boundary: even a bug of ours ends with a reason where it is looked for

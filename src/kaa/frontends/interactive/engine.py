@@ -7,10 +7,11 @@ called in its own thread.
 import argparse
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from kaa.core.events import Event, MessageUpdate, ToolExecutionUpdate
+from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
 from kaa.core.messages import UserMessage
 from kaa.frontends.command_line import conversation_options
 from kaa.frontends.interactive.core_thread import Post
@@ -21,12 +22,15 @@ from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import NewSession, SessionChoice, TrustChoice
 from kaa.shell.safety import Unopened, open_workspace
+from kaa.shell.status import Status
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import Changed, TrustState, TrustStore, Undecided
-from kaa.workspace.launch import launch
+from kaa.workspace.git import Head
+from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 
 AnswerT = TypeVar("AnswerT")
+ResultT = TypeVar("ResultT")
 
 # Deltas are passed on this often: the user interface need not wake for every token.
 _DELTA_SECONDS = 1 / 60
@@ -45,6 +49,14 @@ class UserInterface(Protocol):
 
     def show_notice(self, text: str) -> None:
         """Something worth knowing that does not stop us."""
+        ...
+
+    def show_status(self, status: Status) -> None:
+        """The conversation stands like this now."""
+        ...
+
+    def show_head(self, head: Head | None) -> None:
+        """This is checked out in the project; None if git does not know."""
         ...
 
     def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
@@ -70,12 +82,14 @@ class Engine:
 
     Args:
         arguments: as `kaa.cli` parses them.
+        hands: started already.
         ui: who is told and asked.
         post: runs a function in the user interface's thread.
     """
 
-    def __init__(self, arguments: argparse.Namespace, ui: UserInterface, post: Post) -> None:
+    def __init__(self, arguments: argparse.Namespace, hands: LaunchedHands, ui: UserInterface, post: Post) -> None:
         self._arguments = arguments
+        self._hands = hands
         self._ui = ui
         self._post = post
         self._home = Home.of(os.environ)
@@ -83,8 +97,11 @@ class Engine:
         self._conversation: Conversation | None = None
         self._trust: TrustChoice | None = None
         self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
+        self._agent_works = False
         self._events: list[Event] = []
         self._delivery: asyncio.TimerHandle | None = None
+        self._telling: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     @property
     def conversation(self) -> Conversation:
@@ -101,6 +118,15 @@ class Engine:
     def home(self) -> Home:
         """The user's folder."""
         return self._home
+
+    @property
+    def workspace(self) -> LocalWorkspace:
+        """The project.
+
+        Raises:
+            OpeningError: it cannot be opened.
+        """
+        return self._open_workspace()
 
     async def open(self, session: SessionChoice | None = None) -> Conversation:
         """Open the conversation that the command line asks for, or another session; the one before is closed.
@@ -123,7 +149,14 @@ class Engine:
             approver=self,
         )
         self._conversation.subscribe(self._note)
+        self.refresh_status()
+        self._refresh_head()
         return self._conversation
+
+    def refresh_status(self) -> None:
+        """Tell soon how the conversation stands; asked several times in a row, it is told once."""
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.ensure_future(self._tell_status())
 
     async def new_session(self) -> Conversation:
         """Begin another session in the same project."""
@@ -144,15 +177,46 @@ class Engine:
             return
         first, rest = await compose(words, "", self._open_workspace())
         for message in (first, *rest):
-            await self.submit(message)
+            await self.say(message)
 
-    async def submit(self, message: UserMessage | str) -> Outcome:
-        """Have the conversation do what the user asks, to the end."""
+    async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
+        """Give a message to the model: now, or, while it works, as soon as possible.
+
+        Args:
+            message: of the user's.
+            follow_up: while it works, give it the message when it would stop.
+        """
+        conversation = self.conversation
+        if self._agent_works:
+            await (conversation.follow_up(message) if follow_up else conversation.steer(message))
+            return
+        self._agent_works = True  # also while hooks still look at the message
+        try:
+            outcome = await self._working(conversation.submit(message))
+            # What was said in the moment in which it stopped would wait for ever.
+            while isinstance(outcome, AgentEnd) and outcome.reason == "done" and (late := conversation.clear_queues()):
+                for one in late:
+                    outcome = await self._working(conversation.submit(one))
+        finally:
+            self._agent_works = False
+
+    async def command(self, text: str) -> Outcome:
+        """Run a slash command of the conversation's."""
+        return await self._working(self.conversation.submit(text))
+
+    async def abort(self) -> list[UserMessage]:
+        """Stop what is under way. Returns the messages that waited."""
+        waiting = self.conversation.clear_queues()
+        self.conversation.abort()
+        return waiting
+
+    async def _working(self, work: Awaitable[ResultT]) -> ResultT:
+        """Do some work in the conversation, which is not closed before it is done."""
         task = asyncio.current_task()
         assert task is not None
         self._work.add(task)
         try:
-            return await self.conversation.submit(message)
+            return await work
         finally:
             self._work.discard(task)
 
@@ -182,7 +246,7 @@ class Engine:
     def _open_workspace(self) -> LocalWorkspace:
         if self._workspace is None:
             chosen = self._arguments
-            opened = open_workspace(launch(), chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git)
+            opened = open_workspace(self._hands, chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git)
             if isinstance(opened, Unopened):
                 raise OpeningError(opened.reason)
             self._workspace = opened
@@ -218,6 +282,10 @@ class Engine:
 
     async def _close_conversation(self) -> None:
         conversation, self._conversation = self._conversation, None
+        for task in (self._telling, self._looking):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         if conversation is not None:
             conversation.abort()
             if others := self._work - {asyncio.current_task()}:
@@ -231,10 +299,30 @@ class Engine:
     def _note(self, event: Event) -> None:
         """Pass an event on: what a person reads as it grows a little later, everything else at once."""
         self._events.append(event)
-        if not isinstance(event, MessageUpdate | ToolExecutionUpdate):
-            self._deliver()
-        elif self._delivery is None:
-            self._delivery = asyncio.get_running_loop().call_later(_DELTA_SECONDS, self._deliver)
+        if isinstance(event, MessageUpdate | ToolExecutionUpdate | UserCommandUpdate):
+            if self._delivery is None:
+                self._delivery = asyncio.get_running_loop().call_later(_DELTA_SECONDS, self._deliver)
+            return
+        self._deliver()
+        self.refresh_status()
+        if isinstance(event, AgentEnd | UserCommandEnd):
+            self._refresh_head()
+
+    async def _tell_status(self) -> None:
+        await asyncio.sleep(0)  # what happens at this moment belongs to it
+        if self._conversation is not None:
+            status = await self._conversation.status()
+            self._post(lambda: self._ui.show_status(status))
+
+    def _refresh_head(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look_at_head())
+
+    async def _look_at_head(self) -> None:
+        if self._conversation is not None:
+            with suppress(OSError):  # a project that went away is told by what needs it
+                head = await self._conversation.git_head()
+                self._post(lambda: self._ui.show_head(head))
 
     def _deliver(self) -> None:
         if self._delivery is not None:

@@ -1,5 +1,6 @@
 """The two lines at the bottom: where we are and what holds the tools; what was used and which model answers."""
 
+import os
 from typing import NamedTuple
 
 from kaa.tui.components.display import Display
@@ -140,6 +141,12 @@ def short(count: int) -> str:
     if count < 10_000:
         return f"{count / 1_000:.1f}k"
     return f"{count / 1_000:.0f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+
+
+def short_path(path: str) -> str:
+    """The path with `~` for the user's home."""
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home.rstrip("/") + "/") else path
 
 
 def _clipped(spans: list[Span], width: int) -> list[Span]:

@@ -25,8 +25,8 @@ class PromptHistory:
         folder: kaa's home.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "history.jsonl"
+    def __init__(self, folder: str | Path) -> None:
+        self._path = Path(folder) / "history.jsonl"
 
     def load(self) -> list[str]:
         """The latest entries, oldest first; empty if they cannot be read."""

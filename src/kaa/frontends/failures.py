@@ -1,0 +1,42 @@
+"""What can go wrong without being anybody's bug: its message says what happened and what to do."""
+
+import traceback
+
+from kaa.builtin.images import ImageError
+from kaa.core.agent import AgentBusyError
+from kaa.core.errors import ProviderError
+from kaa.ext.api import CommandError, RegistrationError
+from kaa.ext.registry import ExtensionError
+from kaa.frontends.command_line import UsageError
+from kaa.llm.credentials import CredentialError
+from kaa.llm.registry import NoModelError
+from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
+from kaa.shell.attachments import AttachmentError
+from kaa.shell.settings import SettingsError
+from kaa.shell.trust.store import TrustError
+
+# What the user can mend by asking differently.
+USAGE_ERRORS = (
+    AttachmentError,
+    CredentialError,
+    ExtensionError,
+    NotASessionError,
+    RegistrationError,
+    SessionNotFoundError,
+    SettingsError,
+    TrustError,
+    UsageError,
+)
+
+# What the world does to us.
+FAILURES = (ProviderError, SessionError, OSError)
+
+_FORESEEN = (*USAGE_ERRORS, *FAILURES, AgentBusyError, CommandError, ImageError, NoModelError)
+
+
+def told(error: BaseException) -> str:
+    """What to tell of an error: its message, or, if it is a bug of ours, all that is needed to report it."""
+    if isinstance(error, _FORESEEN):
+        return str(error)
+    trace = "".join(traceback.format_exception(error)).rstrip()
+    return f"{trace}\nThis is a bug in kaa or an extension. Please report it with the above."

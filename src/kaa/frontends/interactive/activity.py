@@ -1,0 +1,147 @@
+"""What goes on in the conversation, as the small things around the editor show it."""
+
+import time
+from collections.abc import Sequence
+
+from kaa.core.events import (
+    AgentEnd,
+    AgentStart,
+    AssistantMessageEvent,
+    AutoRetryStart,
+    EndReason,
+    Event,
+    MessageUpdate,
+    QueueUpdate,
+    TextDelta,
+    TextStart,
+    ThinkingDelta,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    TurnStart,
+    UserCommandEnd,
+    UserCommandStart,
+)
+from kaa.frontends.interactive.attention import Attention
+from kaa.frontends.interactive.desk import Desk
+from kaa.tui.reactor import Timer
+
+_TICK_SECONDS = 0.1
+# As the shell estimates (`kaa.core.usage`).
+_CHARACTERS_PER_TOKEN = 4
+
+_ENDS = {
+    "done": "kaa is done",
+    "aborted": "kaa was stopped",
+    "denied": "something was not permitted",
+    "error": "kaa could not go on",
+}
+
+
+class Activity:
+    """Follows the events.
+
+    Args:
+        desk: shows it.
+        attention: calls the person at the end.
+    """
+
+    def __init__(self, desk: Desk, attention: Attention) -> None:
+        self._desk = desk
+        self._attention = attention
+        self._begun = 0.0
+        self._running: dict[str, str] = {}  # tools, by the id of the call
+        self._characters = 0
+        self._tick: Timer | None = None
+        self.is_busy = False
+        self.runs_command = False
+
+    def observe(self, events: Sequence[Event]) -> None:
+        """These things happened."""
+        for event in events:
+            match event:
+                case MessageUpdate(assistant_message_event=change):
+                    self._follow_reply(change)
+                case UserCommandStart(command=command):
+                    self._begin_command(command)
+                case UserCommandEnd():
+                    self._end_command()
+                case AgentStart():
+                    self._begin_run()
+                case AgentEnd(reason=reason):
+                    self._end_run(reason)
+                case QueueUpdate(steering=steering, follow_up=follow_up):
+                    self._desk.queued.show(steering, follow_up)
+                case _:
+                    self._follow_turn(event)
+
+    def _follow_reply(self, change: AssistantMessageEvent) -> None:
+        match change:
+            case TextDelta(delta=delta) | ThinkingDelta(delta=delta) | ToolCallDelta(delta=delta):
+                self._count(len(delta))
+            case ThinkingStart():
+                self._desk.working.change("Thinking")
+            case TextStart():
+                self._desk.working.change("Answering")
+            case ToolCallStart(name=name):
+                self._desk.working.change(f"Preparing {name}")
+            case _:
+                pass
+
+    def _follow_turn(self, event: Event) -> None:
+        match event:
+            case TurnStart():
+                self._desk.working.change("Waiting for the model")
+            case ToolExecutionStart(tool_call_id=call_id, tool_name=name):
+                self._running[call_id] = name
+                self._desk.working.change(f"Running {', '.join(dict.fromkeys(self._running.values()))}")
+            case ToolExecutionEnd(tool_call_id=call_id):
+                self._running.pop(call_id, None)
+            case AutoRetryStart():
+                self._desk.working.change("Waiting to try again")
+            case _:
+                pass
+
+    def _begin_run(self) -> None:
+        self.is_busy = True
+        self._begun = time.monotonic()
+        self._characters = 0
+        self._begin("Working")
+        self._attention.begin()
+
+    def _end_run(self, reason: EndReason) -> None:
+        self.is_busy = False
+        self._running.clear()
+        self._desk.working.end()
+        self._attention.end(time.monotonic() - self._begun, _ENDS.get(reason, f"kaa stopped: {reason}"))
+
+    def _begin_command(self, command: str) -> None:
+        self.runs_command = True
+        if not self.is_busy:
+            self._begin(f"Running {command.partition(chr(10))[0]}")
+
+    def _end_command(self) -> None:
+        self.runs_command = False
+        if not self.is_busy:
+            self._desk.working.end()
+
+    def _count(self, characters: int) -> None:
+        before = self._characters // _CHARACTERS_PER_TOKEN
+        self._characters += characters
+        self._desk.working.add_tokens(self._characters // _CHARACTERS_PER_TOKEN - before)
+
+    def _begin(self, what: str) -> None:
+        self._desk.working.begin(what)
+        if self._tick is None:
+            self._tick = self._desk.app.reactor.call_later(_TICK_SECONDS, self._turn)
+
+    def _turn(self) -> None:
+        """Turn the spinner as long as there is one; without one, no timer runs."""
+        if not self._desk.working.is_shown:
+            self._tick = None
+            return
+        self._desk.working.tick()
+        self._desk.app.refresh()
+        self._tick = self._desk.app.reactor.call_later(_TICK_SECONDS, self._turn)

@@ -1,0 +1,144 @@
+"""The start: a prompt that can be typed into, before anything heavy is loaded. *Stage 1*.
+
+Stage 2 happens on the core's thread: it starts the hands, imports the rest, and hands the desk over to `ui.py`. What
+was typed meanwhile stays in the editor; what was submitted is done then.
+"""
+
+import argparse
+import gc
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.tui.events import Event, Key, Paste
+from kaa.tui.reactor import Reactor
+from kaa.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from kaa.frontends.interactive.engine import Engine
+    from kaa.frontends.interactive.ui import InteractiveUI
+
+# Closing waits for the disk and for commands to end.
+_CLOSE_SECONDS = 10.0
+_USAGE_ERROR = 2
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the interactive terminal.
+
+    Args:
+        arguments: as `kaa.cli` parses them.
+
+    Returns:
+        The exit code.
+    """
+    folder = os.environ.get("KAA_DIR") or os.path.expanduser("~/.kaa/agent")
+    try:
+        terminal = Terminal()
+    except OSError:
+        sys.stderr.write("kaa: there is no terminal to talk on. Give it a task with -p; see kaa --help.\n")
+        return _USAGE_ERROR
+    reactor = Reactor()
+    desk = Desk(os.path.expanduser(folder), terminal, reactor)
+    if arguments.plain or terminal.capabilities.dumb or desk.preferences.screen == "linear":
+        from kaa.frontends.interactive import plain  # lazy: few need it
+
+        return plain.main(arguments, desk)
+    return Start(arguments, desk).run()
+
+
+class Start:
+    """The desk until the core is there, and the way out.
+
+    Args:
+        arguments: as `kaa.cli` parses them.
+        desk: what is on the screen.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, desk: Desk) -> None:
+        self._arguments = arguments
+        self._desk = desk
+        self._submitted: list[str] = []
+        self._exit_code = 0
+        self._farewell = ""
+        self._crash: BaseException | None = None
+        self._core: CoreThread[Engine] = CoreThread(self._make, _close, desk.app.reactor.post, self._crashed)
+
+    def run(self) -> int:
+        """Until the user leaves. Returns the exit code."""
+        app = self._desk.app
+        app.on_events = self._take
+        app.on_gone = lambda: self.leave(128 + signal.SIGHUP)
+        self._desk.editor.on_submit = lambda _: self._submit()
+        try:
+            app.start()
+            app.reactor.on_signal(signal.SIGTERM, lambda: self.leave(128 + signal.SIGTERM))
+            app.reactor.on_signal(signal.SIGHUP, lambda: self.leave(128 + signal.SIGHUP))
+            self._core.start()
+            app.reactor.run()
+        finally:
+            app.stop()
+        if self._farewell:
+            sys.stdout.write(self._farewell)
+            sys.stdout.flush()
+        if not self._core.stop(_CLOSE_SECONDS):
+            sys.stderr.write("kaa: what was under way did not end in time; the session is kept as far as it came\n")
+        if self._crash is not None:
+            raise self._crash
+        return self._exit_code
+
+    def leave(self, exit_code: int = 0, farewell: str = "") -> None:
+        """End `run`.
+
+        Args:
+            exit_code: of the process.
+            farewell: printed when the terminal is given back.
+        """
+        self._exit_code, self._farewell = exit_code, farewell
+        self._desk.app.reactor.stop()
+
+    def _make(self) -> "Engine":
+        """Stage 2, on the core's thread."""
+        from kaa.workspace.launch import launch
+
+        hands = launch()  # starts on another core while the rest is imported here
+        from kaa.frontends.interactive.engine import Engine
+        from kaa.frontends.interactive.ui import InteractiveUI
+
+        ui = InteractiveUI(self._desk, self._core, self.leave)
+        post = self._desk.app.reactor.post
+        engine = Engine(self._arguments, hands, ui, post)
+        post(lambda: self._hand_over(ui))
+        # What is loaded by now lives as long as the process.
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        return engine
+
+    def _hand_over(self, ui: "InteractiveUI") -> None:
+        ui.take_over(self._submitted)
+
+    def _take(self, events: Sequence[Event]) -> None:
+        """What is typed before the core is there: all of it is the editor's, but the ways out."""
+        for event in events:
+            match event:
+                case Key(id="ctrl+c" | "ctrl+d") if self._desk.editor.is_empty:
+                    self.leave()
+                case Key() | Paste():
+                    self._desk.editor.key(event)
+
+    def _submit(self) -> None:
+        self._submitted.append(self._desk.editor.take())
+        self._desk.say("starting…")
+
+    def _crashed(self, error: BaseException) -> None:
+        """The core ended by a bug of ours: the terminal is given back, and the bug is told."""
+        self._crash = error
+        self.leave(1)
+
+
+async def _close(engine: "Engine") -> None:
+    await engine.close()

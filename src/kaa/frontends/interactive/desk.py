@@ -1,0 +1,131 @@
+"""What is on the screen from the first frame on: the document, the editor, and the small things around it."""
+
+import os
+import time
+
+from kaa import __version__
+from kaa.frontends.interactive.dock import Dock
+from kaa.frontends.interactive.footer import Footer, FooterState, short_path
+from kaa.frontends.interactive.keybindings import load_keybindings
+from kaa.frontends.interactive.preferences import Preferences, load_preferences
+from kaa.frontends.interactive.themes import ThemeLibrary
+from kaa.frontends.interactive.transcript.header import Header
+from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
+from kaa.tui.application import Application
+from kaa.tui.components.editor import Editor
+from kaa.tui.context import ASCII, Context, Glyphs
+from kaa.tui.document import Document
+from kaa.tui.key_notation import show_key
+from kaa.tui.keymap import Keymap
+from kaa.tui.palette import Palette
+from kaa.tui.reactor import Reactor
+from kaa.tui.terminal import Terminal
+
+_STATUS_SECONDS = 4.0
+
+# What the header says, besides where we are.
+_HINTS = (
+    ("app.help", "help"),
+    ("app.model.select", "model"),
+    ("app.tools.expand", "show more"),
+    ("app.exit", "leave"),
+)
+
+
+class Desk:
+    """Everything a person looks at and types into.
+
+    Args:
+        folder: kaa's home.
+        terminal: what it is shown on.
+        reactor: the loop of this thread.
+
+    Attributes:
+        app: paints, and hands over what is typed.
+        context: colours, keys and size.
+        view: how the transcript is looked at.
+        preferences: the user's choices about what is shown; replaced when they change.
+        themes: the themes there are.
+        problems: what is wrong with the user's files, to be told behind the first frame.
+    """
+
+    def __init__(self, folder: str, terminal: Terminal, reactor: Reactor) -> None:
+        self.folder = folder
+        loaded = load_preferences(folder)
+        bindings = load_keybindings(folder)
+        self.preferences: Preferences = loaded.preferences
+        capabilities = terminal.capabilities
+        self.themes = ThemeLibrary(folder, capabilities.colors)
+        theme = self.themes.choose(self.preferences.theme, capabilities.is_dark)
+        self.problems = [*loaded.problems, *bindings.problems, *([theme.problem] if theme.problem else [])]
+        self.context = Context(
+            Palette(theme.theme),
+            Keymap(bindings.keys),
+            terminal.size,
+            Glyphs() if capabilities.unicode else ASCII,
+            hyperlinks=capabilities.hyperlinks,
+        )
+        self.editor = Editor(self.context)
+        self.status = StatusLine(self.context)
+        self.working = WorkingLine(self.context, time.monotonic, self._stop_hint)
+        self.queued = QueuedMessages(self.context, self._dequeue_hint)
+        self.footer = Footer(self.context, FooterState(directory=short_path(_working_directory())))
+        self.dock = Dock((self.working, self.queued, self.status), self.editor, (self.footer,))
+        self.document = Document(self.dock)
+        self.view = View(
+            self.context,
+            thinking=not self.preferences.hide_thinking_block,
+            images=self.preferences.show_images,
+            cwd=_working_directory(),
+        )
+        if not self.preferences.quiet_startup:
+            self.document.blocks.append(Header(self.view, "kaa", __version__, short_path(self.view.cwd), _HINTS))
+        self.app = Application(terminal, reactor, self.context, self.document)
+        self.apply_preferences()
+
+    def load_preferences(self) -> tuple[str, ...]:
+        """Read the preferences again. Returns what is wrong with them."""
+        loaded = load_preferences(self.folder)
+        self.preferences = loaded.preferences
+        return loaded.problems
+
+    def apply_preferences(self) -> None:
+        """Have what is shown follow the preferences."""
+        self.app.rebuilds = self.preferences.reflow == "rebuild"
+        self.view.images = self.preferences.show_images
+        self.editor.placeholder = "Ask kaa to do something"
+        self.editor.padding = self.preferences.editor_padding_x
+        self.editor.completer.menu.max_visible = self.preferences.autocomplete_max_visible
+
+    def say(self, text: str, token: str = "muted", seconds: float = _STATUS_SECONDS) -> None:
+        """Show a word about what just happened, for a while."""
+        self.status.show(text, token)
+        self.app.refresh()
+
+        def forget() -> None:
+            if self.status.text == text:
+                self.status.show("")
+                self.app.refresh()
+
+        self.app.reactor.call_later(seconds, forget)
+
+    def key_of(self, action: str) -> str:
+        """The first key of an action, as people read it; empty if it has none."""
+        keys = self.context.keymap.keys(action)
+        return show_key(keys[0]) if keys else ""
+
+    def _stop_hint(self) -> str:
+        key = self.key_of("app.interrupt")
+        return f"{key} stops it" if key else ""
+
+    def _dequeue_hint(self) -> str:
+        key = self.key_of("app.message.dequeue")
+        return f"{key} takes the last one back" if key else ""
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

@@ -1,0 +1,82 @@
+"""The question whether a call may run, and what the user can answer."""
+
+from collections.abc import Callable
+
+from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
+from kaa.shell.approvals.requests import (
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Answer,
+    ApprovalRequest,
+    Deny,
+)
+from kaa.tui.context import Context
+
+
+class ApprovalDialog(DialogFrame):
+    """Asks once; the answer is given once.
+
+    Args:
+        context: colours and keys.
+        request: the question.
+        on_answer: gets the answer.
+    """
+
+    def __init__(self, context: Context, request: ApprovalRequest, on_answer: Callable[[Answer], None]) -> None:
+        self.request = request
+        self._on_answer: Callable[[Answer], None] | None = on_answer
+        title = f"Run {request.tool} again, with more allowed?" if request.was_run else f"Allow {request.tool}?"
+        token = "error" if request.warning else "warning"
+        super().__init__(context, title, ApprovalView(context, request).lines, self._choices(context), token=token)
+
+    def _choices(self, context: Context) -> Choices:
+        choices = [
+            Choice("y", "Yes, this time", lambda: self._answer(AllowOnce())),
+            Choice("s", "Yes, for this session, when it is exactly this", lambda: self._answer(AllowForSession())),
+        ]
+        if self.request.suggestion is not None:
+            choices.append(Choice("a", "Yes, always, by a rule that I can change first…", self._ask_for_rule))
+        choices += [
+            Choice("n", "No, and tell the model why…", self._ask_for_reason),
+            Choice("x", "No, and stop", lambda: self._answer(Abort())),
+        ]
+        return Choices(context, choices, on_cancel=lambda: self._answer(Deny()))
+
+    def _ask_for_rule(self) -> None:
+        """Rules, one on each line; a session's answer takes rules as well as an answer for good."""
+        suggested = self.request.suggestion or ""
+        self.exchange(
+            TextEntry(
+                self._context,
+                "Rules, one on each line:",
+                suggested,
+                on_enter=lambda text: self._answer(AllowAlways(text)),
+                on_cancel=self._back,
+            ),
+            "Enter keeps the rule, Esc goes back",
+        )
+
+    def _ask_for_reason(self) -> None:
+        self.exchange(
+            TextEntry(
+                self._context,
+                "Why not, or what instead (may be empty):",
+                "",
+                on_enter=lambda text: self._answer(Deny(text.strip())),
+                on_cancel=self._back,
+            ),
+            "Enter says no, Esc goes back",
+        )
+
+    def _back(self) -> None:
+        self.exchange(self._choices(self._context))
+
+    def _answer(self, answer: Answer) -> None:
+        give, self._on_answer = self._on_answer, None
+        if give is not None:
+            give(answer)

@@ -1,0 +1,88 @@
+"""The answers to a question: chosen with the arrows and Enter, or at once with a letter."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kaa.tui.components.display import Display
+from kaa.tui.context import Context
+from kaa.tui.events import Input, Key
+from kaa.tui.sanitize import sanitize
+from kaa.tui.style import Span, paint_spans
+from kaa.tui.width import cells, clip
+
+
+class Choice(NamedTuple):
+    """An answer.
+
+    Attributes:
+        letter: the key that gives it at once.
+        label: what it is called.
+        take: called when it is chosen.
+    """
+
+    letter: str
+    label: str
+    take: Callable[[], None]
+
+
+class Choices(Display):
+    """A short list of answers.
+
+    Args:
+        context: colours and keys.
+        choices: the first is the one that Enter gives if nothing else is done.
+        on_cancel: called for Esc.
+    """
+
+    def __init__(self, context: Context, choices: Sequence[Choice], on_cancel: Callable[[], None]) -> None:
+        super().__init__(context)
+        self._choices = tuple(choices)
+        self._on_cancel = on_cancel
+        self._selected = 0
+
+    def key(self, key: Input) -> bool:
+        """Move, choose or cancel."""
+        match self._context.keymap.first(
+            key, "tui.select.up", "tui.select.down", "tui.select.confirm", "tui.select.cancel"
+        ):
+            case "tui.select.up":
+                self._select(self._selected - 1)
+            case "tui.select.down":
+                self._select(self._selected + 1)
+            case "tui.select.confirm":
+                self._choices[self._selected].take()
+            case "tui.select.cancel":
+                self._on_cancel()
+            case _:
+                return self._take_by_letter(key)
+        return True
+
+    def cursor(self) -> tuple[int, int]:
+        """At the selected answer, where screen readers and magnifiers look."""
+        return self._selected, 0
+
+    def _take_by_letter(self, key: Input) -> bool:
+        pressed = key.text.lower() if isinstance(key, Key) and key.action != "release" else ""
+        chosen = next((choice for choice in self._choices if pressed and choice.letter == pressed), None)
+        if chosen is not None:
+            chosen.take()
+        return chosen is not None
+
+    def _select(self, index: int) -> None:
+        self._selected = index % len(self._choices)
+        self.changed()
+
+    def _paint(self, width: int) -> list[str]:
+        glyphs, palette = self._context.glyphs, self._context.palette
+        blank = " " * cells(glyphs.pointer)
+        lines = []
+        for index, choice in enumerate(self._choices):
+            selected = index == self._selected
+            label = clip(sanitize(choice.label), max(0, width - cells(glyphs.pointer) - 5))
+            spans: list[Span] = [
+                (f"{glyphs.pointer if selected else blank} ", palette["accent"]),
+                (label, palette["accent"] if selected else palette["text"]),
+                (f" ({choice.letter})", palette["dim"]),
+            ]
+            lines.append(paint_spans(spans))
+        return lines

@@ -1,0 +1,145 @@
+"""The frame of a dialog: a border with a title, something to read that scrolls, and below it what takes the keys."""
+
+from collections.abc import Callable
+
+from kaa.tui.component import Component
+from kaa.tui.context import Context
+from kaa.tui.events import Input
+from kaa.tui.sanitize import sanitize
+from kaa.tui.style import BOLD, join, paint, paint_spans
+from kaa.tui.width import cells, clip, fit, plain
+
+Body = Callable[[int], list[str]]
+
+# Rows of the screen that a dialog leaves to the transcript and to the footer.
+_ROWS_LEFT = 5
+_MIN_BODY_ROWS = 3
+
+
+class DialogFrame:
+    """A dialog in the dock.
+
+    Args:
+        context: colours, keys and the size of the screen.
+        title: what it is about.
+        body: gives the lines to read at a width; None if there is nothing to read.
+        control: takes the keys; may be exchanged.
+        hint: said in the lower border.
+        token: the colour of the border.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        title: str,
+        body: Body | None,
+        control: Component,
+        hint: str = "",
+        token: str = "borderAccent",
+    ) -> None:
+        self._context = context
+        self._title = " ".join(sanitize(title).split())
+        self._body = body
+        self._control = control
+        self._hint = hint
+        self._token = token
+        self._scroll = 0
+        self._hidden = 0
+        self._body_key: tuple[int, int] | None = None
+        self._body_lines: list[str] = []
+        self._control_row = 0
+        self._key: tuple[object, ...] = ()
+        self._lines: list[str] = []
+
+    @property
+    def control(self) -> Component:
+        """What takes the keys."""
+        return self._control
+
+    def exchange(self, control: Component, hint: str = "") -> None:
+        """Let something else take the keys from now on."""
+        self._control, self._hint, self._key = control, hint, ()
+
+    def render(self, width: int) -> list[str]:
+        """The dialog, not higher than the screen leaves room for."""
+        inner = max(1, width - 4)
+        body, control = self._read(inner), self._control.render(inner)
+        shown = self._visible(len(body), len(control))
+        key = (width, self._context.palette.version, control, self._scroll, shown, self._context.size.rows)
+        if key != self._key or control is not self._key[2]:
+            self._key = key
+            self._control_row = 1 + shown + (1 if shown else 0) + (1 if self._hidden else 0)
+            self._lines = self._framed(body[self._scroll : self._scroll + shown], control, width)
+        return self._lines
+
+    def key(self, key: Input) -> bool:
+        """The control takes it first; what it leaves scrolls the body."""
+        if self._hidden and (step := self._step(key)):
+            self._scroll = max(0, self._scroll + step)
+            return True
+        return self._control.key(key)
+
+    def cursor(self) -> tuple[int, int] | None:
+        """That of the control."""
+        cursor = self._control.cursor()
+        return None if cursor is None else (self._control_row + cursor[0], 2 + cursor[1])
+
+    def _read(self, width: int) -> list[str]:
+        key = (width, self._context.palette.version)
+        if self._body is not None and key != self._body_key:
+            self._body_key, self._body_lines = key, self._body(width)
+        return self._body_lines
+
+    def _visible(self, body: int, control: int) -> int:
+        """How many lines of the body are shown."""
+        room = max(_MIN_BODY_ROWS, self._context.size.rows - _ROWS_LEFT - control - 3)
+        shown = min(body, room)
+        self._hidden = body - shown
+        self._scroll = min(self._scroll, self._hidden)
+        return shown
+
+    def _step(self, key: Input) -> int:
+        """How far a key scrolls the body that does not fit."""
+        match self._context.keymap.first(key, "tui.select.pageUp", "tui.select.pageDown"):
+            case "tui.select.pageUp":
+                return -max(1, self._context.size.rows // 3)
+            case "tui.select.pageDown":
+                return max(1, self._context.size.rows // 3)
+            case _:
+                return 0
+
+    def _framed(self, body: list[str], control: list[str], width: int) -> list[str]:
+        glyphs, palette = self._context.glyphs, self._context.palette
+        border, inner = palette[self._token], max(1, width - 4)
+        side = paint(glyphs.vertical, border)
+        rows = list(body)
+        if self._hidden:
+            above, below = self._scroll, self._hidden - self._scroll
+            page = " / ".join((*self._context.keymap.keys("tui.select.pageUp")[:1], "pagedown"))
+            rows.append(paint(clip(f"{above} lines above, {below} below ({page})", inner), palette["dim"]))
+        if rows:
+            rows.append("")
+        rows += control
+        title = clip(self._title, max(0, width - 6))
+        top = paint_spans(
+            [
+                (glyphs.top_left + glyphs.horizontal, border),
+                (f" {title} ", join(palette["accent"], BOLD)),
+                (glyphs.horizontal * (width - 5 - cells(title)) + glyphs.top_right, border),
+            ]
+        )
+        hint = clip(f" {self._hint} ", max(0, width - 4)) if self._hint else ""
+        bottom = paint_spans(
+            [
+                (glyphs.bottom_left + glyphs.horizontal, border),
+                (hint, palette["dim"]),
+                (glyphs.horizontal * (width - 3 - cells(hint)) + glyphs.bottom_right, border),
+            ]
+        )
+        filled = [f"{side} {_filled(row, inner)} {side}" for row in rows]
+        return [fit(line, width) for line in (top, *filled, bottom)]
+
+
+def _filled(line: str, width: int) -> str:
+    line = fit(line, width)
+    return line + " " * (width - cells(plain(line)))

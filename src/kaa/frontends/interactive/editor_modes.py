@@ -1,0 +1,45 @@
+"""The keys of the editor: as usual, or those of vi with its modes."""
+
+from collections.abc import Callable
+
+from kaa.frontends.interactive.desk import Desk
+
+
+class EditorModes:
+    """Puts the keys of vi in force, and tells which of its modes the editor is in.
+
+    Args:
+        desk: has the editor.
+        on_command: gets what is entered behind a `:`.
+        on_change: called when the mode is another one.
+    """
+
+    def __init__(self, desk: Desk, on_command: Callable[[str], None], on_change: Callable[[], None]) -> None:
+        self._desk = desk
+        self._on_command = on_command
+        self._on_change = on_change
+        self._chosen = "default"
+        self._mode: Callable[[], str] = str
+
+    @property
+    def name(self) -> str:
+        """The mode, as the footer shows it; empty with the usual keys."""
+        return self._mode().upper()
+
+    def choose(self, mode: str) -> None:
+        """Put keys in force: `default` or `vim`."""
+        if mode == self._chosen:
+            return
+        self._chosen = mode
+        if mode == "vim":
+            from kaa.tui.editing.vim import Vim  # lazy: few use it
+
+            vim = Vim(self._desk.editor, self._desk.context)
+            vim.on_command = self._on_command
+            vim.on_mode_change = lambda _: self._on_change()
+            self._desk.editor.mode = vim
+            self._mode = lambda: vim.mode
+        else:
+            self._desk.editor.mode = None
+            self._mode = str
+        self._on_change()

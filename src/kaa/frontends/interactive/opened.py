@@ -1,0 +1,40 @@
+"""What the user interface needs to know of a conversation that was opened; gathered in the core's thread."""
+
+from typing import NamedTuple
+
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.prompt_history import PromptHistory
+from kaa.session.transcript import Transcript
+from kaa.shell.options import SessionChoice
+from kaa.tui.completion_sources import Command
+
+
+class Opened(NamedTuple):
+    """A conversation that was opened.
+
+    Attributes:
+        entries: what was said in it before; may be read from any thread as long as it is open.
+        commands: its slash commands.
+        history: what was typed in earlier sessions; empty if this is not the first of the process.
+    """
+
+    entries: Transcript
+    commands: tuple[Command, ...]
+    history: list[str]
+
+
+async def describe_opened(engine: Engine, session: SessionChoice | None, folder: str) -> Opened:
+    """Open a conversation and describe it.
+
+    Args:
+        engine: opens it.
+        session: which one; None for that of the command line.
+        folder: kaa's home.
+
+    Raises:
+        Exception: as `Engine.open` does.
+    """
+    history = [] if session is not None else PromptHistory(folder).load()
+    conversation = await engine.open(session)
+    commands = tuple(Command(command.name, command.description) for command in conversation.commands)
+    return Opened(conversation.transcript(), commands, history)

@@ -1,0 +1,107 @@
+"""What keys do, besides typing: the actions `app.*`, and where each key goes."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from kaa.frontends.interactive.attachments import dropped_image
+from kaa.frontends.interactive.desk import Desk
+from kaa.tui.events import Event, Focus, Input, Key, Mouse, Paste, Reply
+
+# Within this time, the same key again means more (pi's figure); leaving by accident costs more than waiting.
+_DOUBLE_ESCAPE_SECONDS = 0.5
+_DOUBLE_CLEAR_SECONDS = 1.5
+
+
+class Shortcuts:
+    """Takes everything that comes from the terminal.
+
+    Args:
+        desk: has the editor and the dialogs.
+        actions: what each action does, by id.
+        on_focus: the window got or lost the focus.
+        on_told: the terminal told something of itself.
+        on_image: a path of an image was dropped on the terminal.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        actions: Mapping[str, Callable[[], None]],
+        *,
+        on_focus: Callable[[bool], None],
+        on_told: Callable[[], None],
+        on_image: Callable[[str], None],
+    ) -> None:
+        self._desk = desk
+        self._actions = actions
+        self._on_focus = on_focus
+        self._on_told = on_told
+        self._on_image = on_image
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Deal with a batch of events."""
+        for event in events:
+            match event:
+                case Key() | Paste():
+                    self._take_input(event)
+                case Focus(gained=gained):
+                    self._on_focus(gained)
+                case Reply():
+                    self._on_told()
+                case Mouse():
+                    self._desk.app.take_mouse(event)
+
+    def _take_input(self, key: Input) -> None:
+        if self._desk.dock.has_dialog:
+            self._desk.dock.key(key)
+        elif self._desk.app.take_view_key(key):
+            pass
+        elif isinstance(key, Paste):
+            self._paste(key)
+        elif self._desk.editor.is_empty and self._act(key, "app.exit"):
+            pass
+        elif not self._desk.editor.key(key):
+            self._act(key, *self._actions)
+
+    def _paste(self, paste: Paste) -> None:
+        path = dropped_image(paste.text)
+        if path is None:
+            self._desk.editor.key(paste)
+        else:
+            self._on_image(path)
+
+    def _act(self, key: Input, *actions: str) -> bool:
+        action = self._desk.context.keymap.first(key, *actions)
+        if action is None or action not in self._actions:
+            return False
+        self._actions[action]()
+        return True
+
+
+class Twice:
+    """Tells whether something was done twice in a row.
+
+    Args:
+        seconds: within which the second time counts.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._last = float("-inf")
+
+    def now(self) -> bool:
+        """It is done now. Returns whether this was the second time."""
+        now = time.monotonic()
+        again = now - self._last <= self._seconds
+        self._last = float("-inf") if again else now
+        return again
+
+
+def double_escape() -> Twice:
+    """For Esc."""
+    return Twice(_DOUBLE_ESCAPE_SECONDS)
+
+
+def double_clear() -> Twice:
+    """For the key that clears the editor."""
+    return Twice(_DOUBLE_CLEAR_SECONDS)

@@ -1,0 +1,51 @@
+"""A conversation's status as the footer shows it."""
+
+from kaa.frontends.interactive.footer import FooterState, short_path
+from kaa.shell.status import Status
+from kaa.workspace.git import Head
+
+_HASH_CHARACTERS = 8
+
+
+def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
+    """What the footer shows.
+
+    Args:
+        status: of the conversation.
+        head: what is checked out.
+        mode: of the editor, empty if it has none.
+    """
+    total, context = status.usage.total, status.usage.context
+    sandbox, unsafe = _sandbox(status)
+    return FooterState(
+        directory=short_path(status.cwd),
+        branch="" if head is None else f"at {head.name[:_HASH_CHARACTERS]}" if head.detached else head.name,
+        session_name=status.session_name or "",
+        model=status.model.name,
+        thinking=status.model.thinking,
+        tokens_in=total.usage.input,
+        tokens_out=total.usage.output,
+        cache_read=total.usage.cache_read,
+        cache_write=total.usage.cache_write,
+        turn_tokens=status.usage.turn.usage.output,
+        cache_hits=total.cache_hit_rate,
+        cost=total.cost,
+        context_used=context.tokens,
+        context_window=context.window,
+        sandbox=sandbox,
+        unsafe=unsafe,
+        network="" if status.sandbox is None else status.sandbox.network,
+        approvals=status.approvals,
+        mode=mode,
+    )
+
+
+def _sandbox(status: Status) -> tuple[str, bool]:
+    """What holds the tools, in a word or two, and whether nothing does although something should."""
+    if status.sandbox_problem is not None:
+        return "no sandbox", True
+    if status.sandbox is None:
+        return "", False
+    if not status.sandbox.confined:
+        return ("full access", True) if status.sandbox.mode == "full-access" else ("no sandbox", True)
+    return status.sandbox.mode, False

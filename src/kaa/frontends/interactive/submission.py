@@ -1,0 +1,115 @@
+"""What is entered, and what it means: a message, a slash command, or a command for the shell."""
+
+import re
+from collections.abc import Callable
+
+from kaa.core.events import AgentEnd
+from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.commands import Commands
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.prompt_history import PromptHistory
+from kaa.shell.conversation import CommandReply, Outcome
+
+# A path may begin a message; a command is one word without slashes.
+_COMMAND = re.compile(r"/([a-z][a-z0-9-]*)(?:\s+(.*))?\Z", re.DOTALL)
+
+
+class Submission:
+    """Takes what is entered.
+
+    Args:
+        desk: has the editor.
+        core: does it.
+        commands: the user interface's own slash commands.
+        attachments: images of the message.
+        history: keeps it for other sessions.
+        on_reply: shows what a slash command answered.
+        on_failure: shows what went wrong.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        commands: Commands,
+        attachments: Attachments,
+        history: PromptHistory,
+        on_reply: Callable[[str], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._commands = commands
+        self._attachments = attachments
+        self._history = history
+        self._on_reply = on_reply
+        self._on_failure = on_failure
+        self.core_commands: frozenset[str] = frozenset()
+
+    def submit(self, *, follow_up: bool = False) -> None:
+        """Do what stands in the editor.
+
+        Args:
+            follow_up: give a message to the model when it would stop, not as soon as possible.
+        """
+        text = self._desk.editor.text
+        if not text.strip():
+            return
+        command = _COMMAND.match(text.strip())
+        if command is not None and not self._knows(command[1]):
+            self._desk.say(f"there is no command /{command[1]}; /help lists all", "warning")
+            return
+        self._desk.editor.take()
+        self._keep(text)
+        self.enter(text, follow_up=follow_up)
+
+    def command_line(self, text: str) -> None:
+        """Run a slash command that was typed without its slash."""
+        command = _COMMAND.match(f"/{text.strip()}")
+        if command is not None and self._knows(command[1]):
+            self.enter(command[0])
+        else:
+            self._desk.say(f"there is no command {text.strip()!r}; help lists all", "warning")
+
+    def enter(self, text: str, *, follow_up: bool = False) -> None:
+        """Do what was entered."""
+        stripped = text.strip()
+        command = _COMMAND.match(stripped)
+        if command is not None and self._commands.has(command[1]):
+            self._commands.run(command[1], (command[2] or "").strip())
+        elif command is not None and command[1] in self.core_commands:
+            self._core.call(lambda engine: engine.command(stripped), self._replied, self._on_failure)
+        elif stripped.startswith("!"):
+            self._run(stripped)
+        else:
+            self._say(text, follow_up=follow_up)
+
+    def _knows(self, name: str) -> bool:
+        return self._commands.has(name) or name in self.core_commands
+
+    def _say(self, text: str, *, follow_up: bool) -> None:
+        message = self._attachments.message(text)
+        self._core.call(lambda engine: engine.say(message, follow_up=follow_up), None, self._on_failure)
+
+    def _run(self, text: str) -> None:
+        in_context = not text.startswith("!!")
+        command = text.lstrip("!").strip()
+        self._core.call(
+            lambda engine: engine.conversation.run_command(command, in_context=in_context), None, self._on_failure
+        )
+
+    def _replied(self, outcome: Outcome) -> None:
+        match outcome:
+            case CommandReply(text=text):
+                if text:
+                    self._on_reply(text)
+            case AgentEnd():
+                pass  # its events told all
+
+    def _keep(self, text: str) -> None:
+        async def kept(_engine: Engine) -> None:
+            self._history.append(text)
+
+        self._core.call(kept, None, self._on_failure)
