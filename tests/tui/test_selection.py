@@ -58,6 +58,7 @@ def test_the_margin_and_what_fills_lines_are_left_out() -> None:
 def test_words_paths_and_addresses_are_words() -> None:
     assert word_at("see \x1b[1msrc/a.py:12\x1b[0m, please", 6) == (4, 14)
     assert word_at("漢字 word", 6) == (5, 8)
+    assert word_at("Look at src/a.py.", 10) == (8, 15)
     assert word_at("a, b", 1) == (1, 1)
 
 

@@ -13,7 +13,8 @@ from kaa.tui.width import cells, graphemes, plain
 # From one column to another (exclusive); None is the end of the line.
 Columns: TypeAlias = tuple[int, int | None]
 
-_WORD = re.compile(r"[\w./:@%+~#?&=-]+")
+# Words, paths, addresses, options; without what ends a sentence.
+_WORD = re.compile(r"[\w./:@%+~#?&=-]*[\w/%+~#&=-]")
 
 
 class Point(NamedTuple):
