@@ -106,44 +106,46 @@ async def open_conversation(
         placeholders = _placeholders(workspace, store, date)
         models = ModelRegistry(home.path, environ)
         link = await _link(options, settings, context, models, placeholders, notify)
+        undo.push_async_callback(link.close)
+        if options.api_key is not None:
+            models.use_key(link.resolved.model.provider, options.api_key)
+        recorder = SessionRecorder(store, context)
+        recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
+        recorder.thinking_level_change(link.resolved.thinking)
+        agent = Agent(
+            provider=link.provider,
+            model=link.resolved.model,
+            system_prompt=system_prompt,
+            tools=[registered.tool for registered in active],
+            hooks=_hooks(registry, gate),
+            config=_agent_config(options, settings),
+            thinking=link.resolved.thinking,
+            session_id=store.header.id,
+            messages=context.messages,
+        )
+        stop.append(agent.abort)
+        agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
+        switch = Models(agent, recorder, link, models, settings.enabled_models, SettingsFile(home.settings))
+        reloading = Reloading(settings, read_settings, agent, gate, switch)
+        conversation = Conversation(
+            agent, registry, store, recorder, link, gate, containment, switch, reloading, workspace
+        )
         undo.pop_all()  # from here on the conversation closes what it is made of
-    if options.api_key is not None:
-        models.use_key(link.resolved.model.provider, options.api_key)
-    recorder = SessionRecorder(store, context)
-    recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
-    recorder.thinking_level_change(link.resolved.thinking)
+    return conversation
+
+
+def _hooks(registry: Registry, gate: Gatekeeper) -> ToolHooks:
+    """What was approved is what runs, and what was blocked is seen first."""
     hooks = registry.hooks
-    agent = Agent(
-        provider=link.provider,
-        model=link.resolved.model,
-        system_prompt=system_prompt,
-        tools=[registered.tool for registered in active],
-        # What was approved is what runs, and what was blocked is seen first.
-        hooks=ToolHooks((*hooks.before, gate.before), (gate.after, *hooks.after)),
-        config=AgentConfig(
-            steering_mode=settings.steering_mode,
-            follow_up_mode=settings.follow_up_mode,
-            limits=Limits(max_turns=options.max_turns),
-            retry=settings.retry.policy(),
-        ),
-        thinking=link.resolved.thinking,
-        session_id=store.header.id,
-        messages=context.messages,
-    )
-    stop.append(agent.abort)
-    agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
-    switch = Models(agent, recorder, link, models, settings.enabled_models, SettingsFile(home.settings))
-    return Conversation(
-        agent,
-        registry,
-        store,
-        recorder,
-        link,
-        gate,
-        containment,
-        switch,
-        Reloading(settings, read_settings, agent, gate, switch),
-        workspace,
+    return ToolHooks((*hooks.before, gate.before), (gate.after, *hooks.after))
+
+
+def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConfig:
+    return AgentConfig(
+        steering_mode=settings.steering_mode,
+        follow_up_mode=settings.follow_up_mode,
+        limits=Limits(max_turns=options.max_turns),
+        retry=settings.retry.policy(),
     )
 
 
