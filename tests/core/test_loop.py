@@ -330,7 +330,7 @@ class TestAbort:
         assert end.reason == "done"
         assert scene.provider.closed == 1
         sent = scene.provider.requests[1].messages
-        assert [getattr(message, "text", None) for message in sent] == [None, "half a sen", None]
+        assert [getattr(message, "text", None) for message in sent] == ["go", "half a sen", "shorter"]
 
     def test_in_the_middle_of_tools_every_call_gets_a_result(self) -> None:
         started = asyncio.Event()

@@ -3,6 +3,7 @@ import pytest
 from kaa.core.events import AgentStart
 from kaa.core.messages import UserMessage, user_message
 from kaa.core.tool import ToolResult, ToolRun, text_result
+from kaa.core.usage import ContextParts, ContextUse, Spent, UsageReport
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, PromptContext, RegistrationError, Reply
 from kaa.ext.registry import ExtensionError, Registry
 from kaa.workspace.memory import MemoryWorkspace
@@ -27,6 +28,13 @@ class QuietContext:
     model_name = "test/test-model"
     active_tools = ()
     commands = ()
+    usage = UsageReport(Spent(), Spent(), Spent(), ContextUse(0, 0, measured=False))
+
+    def context_parts(self) -> ContextParts:
+        return ContextParts()
+
+    async def reload(self) -> str:
+        return ""
 
     async def describe_sandbox(self) -> str:
         return ""

@@ -7,6 +7,7 @@ from kaa.session.entries import Compaction, CustomMessage, MessageEntry, ModelCh
 from kaa.session.past_usage import past_usage
 from kaa.session.store import session_name
 from kaa.session.transcript import Transcript, Unreadable
+from kaa.session.tree import Node
 from tests.support.sessions import entry, opened, user_entry, write_session
 
 
@@ -74,8 +75,12 @@ def test_only_what_is_looked_at_is_read(tmp_path: Path) -> None:
 
     with opened(path) as store:
         line = store.line
-        store.line = lambda node: (read.append(node.id), line(node))[1]  # type: ignore[method-assign]  # to listen in
 
+        def listening(node: Node) -> bytes:
+            read.append(node.id)
+            return line(node)
+
+        store.line = listening  # type: ignore[method-assign]
         transcript = Transcript(store)
         _ = transcript[-1], transcript[10:12]
 

@@ -72,6 +72,7 @@ _VALUES = st.recursive(
     max_leaves=8,
 )
 _OBJECTS = st.dictionaries(_NAMES, _VALUES, max_size=4)
+_TRAILING = st.sampled_from(["", ","])
 _BLANKS = st.sampled_from(["", " ", "\n", "\n    ", "\t", " // c }, \n", '/* " { , */', "\r\n"])
 
 
@@ -82,6 +83,7 @@ def _written(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
     def text(part: Any) -> str:
         before, after = draw(_BLANKS), draw(_BLANKS)
+        inner: list[str]
         if isinstance(part, dict):
             inner = [f"{draw(_BLANKS)}{json.dumps(name)}{draw(_BLANKS)}:{text(each)}" for name, each in part.items()]
             opening, closing = "{", "}"
@@ -90,7 +92,8 @@ def _written(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
             opening, closing = "[", "]"
         else:
             return f"{before}{json.dumps(part)}{after}"
-        comma = "," if inner and draw(st.booleans()) else ""
+        trailing = draw(_TRAILING)
+        comma = trailing if inner else ""
         return f"{before}{opening}{','.join(inner)}{comma}{draw(_BLANKS)}{closing}{after}"
 
     return text(value), value
