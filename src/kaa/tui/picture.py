@@ -7,10 +7,11 @@ reaches, are empty. (Stage 1.)
 
 import re
 
+# Compiled when the first picture comes, which is not in the first frame.
 # https://sw.kovidgoyal.net/kitty/graphics-protocol/ and https://iterm2.com/documentation-images.html
 _KITTY, _ITERM = "\x1b_G", "\x1b]1337;File="
-_ROWS = re.compile(r"\x1b(?:_G(?:[^;]*,)?r=|\]1337;File=(?:[^:]*;)?height=)(\d+)[,;:\x1b]")
-_ID = re.compile(r"\x1b_G(?:[^;]*,)?i=(\d+)[,;\x1b]")
+_ROWS = r"\x1b(?:_G(?:[^;]*,)?r=|\]1337;File=(?:[^:]*;)?height=)(\d+)[,;:\x1b]"
+_ID = r"\x1b_G(?:[^;]*,)?i=(\d+)[,;\x1b]"
 
 
 def is_picture(line: str) -> bool:
@@ -20,11 +21,11 @@ def is_picture(line: str) -> bool:
 
 def picture_rows(line: str) -> int:
     """How many rows the picture takes."""
-    match = _ROWS.match(line)
+    match = re.match(_ROWS, line)
     return int(match[1]) if match else 1
 
 
 def remove_picture(line: str) -> str:
     """The sequence that takes the picture off the screen; empty if it goes with the cells that it is in."""
-    match = _ID.match(line)
+    match = re.match(_ID, line)
     return f"\x1b_Ga=d,d=i,i={match[1]},q=2\x1b\\" if match else ""
