@@ -19,6 +19,8 @@ from kaa.tui.layout import wrap_spans
 from kaa.tui.style import Span
 
 _CODE_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})([^\n]*)")
+# Characters. A line that goes on and on is not laid out anew with each piece of it.
+_LONGEST_PARTIAL = 2000
 
 
 class Part(ABC):
@@ -117,7 +119,7 @@ class GrowingPart(Part):
     """A part that takes complete lines one by one, and shows the beginning of the next one.
 
     Attributes:
-        lines_taken: the complete lines, without line feeds.
+        source: the complete lines, without line feeds.
         partial: what is known of the next one.
     """
 
@@ -137,7 +139,8 @@ class GrowingPart(Part):
         return True
 
     def set_partial(self, text: str) -> None:
-        """The next line so far."""
+        """The next line so far. Of a very long one the beginning is shown until it is complete."""
+        text = text[:_LONGEST_PARTIAL]
         if text != self.partial:
             self.partial = text
             self.changed()

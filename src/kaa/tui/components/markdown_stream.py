@@ -1,0 +1,148 @@
+"""Markdown as it streams in: a block of a document whose finished lines stay and whose last ones may still change."""
+
+from kaa.tui.components.foreign import ForeignText
+from kaa.tui.components.markdown_blocks import BlockPainter
+from kaa.tui.components.markdown_parts import Part
+from kaa.tui.components.markdown_reader import MarkdownReader
+from kaa.tui.context import Context
+
+
+class MarkdownStream:
+    """Markdown that streams in; a block of a document.
+
+    Only what may still change is read and painted anew. Appending costs nothing; the work is done when it is rendered.
+
+    Args:
+        context: what all components know.
+        style_token: the palette's token of text without markup.
+
+    Attributes:
+        source: the text so far, as it came.
+    """
+
+    def __init__(self, context: Context, style_token: str = "") -> None:
+        self._context = context
+        self._style_token = style_token
+        self._pieces: list[str] = []
+        self._pending: list[str] = []
+        self._input = ForeignText()
+        self._reader = MarkdownReader(BlockPainter(context, style_token))
+        self._is_finished = False
+        self._is_read = True
+        self._state = (0, 0)
+        self._lines: list[str] = []
+        # The lines of the first so many closed parts.
+        self._closed_lines: list[str] = []
+        self._closed_count = 0
+        # The lines that have left the screen, and what they were painted for.
+        self._frozen: list[str] = []
+        self._frozen_state = (0, 0)
+
+    @property
+    def source(self) -> str:
+        """The text so far, as it came."""
+        return "".join(self._pieces)
+
+    @property
+    def characters_read(self) -> int:
+        """How many characters were looked at so far, again and again, as a measure of work."""
+        return self._reader.characters_read
+
+    def append(self, text: str) -> None:
+        """More of the text."""
+        if text:
+            self._pieces.append(text)
+            self._pending.append(text)
+            self._is_read = False
+
+    def finish(self) -> None:
+        """The text is complete."""
+        if not self._is_finished:
+            self._is_finished = True
+            self._is_read = False
+
+    def render(self, width: int) -> list[str]:
+        """The lines at this width."""
+        state = (max(1, width), self._context.palette.version)
+        if self._is_read and state == self._state:
+            return self._lines
+        self._read()
+        if state != self._state:
+            self._state = state
+            self._repaint()
+        self._compose(state[0])
+        return self._lines
+
+    def freeze(self, lines: int) -> None:
+        """The first lines have left the screen: they stay as they are. 0 lifts this."""
+        if lines == 0:
+            if self._frozen:
+                self._frozen = []
+                self._state = (0, 0)
+            return
+        self._frozen = self._lines[:lines]
+        self._frozen_state = self._state
+        for part in self._reader.open:
+            part.keep(max(0, lines - part.first_line))
+
+    @property
+    def settled(self) -> int:
+        """How many of the lines rendered last will not change."""
+        if self._is_finished and self._is_read:
+            return len(self._lines)
+        settled = 0
+        for part in [*self._reader.closed, *self._reader.open]:
+            settled = part.first_line + part.settled
+            if part.is_open or not part.labels() <= self._reader.references.keys():
+                break
+        return settled
+
+    def _read(self) -> None:
+        """Have what came since the last time read."""
+        text = self._input.add("".join(self._pending))
+        self._pending = []
+        if self._is_finished:
+            text += self._input.finish()
+        self._reader.read(text, finished=self._is_finished)
+        self._is_read = True
+        if self._reader.defined:
+            self._resolve()
+
+    def _resolve(self) -> None:
+        """Paint what refers to something that has just been defined, and is still on the screen, anew."""
+        defined, self._reader.defined = frozenset(self._reader.defined), set()
+        for index, part in enumerate(self._reader.closed):
+            if index < self._closed_count and part.first_line < len(self._frozen):
+                continue
+            if not defined.isdisjoint(part.labels()):
+                part.repaint()
+                self._forget_from(index)
+
+    def _forget_from(self, index: int) -> None:
+        """Compose the lines of the closed parts from this one on anew."""
+        if index < self._closed_count:
+            del self._closed_lines[self._reader.closed[index].first_line :]
+            self._closed_count = index
+
+    def _repaint(self) -> None:
+        parts: list[Part] = [*self._reader.closed, *self._reader.open]
+        for part in parts:
+            part.keep(0)
+            part.repaint()
+        self._closed_lines = []
+        self._closed_count = 0
+
+    def _compose(self, width: int) -> None:
+        references = self._reader.references
+        for part in self._reader.closed[self._closed_count :]:
+            part.first_line = len(self._closed_lines)
+            self._closed_lines += part.lines(references, width)
+        self._closed_count = len(self._reader.closed)
+        lines = self._closed_lines[:]
+        for part in self._reader.open:
+            part.first_line = len(lines)
+            lines += part.lines(references, width)
+        if self._frozen and self._frozen_state != self._state:
+            # It should have been lifted before anything else changed; so at least what has left stays.
+            lines[: len(self._frozen)] = self._frozen
+        self._lines = lines
