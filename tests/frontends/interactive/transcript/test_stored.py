@@ -207,3 +207,12 @@ def test_messages_of_a_session_may_be_plain_strings() -> None:
     message: Message = type(user_message("x"))("old")
 
     assert shown(stored(message)) == "› old"
+
+
+def test_another_session_leaves_nothing_of_the_one_before_to_be_read() -> None:
+    session = Session()
+    session.transcript.load(stored(*(user_message("x") for _ in range(300))))
+
+    session.transcript.load([])
+
+    assert len(session.document.earlier) == 0

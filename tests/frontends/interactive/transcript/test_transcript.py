@@ -190,7 +190,7 @@ def test_the_last_answer_is_what_the_model_wrote() -> None:
     session.show(*streams(reply(LIST, stop="toolUse")))
 
     assert session.transcript.last_answer() == "Use *this*:\n\n```py\nx = 1\n```"
-    assert session.transcript.code_blocks() == [("py", "x = 1\n")]
+    assert session.transcript.code_blocks() == [("py", "x = 1")]
 
 
 def test_there_is_no_last_answer_at_the_beginning() -> None:

@@ -2,8 +2,7 @@
 
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view import View
-from kaa.tui.components.markdown_stream import MarkdownStream
-from kaa.tui.components.text import harmless
+from kaa.tui.components.markdown import MarkdownStream
 from kaa.tui.layout import wrap
 
 
@@ -37,13 +36,13 @@ class Answer:
 
     def freeze(self, lines: int) -> None:
         """Keep the first lines as they are; 0 lets them go."""
-        self._stream.freeze(max(lines - 1, 0))
+        if lines != 1:  # the empty one stays anyway
+            self._stream.freeze(max(lines - 1, 0))
 
     @property
     def settled(self) -> int:
         """How many lines are final."""
-        settled = 1 + self._stream.settled
-        return settled if self._has_ended else min(settled, len(self._lines) - 1)
+        return _settled(self._stream, len(self._lines), has_ended=self._has_ended)
 
 
 class Thinking(Piece):
@@ -51,53 +50,35 @@ class Thinking(Piece):
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
-        self._paragraphs: list[str] = []  # complete lines of the text
-        self._open: list[str] = []  # pieces of the one that still grows
-        self._wrapped: list[str] = []
-        self._wrapped_paragraphs = 0
-        self._wrapped_for = (0, 0)
+        self._stream = MarkdownStream(view.context, "thinkingText")
 
     def write(self, text: str) -> None:
         """The model has thought more."""
-        complete, line_feed, rest = text.rpartition("\n")
-        if line_feed:
-            self._paragraphs += ("".join(self._open) + complete).split("\n")
-            self._open = []
-        self._open.append(rest)
+        self._stream.append(text)
         self.changed()
 
     def end(self) -> None:
         """The model has thought all of it."""
+        self._stream.finish()
         self.finished = True
         self.changed()
 
     def layout(self, width: int) -> list[str]:
         """The text, or that there is one."""
-        if not self.view.thinking:
-            text = f"thinking{self.context.glyphs.ellipsis}{self.view.hint('app.thinking.toggle', 'shows it')}"
-            return wrap([(text, self.context.palette["thinkingText"])], width)
-        self._wrap_complete(width)
-        lines = [*self._wrapped, *self._wrap("".join(self._open), width)]
-        while lines and not lines[-1]:
-            lines.pop()
-        return lines
+        if self.view.thinking:
+            return self._stream.render(width)
+        text = f"thinking{self.context.glyphs.ellipsis}{self.view.hint('app.thinking.toggle', 'shows it')}"
+        return wrap([(text, self.context.palette["thinkingText"])], width)
 
     @property
     def settled(self) -> int:
-        """How many lines are final: those of complete paragraphs."""
-        if self.finished:
+        """How many lines are final."""
+        if self.finished or not self.view.thinking or self.left:
             return super().settled
-        return min(1 + len(self._wrapped), len(self._lines) - 1) if self.view.thinking and not self.left else 0
+        return _settled(self._stream, self.height, has_ended=False)
 
-    def _wrap_complete(self, width: int) -> None:
-        """Wrap each complete paragraph once for a width."""
-        wrapped_for = (width, self.context.palette.version)
-        if wrapped_for != self._wrapped_for:
-            self._wrapped_for = wrapped_for
-            self._wrapped, self._wrapped_paragraphs = [], 0
-        for paragraph in self._paragraphs[self._wrapped_paragraphs :]:
-            self._wrapped += self._wrap(paragraph, width) or [""]
-        self._wrapped_paragraphs = len(self._paragraphs)
 
-    def _wrap(self, text: str, width: int) -> list[str]:
-        return wrap([(harmless(text), self.context.palette["thinkingText"])], width) if text.strip() else []
+def _settled(stream: MarkdownStream, height: int, *, has_ended: bool) -> int:
+    """How many lines are final, the empty one included; not all of them as long as others may come."""
+    settled = 1 + stream.settled
+    return settled if has_ended else max(min(settled, height - 1), 0)

@@ -42,6 +42,11 @@ class Piece(ABC):
         return len(self._lines) if self.finished else 0
 
     @property
+    def height(self) -> int:
+        """How many lines there were when it was rendered last."""
+        return len(self._lines)
+
+    @property
     def left(self) -> int:
         """How many lines have left the screen."""
         return len(self._frozen)

@@ -92,8 +92,8 @@ class Transcript:
         from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks, last_answer_in
 
         first = max(0, len(entries) - RECENT)
+        self._document.earlier = EarlierBlocks(self._view, entries, first)
         if first:
-            self._document.earlier = EarlierBlocks(self._view, entries, first)
             self.add(Earlier(self._view, first))
         self._document.blocks += StoredBlocks(self._view, entries).make(first, len(entries))
         self._last_answer = last_answer_in(entries)
