@@ -1,5 +1,4 @@
 import random
-import string
 
 import pytest
 from hypothesis import given, settings
@@ -7,13 +6,12 @@ from hypothesis import strategies as st
 
 from kaa.tui.components.markdown import Markdown
 from kaa.tui.components.markdown_stream import MarkdownStream
-from kaa.tui.palette import Theme
-from tests.support.painted import assert_well_formed, make_context, visible
+from tests.support.painted import assert_well_formed, make_context
 
 SAMPLE = """# Heading *one*
 
 A paragraph with **bold**, `code` and [a link](https://example.org/a).
-Second line of it.  
+Second line of it.\
 Hard break. A [late][ref] link and [ref].
 
 - one
@@ -74,40 +72,13 @@ Last paragraph ![img](pic.png) &amp; &#27;[31m \x1b[0m \u202e end
 """
 
 # Pieces of Markdown, put together at random.
+_BLOCKS = "# |## x|- |* |1. |2) |> |```|~~~|```py|---|===|    |<div>|[a]: /u|'t'"
+_INLINE = r"*%**%_%`%~~%[a]%(b)%![%<b>%&amp;%\%  %word%a b c%http://x.y/z%漢字%👩‍💻%|%-"
 _fragments = st.sampled_from(
     [
-        "# ",
-        "## x",
-        "- ",
-        "* ",
-        "1. ",
-        "2) ",
-        "> ",
-        "```",
-        "~~~",
-        "```py",
-        "| a | b |",
-        "|---|---|",
-        "---",
-        "===",
-        "    ",
-    ]
-    + ["*", "**", "_", "`", "~~", "[a]", "[a]: /u", "(b)", "![", "<b>", "<div>", "&amp;", "\\", "  ", "\t", "|", "word"]
-    + [
-        "\n",
-        "\n",
-        "\n\n",
-        "\n\n",
-        "漢字",
-        "👩‍💻",
-        "\x1b[1m",
-        "\r\n",
-        "'t'",
-        "http://x.y/z",
-        "x" * 30,
-        "\u200d",
-        "-",
-        "a b c",
+        *_BLOCKS.split("|"),
+        *_INLINE.split("%"),
+        *("\n", "\n", "\n\n", "\n\n", "\r\n", "\t", "\x1b[1m", "\u200d", "x" * 30, "| a | b |\n", "|---|---|\n"),
     ]
 )
 markdown = st.lists(_fragments, max_size=40).map("".join)

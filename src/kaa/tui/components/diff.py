@@ -1,0 +1,133 @@
+"""A diff: lines with their numbers, and in lines that were replaced the words that changed."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
+
+from kaa.tui.components.code import hard_wrap
+from kaa.tui.components.diff_lines import DiffLine, Sign, read_diff
+from kaa.tui.components.diff_words import Range, changed_words, pair_lines
+from kaa.tui.components.display import Display
+from kaa.tui.components.highlight import Highlighter, language_of
+from kaa.tui.components.text import harmless
+from kaa.tui.context import Context
+from kaa.tui.style import INVERSE, Span, Style, join, paint, paint_spans
+from kaa.tui.width import clip
+
+_TOKENS: dict[Sign, str] = {
+    "+": "toolDiffAdded",
+    "-": "toolDiffRemoved",
+    " ": "toolDiffContext",
+    "": "muted",
+}
+# Beside numbers at least this much is left for the text; else they are left out.
+_NARROWEST = 12
+
+
+class Diff(Display):
+    """A diff, as kaa's and pi's edits make it, or a unified one.
+
+    Args:
+        context: what all components know.
+        diff: foreign text.
+        max_lines: how many of its lines are shown; a last line tells how many were left out. None shows all.
+        filename: highlights the code as what files of this name are written in.
+    """
+
+    def __init__(self, context: Context, diff: str, max_lines: int | None = None, filename: str = "") -> None:
+        super().__init__(context)
+        self._diff = diff
+        self._max_lines = max_lines
+        self._filename = filename
+
+    def set_diff(self, diff: str) -> None:
+        """Show another diff."""
+        if diff != self._diff:
+            self._diff = diff
+            self.changed()
+
+    def _paint(self, width: int) -> list[str]:
+        all_lines = read_diff(self._diff)
+        lines = [line._replace(text=harmless(line.text)) for line in islice(all_lines, self._max_lines)]
+        left_out = sum(1 for _ in all_lines)
+        digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
+        if width < digits + 2 + _NARROWEST:
+            digits = 0
+        highlighters = self._highlighters()
+        painted: list[str] = []
+        for line, marks in _marked(lines):
+            painted += self._line(line, marks, digits, width, highlighters)
+        if left_out:
+            ellipsis = self._context.glyphs.ellipsis
+            more = f"{ellipsis} {left_out} more line{'s' if left_out > 1 else ''}"
+            painted.append(paint(clip(more, width), self._context.palette["muted"]))
+        return painted
+
+    def _highlighters(self) -> dict[Sign, Highlighter]:
+        """One for the old text, one for the new: what was removed does not continue what was added."""
+        language = language_of(self._filename) if self._filename else ""
+        if not language:
+            return {}
+        return {sign: Highlighter(self._context.palette, language) for sign in ("+", "-")}
+
+    def _line(
+        self, line: DiffLine, marks: Sequence[Range], digits: int, width: int, highlighters: dict[Sign, Highlighter]
+    ) -> Iterator[str]:
+        style = self._context.palette[_TOKENS[line.sign]]
+        number = f"{'' if line.number is None else line.number:>{digits}} " if digits else ""
+        gutter = f"{line.sign or ' '}{number}"[: width - 1]
+        spans = self._spans(line, style, highlighters)
+        if marks:
+            spans = list(_with_marks(spans, marks))
+        # Never reflowed: what is copied is what is in the file.
+        for index, piece in enumerate(hard_wrap(spans, width - len(gutter))):
+            yield paint_spans([(gutter if index == 0 else " " * len(gutter), style), *piece]).rstrip(" ")
+
+    def _spans(self, line: DiffLine, style: Style, highlighters: dict[Sign, Highlighter]) -> list[Span]:
+        if not highlighters or not line.sign:
+            return [(line.text, style)] if line.text else []
+        spans = highlighters["-" if line.sign == "-" else "+"].line(line.text)
+        if line.sign == " ":
+            # Both texts have it.
+            highlighters["-"].line(line.text)
+        return [(text, found or style) for text, found in spans]
+
+
+def _marked(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine, Sequence[Range]]]:
+    """The lines, each with what changed within it."""
+    position = 0
+    while position < len(lines):
+        removed = _run(lines, position, "-")
+        added = _run(lines, position + len(removed), "+")
+        if not removed or not added:
+            # Nothing was replaced.
+            for line in removed or added or lines[position : position + 1]:
+                yield line, ()
+            position += len(removed or added) or 1
+            continue
+        old_marks: dict[int, list[Range]] = {}
+        new_marks: dict[int, list[Range]] = {}
+        for one, other in pair_lines([line.text for line in removed], [line.text for line in added]):
+            old_marks[one], new_marks[other] = changed_words(removed[one].text, added[other].text)
+        yield from ((line, old_marks.get(index, ())) for index, line in enumerate(removed))
+        yield from ((line, new_marks.get(index, ())) for index, line in enumerate(added))
+        position += len(removed) + len(added)
+
+
+def _run(lines: Sequence[DiffLine], start: int, sign: Sign) -> list[DiffLine]:
+    return list(takewhile(lambda line: line.sign == sign, islice(lines, start, None)))
+
+
+def _with_marks(spans: Iterable[Span], marks: Iterable[Range]) -> Iterator[Span]:
+    """The spans with what is in the ranges inverse."""
+    edges = [edge for mark in marks for edge in mark]
+    position = passed = 0
+    for text, style in spans:
+        start = 0
+        while start < len(text):
+            # Behind an odd number of edges is a marked text.
+            end = min(edges[passed] - position, len(text)) if passed < len(edges) else len(text)
+            if end > start:
+                yield text[start:end], join(style, INVERSE) if passed % 2 else style
+            passed += end < len(text)
+            start = end
+        position += len(text)
