@@ -170,6 +170,24 @@ def test_pictures_are_shown_where_they_have_room() -> None:
     assert "a=d,d=i,i=3" in session.writes[-1]
 
 
+def test_pictures_do_not_reach_over_the_dock_or_over_boxes() -> None:
+    session = Session(rows=4, dock=("> ",))
+    session.add("\x1b_Ga=T,i=3,r=4;AAAA\x1b\\", "", "", "")
+    session.screen.viewport.to_start()
+    session.screen.frame()
+    assert session.terminal.images == 0
+
+    session.size.rows = 6
+    session.terminal.resize(30, 6)
+    session.screen.frame()
+    assert session.terminal.images == 1
+
+    session.screen.overlays.append(Overlay(Dock("box"), Placement("bottom", "right", 3)))
+    session.screen.frame()
+    assert session.terminal.images == 1
+    assert "a=d,d=i,i=3" in session.writes[-1]
+
+
 # Scrolling
 
 
@@ -286,6 +304,20 @@ def test_dragging_selects_and_letting_go_copies() -> None:
     session.mouse("up", 1, 5)
 
     assert session.copied == ["line\nsecond"]
+
+
+def test_a_selection_may_begin_behind_the_end_of_a_line() -> None:
+    session = Session()
+    session.add("ab", "second")
+    session.screen.frame()
+
+    session.mouse("down", 0, 20)
+    session.mouse("drag", 1, 2)
+
+    assert session.lines()[0] == "ab"
+    assert (session.reversed_text(0), session.reversed_text(1)) == ("", "sec")
+    session.mouse("up", 1, 2)
+    assert session.copied == ["\nsec"]
 
 
 def test_a_click_selects_nothing_and_ends_the_selection() -> None:

@@ -77,6 +77,33 @@ def test_a_block_that_shrank_above_the_edge_goes_on_behind_what_left() -> None:
     assert document.tail(80).lines == ["z", "> "]
 
 
+def test_a_block_that_forgets_what_has_left_costs_others_nothing() -> None:
+    class Forgetful(LinesBlock):
+        def freeze(self, lines: int) -> None:
+            pass
+
+    block, second = Forgetful(["1", "2", "3"], finished=False), LinesBlock(["a", "b"])
+    document = document_of(block, second)
+    document.tail(80)
+    document.leave(3)
+    block.change(["1"])
+    document.tail(80)
+
+    document.leave(1)
+
+    assert document.tail(80).lines == ["b", "> "]
+
+
+def test_it_knows_whether_anything_has_left() -> None:
+    document = document_of(LinesBlock(["a", "b"]))
+    document.tail(80)
+    assert not document.has_left
+
+    document.leave(1)
+
+    assert document.has_left
+
+
 def test_after_a_reset_everything_comes_again_and_may_change() -> None:
     block = LinesBlock(["1", "2"])
     document = document_of(block)
@@ -98,6 +125,7 @@ def test_a_reset_brings_back_the_last_rows_and_asks_no_block_before_them() -> No
 
     assert document.tail(80).lines == ["9997b", "9998a", "9998b", "9999a", "9999b", "> "]
     assert not any(block.times_asked for block in blocks[:9997])
+    assert blocks[9997].frozen == 1
 
 
 def test_other_blocks_replace_all() -> None:

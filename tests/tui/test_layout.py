@@ -53,6 +53,14 @@ def test_prefixes_count() -> None:
     assert wrap([("aa bb", "")], 4, [("| ", "2")]) == ["\x1b[2m| \x1b[0maa", "\x1b[2m| \x1b[0mbb"]
 
 
+def test_further_lines_have_the_room_that_their_prefix_leaves() -> None:
+    assert wrap([("aa\nbb bb bb", "")], 10, [("----- ", "")], [("- ", "")]) == ["----- aa", "- bb bb bb"]
+
+
+def test_pictures_belong_to_the_word_they_stand_in() -> None:
+    assert lines_of("go \U0001f44d\U0001f44d\U0001f44d", 7) == ["go", "\U0001f44d\U0001f44d\U0001f44d"]
+
+
 def test_a_prefix_wider_than_the_line_leaves_room_for_the_text() -> None:
     assert wrap([("ab", "")], 3, [("=====", "")]) == ["==a", "==b"]
 

@@ -29,6 +29,7 @@ def test_lines_are_written_once_when_they_are_settled() -> None:
     linear.update()
     linear.update()
     assert written == ["one\n"]
+    assert block.frozen == 1
 
     block.change(["one", "two", "three"])
     block.count = 3

@@ -38,6 +38,12 @@ def test_a_box_goes_where_it_is_told(row: float | str, column: float | str, at: 
     assert [line for number, line in enumerate(rows) if number not in (at[0], at[0] + 1)] == ["." * 20] * 4
 
 
+def test_a_box_leaves_its_margin_free() -> None:
+    rows = composed(Placement(width=1.0, max_height=1.0, margin=2), *["x" * 20] * 9)
+
+    assert rows == ["." * 20] * 2 + ["..xxxxxxxxxxxxxxxx.."] * 2 + ["." * 20] * 2
+
+
 def test_the_cursor_is_where_the_box_has_it() -> None:
     _, cursor = compose(ROWS, Overlay(Box("abcd", "efgh", cursor=(1, 2)), Placement(width=4)), 20)
 

@@ -29,6 +29,19 @@ def test_it_goes_over_lines_and_blocks() -> None:
     assert selected([["ab", "cd"], ["ef"], ["gh"]], (0, 1, 1), (2, 0, 0)) == "d\nef\ng"
 
 
+def test_what_is_below_its_end_in_the_same_block_does_not_belong_to_it() -> None:
+    assert selected([["ab", "cd", "ef"]], (0, 0, 1), (0, 1, 0)) == "b\nc"
+
+
+def test_text_without_blanks_is_joined_without_blanks() -> None:
+    assert all_of("漢字漢字漢", "字漢字", width=11) == "漢字漢字漢字漢字"
+    assert all_of("漢字漢字", "字漢字", width=11) == "漢字漢字\n字漢字"
+
+
+def test_lines_that_were_wrapped_within_a_margin_are_joined() -> None:
+    assert all_of("  the quick brown", "  fox jumps", width=20) == "the quick brown fox jumps"
+
+
 def test_wide_characters_are_whole() -> None:
     assert selected([["漢字漢字"]], (0, 0, 2), (0, 0, 4)) == "字漢"
 

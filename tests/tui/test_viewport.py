@@ -51,6 +51,23 @@ def test_what_is_read_stays_where_it_is_when_lines_come() -> None:
     assert not viewport.is_following
 
 
+def test_new_lines_are_counted_from_where_the_end_was_left_first() -> None:
+    viewport, document = viewport_of(20)
+    viewport.show(80, 4)
+    viewport.scroll(-3)
+    document.blocks.append(LinesBlock(["new"]))
+
+    viewport.scroll(-3)
+
+    assert viewport.new_lines == 1
+
+
+def test_positions_in_a_block_that_has_shrunk_are_behind_its_end() -> None:
+    viewport, _ = viewport_of(2, 2)
+
+    assert [row.text for row in viewport.backwards(Position(1, 99))] == ["1.1", "1.0", "0.1", "0.0"]
+
+
 def test_lines_that_an_open_block_gets_are_new_as_well() -> None:
     viewport, document = viewport_of(6)
     viewport.show(80, 4)

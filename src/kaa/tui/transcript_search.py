@@ -112,7 +112,7 @@ class TranscriptSearch:
         self._block += self._step
 
     def _search(self, block: int, lines: list[str]) -> list[Match]:
-        texts = [plain(line).rstrip(" ") for line in lines]
+        texts = [plain(line) for line in lines]
         starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
 
         def place(offset: int) -> tuple[int, int]:
