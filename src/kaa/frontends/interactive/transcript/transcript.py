@@ -22,13 +22,13 @@ from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
 from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import Earlier, Notice, NoticeKind, Retry, ending
-from kaa.frontends.interactive.transcript.reply import Reply
-from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.document import Block, Document
 
 if TYPE_CHECKING:
+    from kaa.frontends.interactive.transcript.reply import Reply
+    from kaa.frontends.interactive.transcript.tool_card import ToolCard
     from kaa.session.transcript import DisplayEntry
 
 # Entries of a resumed session that are painted on the main screen: laying them out takes about 0.1 s.
@@ -134,8 +134,11 @@ class Transcript:
 
         return code_blocks(self.last_answer())
 
-    def _current_reply(self) -> Reply:
+    def _current_reply(self) -> "Reply":
         if self._reply is None:
+            # Lazily: Markdown is needed with the first reply; `preload.py` sees to it that nobody waits for it then.
+            from kaa.frontends.interactive.transcript.reply import Reply
+
             self._reply = Reply(self._view, self.add)
         return self._reply
 
@@ -153,9 +156,12 @@ class Transcript:
             case ToolResultMessage():  # the end of the tool's execution has it too
                 pass
 
-    def _card(self, call_id: str, tool: str) -> ToolCard:
+    def _card(self, call_id: str, tool: str) -> "ToolCard":
         """The card of a call; a new one if nobody has heard of the call."""
         if call_id not in self._cards:
+            # Lazily, as above.
+            from kaa.frontends.interactive.transcript.tool_card import ToolCard
+
             card = self._cards[call_id] = ToolCard(self._view, tool)
             self.add(card)
         return self._cards[call_id]
