@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
@@ -188,3 +189,18 @@ def test_bash_runs_nothing_but_what_rules_were_shown(empty: Path, command: str) 
     assert all(not one.assigns for one in script.commands)
     assert set(run_by_bash(command, empty)) <= shown, script
     assert list(empty.iterdir()) == []
+
+
+def test_no_character_can_crash_the_grammar() -> None:
+    # Code points beyond bytes made its scanner read memory of others; how that ended was a matter of luck.
+    source = "import kaa.shell.approvals.grammar as g\n" + (
+        "for n in range(400): g.read(chr(0x10ffff - n * 997) + '=1; \U000e0fff\uffff() { ${\U0010ffff}; }; <<\U0001f600')"
+    )
+
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
+
+
+def test_quoted_words_keep_what_is_not_ascii() -> None:
+    (only,) = read("ls 'ä ö' \"ü\"").commands
+
+    assert only.literal_words == ("ls", "ä ö", "ü")

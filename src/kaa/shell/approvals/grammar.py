@@ -156,10 +156,17 @@ def _bash() -> "Language":
     return tree_sitter.Language(tree_sitter_bash.language())
 
 
+# The grammar's scanner hands code points to `isalpha` and the like, which are only defined for bytes: with others it
+# reads memory that is not its own, and crashes on some. So the grammar sees a letter in the place of each such byte.
+# Words are cut out of the command itself; where they are not quoted, `words.py` trusts them to no rule.
+_FOR_GRAMMAR = bytes(code if code < 0x80 else ord("x") for code in range(0x100))
+
+
 def _parse(source: bytes) -> "Tree":
     import tree_sitter  # lazily, as above
 
-    return tree_sitter.Parser(_bash()).parse(source)  # a parser of its own: long commands are read in threads
+    parser = tree_sitter.Parser(_bash())  # of its own: long commands are read in threads
+    return parser.parse(source.translate(_FOR_GRAMMAR))
 
 
 class _Place(NamedTuple):
