@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.preferences import load_preferences
 from kaa.tui.events import Event, Key, Paste
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
@@ -42,13 +43,13 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError:
         sys.stderr.write("kaa: there is no terminal to talk on. Give it a task with -p; see kaa --help.\n")
         return _USAGE_ERROR
-    reactor = Reactor()
-    desk = Desk(os.path.expanduser(folder), terminal, reactor)
-    if arguments.plain or terminal.capabilities.dumb or desk.preferences.screen == "linear":
-        from kaa.frontends.interactive import plain  # lazy: few need it
+    reactor, folder = Reactor(), os.path.expanduser(folder)
+    linear = load_preferences(folder).preferences.screen == "linear"
+    if arguments.plain or linear or terminal.capabilities.dumb:
+        from kaa.frontends.interactive.plain import PlainDesk  # lazy: few need it
 
-        return plain.main(arguments, desk)
-    return Start(arguments, desk).run()
+        return Start(arguments, PlainDesk(folder, terminal, reactor)).run()
+    return Start(arguments, Desk(folder, terminal, reactor)).run()
 
 
 class Start:
@@ -72,10 +73,13 @@ class Start:
         """Until the user leaves. Returns the exit code."""
         app = self._desk.app
         app.on_events = self._take
+        fullscreen = self._arguments.fullscreen or self._desk.preferences.screen == "full"
         app.on_gone = lambda: self.leave(128 + signal.SIGHUP)
         self._desk.editor.on_submit = lambda _: self._submit()
         try:
             app.start()
+            if fullscreen:
+                app.toggle_fullscreen()
             app.reactor.on_signal(signal.SIGTERM, lambda: self.leave(128 + signal.SIGTERM))
             app.reactor.on_signal(signal.SIGHUP, lambda: self.leave(128 + signal.SIGHUP))
             self._core.start()

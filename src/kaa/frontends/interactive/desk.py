@@ -8,6 +8,7 @@ from kaa.frontends.interactive.dock import Dock
 from kaa.frontends.interactive.footer import Footer, FooterState, short_path
 from kaa.frontends.interactive.keybindings import load_keybindings
 from kaa.frontends.interactive.preferences import Preferences, load_preferences
+from kaa.frontends.interactive.surface import MakeSurface
 from kaa.frontends.interactive.themes import ThemeLibrary
 from kaa.frontends.interactive.transcript.header import Header
 from kaa.frontends.interactive.transcript.view import View
@@ -40,6 +41,7 @@ class Desk:
         folder: kaa's home.
         terminal: what it is shown on.
         reactor: the loop of this thread.
+        make_surface: makes what shows it.
 
     Attributes:
         app: paints, and hands over what is typed.
@@ -50,7 +52,9 @@ class Desk:
         problems: what is wrong with the user's files, to be told behind the first frame.
     """
 
-    def __init__(self, folder: str, terminal: Terminal, reactor: Reactor) -> None:
+    def __init__(
+        self, folder: str, terminal: Terminal, reactor: Reactor, make_surface: MakeSurface = Application
+    ) -> None:
         self.folder = folder
         loaded = load_preferences(folder)
         bindings = load_keybindings(folder)
@@ -81,7 +85,7 @@ class Desk:
         )
         if not self.preferences.quiet_startup:
             self.document.blocks.append(Header(self.view, "kaa", __version__, short_path(self.view.cwd), _HINTS))
-        self.app = Application(terminal, reactor, self.context, self.document)
+        self.app = make_surface(terminal, reactor, self.context, self.document)
         self.apply_preferences()
 
     def load_preferences(self) -> tuple[str, ...]:

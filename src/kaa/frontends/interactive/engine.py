@@ -96,6 +96,7 @@ class Engine:
         self._workspace: LocalWorkspace | None = None
         self._conversation: Conversation | None = None
         self._trust: TrustChoice | None = None
+        self._configuration: ProjectConfiguration | None = None  # what the user was asked about
         self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
         self._agent_works = False
         self._events: list[Event] = []
@@ -137,7 +138,7 @@ class Engine:
         """
         workspace = self._open_workspace()
         if self._trust is None:
-            self._trust = await self._decide_trust(workspace)
+            self._trust, self._configuration = await self._decide_trust(workspace)
         options = conversation_options(self._arguments, self._trust, session)
         await self._close_conversation()
         self._conversation = await open_conversation(
@@ -147,6 +148,7 @@ class Engine:
             environ=os.environ,
             notify=self._notice,
             approver=self,
+            configuration=self._configuration,
         )
         self._conversation.subscribe(self._note)
         self.refresh_status()
@@ -241,7 +243,7 @@ class Engine:
                 store.trust(configuration)
             case "no":
                 store.decline(configuration)
-        self._trust = choice or "no"
+        self._trust, self._configuration = choice or "no", configuration
 
     def _open_workspace(self) -> LocalWorkspace:
         if self._workspace is None:
@@ -252,18 +254,17 @@ class Engine:
             self._workspace = opened
         return self._workspace
 
-    async def _decide_trust(self, workspace: LocalWorkspace) -> TrustChoice:
-        """What the flags, an earlier decision or the user says."""
+    async def _decide_trust(self, workspace: LocalWorkspace) -> tuple[TrustChoice, ProjectConfiguration | None]:
+        """What the flags, an earlier decision or the user says, and about what, if it was looked at."""
         if self._arguments.trust or self._arguments.no_trust:
-            return "yes" if self._arguments.trust else "no"
+            return ("yes" if self._arguments.trust else "no"), None
         configuration = await survey(workspace, self._home)
         state = TrustStore(self._home).state(configuration)
         if not isinstance(state, Undecided | Changed):
-            return "stored"
+            return "stored", configuration
         choice: TrustChoice | None = await self._asked(lambda answer: self._ui.ask_trust(configuration, state, answer))
         await self.decide_trust(configuration, choice)
-        assert self._trust is not None
-        return self._trust
+        return choice or "no", configuration
 
     async def _asked(self, ask: Callable[[Callable[[AnswerT], None]], None]) -> AnswerT:
         """Ask in the user interface's thread and wait for the answer here."""

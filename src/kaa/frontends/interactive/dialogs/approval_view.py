@@ -73,8 +73,8 @@ class ApprovalView:
                 yield self._said("toolTitle", path, width)
                 yield Diff(self._context, "\n".join(_patch(edits)), max_lines=_MAX_DIFF_LINES).render(width)
             case "write", {"path": str(path), "content": str(content)}:
-                yield self._said("toolTitle", f"{path} ({content.count(chr(10)) + 1} lines)", width)
-                added = "\n".join(f"+{line}" for line in content[:_MAX_CHARACTERS].split("\n"))
+                yield self._said("toolTitle", f"{path} ({len(content.splitlines())} lines)", width)
+                added = "\n".join(f"+{line}" for line in content[:_MAX_CHARACTERS].splitlines())
                 yield Diff(self._context, f"@@ @@\n{added}", max_lines=_MAX_DIFF_LINES).render(width)
             case _:
                 yield self._said("toolTitle", self._request.title, width)

@@ -1,0 +1,212 @@
+"""The interactive terminal line by line: for screen readers, and for terminals that cannot draw.
+
+The same desk and the same commands. What is said is written once, when it will not change any more; what is typed are
+lines, which the terminal itself edits. A dialog is written down when it opens, and the next line answers it.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+
+from kaa.frontends.interactive.desk import Desk
+from kaa.tui.component import Component
+from kaa.tui.context import Context
+from kaa.tui.document import Document
+from kaa.tui.events import Event, Input, Key, Mouse, Paste
+from kaa.tui.linear import Linear
+from kaa.tui.reactor import Reactor
+from kaa.tui.sanitize import sanitize
+from kaa.tui.terminal import Terminal
+from kaa.tui.width import plain
+
+_PROMPT = "> "
+_READ_BYTES = 65536
+# What is to be written within this time is written at once.
+_WRITE_SECONDS = 0.05
+# A single letter is one of the answers of a dialog that has such.
+_LETTER = 1
+
+
+class PlainDesk(Desk):
+    """A desk whose words about what just happened are lines like all others."""
+
+    def __init__(self, folder: str, terminal: Terminal, reactor: Reactor) -> None:
+        super().__init__(folder, terminal, reactor, PlainSurface)
+        self.view.linear = True
+        surface = self.app
+        assert isinstance(surface, PlainSurface)
+        surface.serve(self)
+        self._surface = surface
+
+    def say(self, text: str, token: str = "muted", seconds: float = 0.0) -> None:
+        """Write a word about what just happened."""
+        self._surface.write_line(f"[{' '.join(sanitize(text).split())}]")
+
+
+class PlainSurface:
+    """Writes lines and reads lines (`kaa.frontends.interactive.surface.Surface`).
+
+    Args:
+        terminal: of the user; stays in the mode in which it edits lines itself.
+        reactor: the loop of this thread.
+        context: the width.
+        document: what is written.
+    """
+
+    is_fullscreen = False
+
+    def __init__(self, terminal: Terminal, reactor: Reactor, context: Context, document: Document) -> None:
+        self.terminal = terminal
+        self.reactor = reactor
+        self.on_events: Callable[[Sequence[Event]], object] = lambda _: None
+        self.on_gone: Callable[[], object] = reactor.stop
+        self.on_copy: Callable[[str], object] = lambda _: None
+        self.rebuilds = False
+        self._desk: Desk | None = None
+        self._size = context.size
+        self._linear = Linear(document, self._write, context.size.columns, ascii_only=not terminal.capabilities.unicode)
+        self._is_due = False
+        self._is_prompted = False
+        self._dialog: Component | None = None  # the one that is written down
+        self._dialog_lines: list[str] = []
+        self._continued: list[str] = []  # lines that ended with a backslash
+        self._unread = b""
+
+    def serve(self, desk: Desk) -> None:
+        """Write for this desk, which made this."""
+        self._desk = desk
+
+    def start(self) -> None:
+        """Write what there is, and wait for lines."""
+        self.reactor.watch(self.terminal.device.input_fd, self._read)
+        self.reactor.on_signal(signal.SIGINT, lambda: self._hand_over([Key("ctrl+c")]))
+        self._update()
+
+    def stop(self) -> None:
+        """Write what is left."""
+        self._linear.flush()
+        if self._is_prompted:
+            self._write("")
+
+    def refresh(self) -> None:
+        """Write soon what has settled."""
+        if not self._is_due:
+            self._is_due = True
+            self.reactor.call_later(_WRITE_SECONDS, self._update)
+
+    def repaint(self, *, clear_scrollback: bool = False) -> None:
+        """What is written stays."""
+        self.refresh()
+
+    def repaint_all(self) -> None:
+        """What is written stays."""
+        self.refresh()
+
+    def suspend(self) -> None:
+        """Stop the process."""
+        self.terminal.suspend()
+
+    def run_elsewhere(self, program: Callable[[], object]) -> None:
+        """Leave the terminal to another program while this function runs."""
+        program()
+        self._is_prompted = False
+        self.refresh()
+
+    def toggle_fullscreen(self) -> None:
+        """There is no screen to fill."""
+        self.write_line("[there is no full screen line by line; start kaa without --plain]")
+
+    def take_view_key(self, key: Input) -> bool:
+        """There is nothing to scroll."""
+        return False
+
+    def take_mouse(self, event: Mouse) -> None:
+        """There is no mouse."""
+
+    def write_line(self, text: str) -> None:
+        """Write a line of our own."""
+        self._write(f"{text}\n")
+        self.refresh()
+
+    # Writing
+
+    def _update(self) -> None:
+        self._is_due = False
+        assert self._desk is not None
+        working = self._desk.working.is_shown
+        if working:
+            self._linear.update()
+        else:
+            self._linear.flush()
+        self._write_dialog(self._desk)
+        if self._dialog is None and not working and not self._is_prompted:
+            self._is_prompted = True
+            self.terminal.device.write(_PROMPT)
+
+    def _write_dialog(self, desk: Desk) -> None:
+        """Write the dialog down when it opens, and when it asks something else."""
+        if not desk.dock.has_dialog:
+            self._dialog = None
+            return
+        dialog = desk.dock.focused
+        lines = dialog.render(self._size.columns)
+        if dialog is not self._dialog or lines is not self._dialog_lines:
+            self._dialog, self._dialog_lines = dialog, lines
+            self._write("".join(f"{plain(line).rstrip()}\n" for line in lines))
+            self._write("Answer with a letter or a text, then Enter; an empty line cancels.\n")
+
+    def _write(self, text: str) -> None:
+        if self._is_prompted:
+            self._is_prompted = False
+            text = f"\n{text}"
+        self.terminal.device.write(text)
+
+    # Reading
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.terminal.device.input_fd, _READ_BYTES)
+        except OSError:  # it was closed
+            self.on_gone()
+            return
+        if not data:  # Ctrl+D
+            self._hand_over([Key("ctrl+d")])
+        self._unread += data
+        while b"\n" in self._unread:
+            line, _, self._unread = self._unread.partition(b"\n")
+            self._is_prompted = False
+            self._take(line.decode("utf-8", "replace"))
+
+    def _take(self, line: str) -> None:
+        assert self._desk is not None
+        if self._desk.dock.has_dialog:
+            self._answer(self._desk, line)
+        elif line.endswith("\\"):
+            self._continued.append(line[:-1])
+        else:
+            text = "\n".join([*self._continued, line])
+            self._continued = []
+            self._desk.editor.set_text(text)
+            if self._desk.editor.on_submit is not None:
+                self._desk.editor.on_submit(text)
+        self.refresh()
+
+    def _answer(self, desk: Desk, line: str) -> None:
+        """A letter chooses; a text is typed and entered, which in a list takes the first that fits."""
+        dialog = desk.dock.focused
+        if not line.strip():
+            self._hand_over([Key("escape")])
+        elif len(line) == _LETTER:
+            self._hand_over([Key(line.lower(), line)])
+            if (
+                desk.dock.has_dialog
+                and desk.dock.focused is dialog
+                and dialog.render(self._size.columns) is self._dialog_lines
+            ):
+                self._hand_over([Key("enter")])
+        else:
+            self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line), Key("enter")])
+
+    def _hand_over(self, events: Sequence[Event]) -> None:
+        self.on_events(events)
+        self.refresh()
