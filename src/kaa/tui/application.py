@@ -165,6 +165,10 @@ class Application:
 
     def stop(self) -> None:
         """Give the terminal back, with what is above the dock left on it."""
+        if self._alternate is not None:
+            self._leave_fullscreen()
+            self._resync(None)  # nobody will take the answer
+            self.paint()
         self.terminal.close()
 
     def _take(self, events: list[Event]) -> None:
@@ -190,9 +194,7 @@ class Application:
             self.paint()
             return
         width_changed = size.columns != self._main.columns
-        if self._main.resize(size.columns, size.rows) and self._input is not None:
-            self._input.ask_cursor()
-            self._wait_for_cursor()
+        self._resize_main()
         if width_changed:
             if self._resize is not None:
                 self._resize.cancel()
@@ -219,6 +221,10 @@ class Application:
 
     def _come_back(self) -> None:
         """The terminal was somebody else's, who may have left it with another size."""
+        if self._alternate is not None:
+            self._alternate.forget()
+            self.paint()
+            return
         size = self.context.size
         if size.columns != self._main.columns:
             self._main.resize(size.columns, size.rows)
@@ -229,6 +235,8 @@ class Application:
 
     def _farewell(self) -> str:
         """Erases the dock and leaves the cursor where a shell's prompt is to come."""
+        if self._alternate is not None:
+            return ""  # the terminal switches to the main screen, which is as it was
         self._last_words = []
         self.document.leave(self._main.release_dock())
         words, self._last_words = self._last_words, None
@@ -247,13 +255,17 @@ class Application:
         self._alternate = None
         self.terminal.set_mouse(on=False)
         self.terminal.set_alternate_screen(on=False)
-        size = self.context.size
-        width_changed = size.columns != self._main.columns
-        self._main.resize(size.columns, size.rows)
+        width_changed = self.context.size.columns != self._main.columns
+        self._resize_main()
         if width_changed or self._is_stale:
             self.repaint(clear_scrollback=self.rebuilds)
-        elif self._input is not None and size.rows != self._main.rows:
+
+    def _resize_main(self) -> None:
+        """Tell the main screen the size; where its rows are then, the terminal has to say."""
+        size = self.context.size
+        if self._main.resize(size.columns, size.rows) and self._input is not None:
             self._input.ask_cursor()
+            self._wait_for_cursor()
 
     def _copy(self, text: str) -> None:
         self.on_copy(text)

@@ -80,6 +80,7 @@ class Start:
             app.start()
             if fullscreen:
                 app.toggle_fullscreen()
+            app.reactor.on_signal(signal.SIGTSTP, app.suspend)
             app.reactor.on_signal(signal.SIGTERM, lambda: self.leave(128 + signal.SIGTERM))
             app.reactor.on_signal(signal.SIGHUP, lambda: self.leave(128 + signal.SIGHUP))
             self._core.start()
