@@ -225,12 +225,9 @@ def test_a_colon_leads_to_a_line_for_commands() -> None:
     type_text(editor, ":net on")
     shown = editor.render(40)
 
-    assert vim.mode == "command"
-    assert ":net on" in shown[2]
-    assert editor.cursor() == (2, 7)
+    assert (vim.mode, shown[2], editor.cursor()) == ("command", ":net on", (2, 7))
     type_text(editor, "\n")
-    assert commands == ["net on"]
-    assert vim.mode == "normal"
+    assert (vim.mode, commands) == ("normal", ["net on"])
     assert editor.text == "text"
 
 

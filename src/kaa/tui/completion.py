@@ -83,21 +83,22 @@ class CompletionSession:
         """What can be chosen from; None if there is nothing."""
         return self._offer if self._offer and self._offer.items else None
 
-    @property
-    def requested(self) -> bool:
-        """Whether somebody asked for what is offered now."""
-        return self._requested
-
     def refresh(self, text: str, caret: int, *, requested: bool = False) -> None:
-        """Ask the sources anew."""
-        self._requested = requested or (self._offer is not None and self._requested)
-        answers = (source.complete(text, caret, requested=self._requested) for source in self.sources)
-        offer = next((answer for answer in answers if answer is not None), None)
+        """Ask the sources anew. What was requested once stays so as long as the same piece of the text is completed."""
+        previous = self._offer.start if self._offer and self._requested else None
+        offer = self._ask(text, caret, requested=requested or previous is not None)
+        if offer and not requested and previous not in (None, offer.start):
+            offer, previous = self._ask(text, caret, requested=False), None
+        self._requested = requested or previous is not None
         if offer is None or requested or offer.start != self._unwanted:
             self._unwanted = None
             self._show(offer)
         else:
             self._show(None)
+
+    def _ask(self, text: str, caret: int, *, requested: bool) -> Completions | None:
+        answers = (source.complete(text, caret, requested=requested) for source in self.sources)
+        return next((answer for answer in answers if answer is not None), None)
 
     def close(self) -> None:
         """Show nothing, and offer nothing of this kind until something else is typed."""

@@ -182,10 +182,9 @@ class Editor:
             self.on_submit(self.text)
 
     def _expand_paste(self) -> None:
-        caret = self.buffer.caret
-        for start in (caret, caret - 1):
-            if pasted := self._pastes.text(self.buffer.text[max(0, start) : start + 1]):
-                self.buffer.replace(start, start + 1, pasted)
+        for at in (self.buffer.caret, self.buffer.caret - 1):
+            if 0 <= at < len(self.buffer.text) and (pasted := self._pastes.text(self.buffer.text[at])):
+                self.buffer.replace(at, at + 1, pasted)
                 return
 
     def _search_history(self) -> None:

@@ -14,7 +14,7 @@ class Change(NamedTuple):
 
     def followed_by(self, later: "Change") -> "Change | None":
         """Both as one, if they are one piece of typing or of erasing."""
-        if not self.removed and not later.removed and later.at == self.at + len(self.inserted):
+        if self.inserted and not later.removed and later.at == self.at + len(self.inserted):
             starts_word = self.inserted[-1:].isspace() and not later.inserted[:1].isspace()
             return None if starts_word else self._replace(inserted=self.inserted + later.inserted, after=later.after)
         if not self.inserted and not later.inserted:
