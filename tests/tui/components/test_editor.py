@@ -109,7 +109,7 @@ class TestWhatIsShown:
         press(editor, "left")
         assert editor.render(40) is not lines
 
-    @given(foreign_text(), st.integers(1, 50), st.integers(0, 3), st.data())
+    @given(foreign_text(), st.integers(2, 50), st.integers(0, 3), st.data())
     def test_lines_keep_to_the_width_and_the_cursor_to_the_lines(
         self, text: str, width: int, padding: int, data: st.DataObject
     ) -> None:
@@ -125,7 +125,7 @@ class TestWhatIsShown:
         assert 0 < row < len(lines) - 1
         assert 0 <= column < width
 
-    @given(foreign_text(), st.integers(3, 30), st.data())
+    @given(foreign_text(), st.integers(6, 30), st.data())
     def test_the_cursor_is_behind_what_is_before_it(self, text: str, width: int, data: st.DataObject) -> None:
         editor = _editor(text.replace("\ud800", "").replace("\ud801", ""))
         editor.max_rows = 1000

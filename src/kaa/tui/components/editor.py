@@ -144,8 +144,11 @@ class Editor:
     def _handle(self, key: Input) -> bool:
         if not isinstance(key, Paste) and key.action == "release":
             return False
-        if self._prompt and self._prompt.key(key):
-            return True
+        if prompt := self._prompt:
+            if prompt.key(key):
+                return True
+            if self._prompt is prompt:  # it did not end with this key
+                return False
         if self.commands.waits_for_character and self._jump(key):
             return True
         if self.completer.key(key) or (self.mode and self.mode.key(key)):

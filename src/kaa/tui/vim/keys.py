@@ -12,6 +12,7 @@ from kaa.tui.events import Input, Key
 from kaa.tui.vim.edits import Edits
 from kaa.tui.vim.motions import MOTIONS, Find, Motion, Span, find, first_word_of_line, line_number, word_span
 from kaa.tui.vim.objects import text_object
+from kaa.tui.vim.selection import Selection
 
 Mode = Literal["insert", "normal", "visual", "visual line", "command"]
 
@@ -29,6 +30,7 @@ _SHORT = {"x": ("d", "l"), "X": ("d", "h"), "D": ("d", "$"), "C": ("c", "$"), "s
 _SHORT_LINES = {"S": "c", "Y": "y"}
 # What an operator is called while something is selected.
 _ON_SELECTION = {"x": "d", "X": "d", "s": "c", "D": "d", "C": "c", "S": "c", "Y": "y"}
+_LINEWISE_ON_SELECTION = "SYDC"
 
 
 class Vim:
@@ -53,7 +55,7 @@ class Vim:
         self._buffer = editor.buffer
         self._edits = Edits(self._buffer)
         self._found: Find | None = None  # what was looked for in the line last
-        self._anchor = self._head = 0  # the characters that the selection reaches from and to
+        self._selection = Selection(self._buffer)
         self._inserted_at = 0
         self._steps = 0  # that could be undone when the change began
         self._typed = ""  # of the command that is being typed or carried out
@@ -98,7 +100,7 @@ class Vim:
         is_needed = bool(self._typed) or self.mode != "normal"
         self._restart()
         if self.mode != "normal":
-            self._end_selection(self._head)
+            self._end_selection(self._selection.head)
         return is_needed
 
     def _feed(self, character: str) -> None:
@@ -252,52 +254,37 @@ class Vim:
     # Selecting.
 
     def _select(self, mode: Mode) -> None:
-        self._anchor = self._head = self._buffer.caret
+        self._selection.begin(linewise=mode == "visual line")
         self._enter(mode)
-        self._show_selection()
-
-    def _selected(self) -> Span:
-        start, end = sorted((self._anchor, self._head))
-        if self.mode == "visual line":
-            return Span(start, end, linewise=True)
-        return Span(start, movement.right(self._buffer.text, end))
-
-    def _show_selection(self) -> None:
-        text, span = self._buffer.text, self._selected()
-        start, end = span.start, span.end
-        if span.linewise:
-            start, end = line_start(text, start), line_end(text, end)
-        if self._anchor <= self._head:
-            self._buffer.select(start, end)
-        else:
-            self._buffer.select(end, start)
+        self._selection.show()
 
     def _end_selection(self, at: int) -> None:
         self._enter("normal")
         self._edits.place(at)
 
     def _read_on_selection(self, count: int, character: str) -> _Typing:
-        span = self._selected()
+        selection = self._selection
         if character == "o":
-            self._anchor, self._head = self._head, self._anchor
+            selection.swap()
         elif character in "vV":
             other: Mode = "visual" if character == "v" else "visual line"
             if other == self.mode:
-                self._end_selection(self._head)
+                self._end_selection(selection.head)
                 return
+            selection.linewise = character == "V"
             self._enter(other)
         elif character in "ia":
-            if chosen := text_object(self._buffer.text, self._head, (yield), around=character == "a"):
-                self._anchor, self._head = chosen.start, movement.left(self._buffer.text, chosen.end)
+            if chosen := text_object(self._buffer.text, selection.head, (yield), around=character == "a"):
+                selection.take(chosen)
         elif character in "~JpP:" or character in _OPERATORS or character in _ON_SELECTION:
-            linewise = span.linewise or character in "SYDC"
+            span = selection.span._replace(linewise=selection.linewise or character in _LINEWISE_ON_SELECTION)
             self._end_selection(span.start)
-            self._on_selection(character, span._replace(linewise=linewise))
+            self._on_selection(character, span)
             return
         elif motion := (yield from self._motion(character, count)):
-            to = motion.go(self._buffer.text, self._head, count or 1)
-            self._head = self._head if to is None else min(to, len(self._buffer.text))
-        self._show_selection()
+            to = motion.go(self._buffer.text, selection.head, count or 1)
+            selection.head = selection.head if to is None else to
+        selection.show()
 
     def _on_selection(self, character: str, span: Span) -> None:
         # To be made again, a change would need something selected: it is not.
