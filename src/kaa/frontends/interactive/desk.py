@@ -15,6 +15,7 @@ from kaa.frontends.interactive.transcript.view import View
 from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
 from kaa.tui.application import Application
 from kaa.tui.components.editor import Editor
+from kaa.tui.components.stack import Spacer
 from kaa.tui.context import ASCII, Context, Glyphs
 from kaa.tui.document import Document
 from kaa.tui.key_notation import show_key
@@ -75,7 +76,7 @@ class Desk:
         self.working = WorkingLine(self.context, time.monotonic, self._stop_hint)
         self.queued = QueuedMessages(self.context, self._dequeue_hint)
         self.footer = Footer(self.context, FooterState(directory=short_path(_working_directory())))
-        self.dock = Dock((self.working, self.queued, self.status), self.editor, (self.footer,))
+        self.dock = Dock((Spacer(), self.working, self.queued, self.status), self.editor, (self.footer,))
         self.document = Document(self.dock)
         self.view = View(
             self.context,

@@ -236,10 +236,7 @@ class Selectors:
         if not points:
             self._desk.say("there is no message to go back to")
             return
-        items = [
-            SelectItem(point.entry_id, " ".join(point.text.split()) or "(no text)", is_current=point is points[-1])
-            for point in points
-        ]
+        items = [SelectItem(point.entry_id, " ".join(point.text.split()) or "(no text)") for point in reversed(points)]
 
         def chosen(entry_id: str) -> None:
             self._core.call(lambda engine: engine.conversation.rewind(entry_id), self._on_rewound, self._on_failure)
