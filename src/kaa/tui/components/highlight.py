@@ -7,7 +7,9 @@ at the end of a line are lexed line by line without a memory.
 Pygments is imported with the first language that is known to it: 30 ms, which no start should wait for.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator
+from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
     # Pygments' token types are tuples that know their names.
     TokenType: TypeAlias = tuple[str, ...]
+    # What a pattern's match is: a token, nothing, or what a function says that it consists of.
+    _Action: TypeAlias = TokenType | Callable[[Lexer, re.Match[str]], Iterable[tuple[int, TokenType, str]]] | None
+    _Change: TypeAlias = tuple[str, ...] | str | int | None
+    _States: TypeAlias = dict[str, list[tuple[Callable[[str, int], re.Match[str] | None], _Action, _Change]]]
 
 # Lexers are patterns written for code; on lines of data some of them take time that grows with the cube of the length.
 _LONGEST_LINE = 1000
@@ -90,30 +96,25 @@ class Highlighter:
     def __init__(self, palette: Palette, language: str, base: Style = "") -> None:
         self._palette = palette
         self._base = base
-        self._lex = _line_lexer(language)
+        self._lexer = _line_lexer(language)
         self._styles: dict[TokenType, Style] = {}
         self._lines = 0
 
     def preview(self, text: str) -> list[Span]:
         """The spans of the next line as far as it is known."""
-        if self._lex is None:
-            return self._spans(text)
-        state = self._lex.state
-        spans = self._spans(text)
-        self._lex.state = state
-        return spans
+        return self._spans(text, self._lexer.fork()) if self._lexer else self._spans(text, None)
 
     def line(self, text: str) -> list[Span]:
         """The spans of the next line, given without its line feed."""
         self._lines += 1
-        return self._spans(text)
+        return self._spans(text, self._lexer)
 
-    def _spans(self, text: str) -> list[Span]:
-        if self._lex is None or self._lines > _MOST_LINES or len(text) > _LONGEST_LINE:
+    def _spans(self, text: str, lexer: "_LineLexer | None") -> list[Span]:
+        if lexer is None or self._lines > _MOST_LINES or len(text) > _LONGEST_LINE:
             return [(text, self._base)] if text else []
         spans: list[Span] = []
         current, style = "", self._base
-        for token, piece in self._lex(text + "\n"):
+        for token, piece in lexer.lex(text + "\n"):
             found = self._style(token)
             if found != style:
                 if current:
@@ -187,11 +188,12 @@ def _lexer(language: str) -> "Lexer | None":
 class _LineLexer(Protocol):
     """Lexes one line after another."""
 
-    # What it knows of the lines before; can be put back.
-    state: object
-
-    def __call__(self, line: str) -> "Iterable[tuple[TokenType, str]]":
+    def lex(self, line: str) -> "Iterable[tuple[TokenType, str]]":
         """The tokens of the next line, which ends with a line feed."""
+        ...
+
+    def fork(self) -> "_LineLexer":
+        """Another one that knows the same lines."""
         ...
 
 
@@ -216,10 +218,12 @@ class _Stateless:
 
     def __init__(self, lexer: "Lexer") -> None:
         self._lexer = lexer
-        self.state: object = None
 
-    def __call__(self, line: str) -> Iterator[tuple["TokenType", str]]:
+    def lex(self, line: str) -> Iterator[tuple["TokenType", str]]:
         return ((token, piece) for _, token, piece in self._lexer.get_tokens_unprocessed(line))
+
+    def fork(self) -> "_Stateless":
+        return self
 
 
 class _Contextual:
@@ -227,15 +231,19 @@ class _Contextual:
 
     def __init__(self, lexer: "ExtendedRegexLexer") -> None:
         self._lexer = lexer
-        self.state: Sequence[str] = ("root",)
+        self._stack = ["root"]
 
-    def __call__(self, line: str) -> Iterator[tuple["TokenType", str]]:
+    def lex(self, line: str) -> Iterator[tuple["TokenType", str]]:
         from pygments.lexer import LexerContext
 
-        context = LexerContext(line, 0, list(self.state))
+        context = LexerContext(line, 0, self._stack)
         for _, token, piece in self._lexer.get_tokens_unprocessed(context=context):
             yield token, piece
-        self.state = context.stack
+
+    def fork(self) -> "_Contextual":
+        fork = copy(self)
+        fork._stack = self._stack[:]
+        return fork
 
 
 class _Stateful:
@@ -249,22 +257,18 @@ class _Stateful:
         from pygments.token import Comment, Error
 
         self._lexer = lexer
-        self._states = lexer._tokens
+        self._states: _States = lexer._tokens  # type: ignore[attr-defined]  # its metaclass makes it
         self._stack = ["root"]
         # Many lexers match a block comment as one piece, which no single line of it is.
         self._in_comment = False
         self._comment, self._error = Comment.Multiline, Error
 
-    @property
-    def state(self) -> tuple[Sequence[str], bool]:
-        """The stack of states, and whether this is in a comment."""
-        return tuple(self._stack), self._in_comment
+    def fork(self) -> "_Stateful":
+        fork = copy(self)
+        fork._stack = self._stack[:]
+        return fork
 
-    @state.setter
-    def state(self, state: tuple[Sequence[str], bool]) -> None:
-        self._stack, self._in_comment = list(state[0]), state[1]
-
-    def __call__(self, line: str) -> Iterator[tuple["TokenType", str]]:
+    def lex(self, line: str) -> Iterator[tuple["TokenType", str]]:
         position = 0
         if self._in_comment:
             end = line.find("*/")
@@ -289,7 +293,9 @@ class _Stateful:
         for pattern, action, _ in self._states[self._stack[-1]]:
             match = pattern(closed, position)
             if match:
-                return match.end() >= position + len("/**/") and (callable(action) or action[:1] == ("Comment",))
+                return match.end() >= position + len("/**/") and (
+                    not isinstance(action, tuple) or action[:1] == ("Comment",)
+                )
         return False
 
     def _step(self, line: str, position: int) -> Generator[tuple["TokenType", str], None, int]:
@@ -310,7 +316,7 @@ class _Stateful:
         yield self._error, line[position]
         return position + 1
 
-    def _change_state(self, change: tuple[str, ...] | str | int | None) -> None:
+    def _change_state(self, change: "_Change") -> None:
         """Push and pop states as a pattern of the lexer says; the first state stays."""
         if isinstance(change, int):
             del self._stack[max(1, len(self._stack) + change) :]

@@ -32,6 +32,7 @@ class Part(ABC):
 
     Attributes:
         is_open: whether more of the text may belong to it.
+        is_frozen: whether lines of it have left the screen.
         first_line: where its lines begin among those of the text, as composed last.
     """
 
@@ -40,22 +41,17 @@ class Part(ABC):
         self.gap = gap
         self.is_open = True
         self.first_line = 0
-        # Lines that must stay as they are.
-        self.kept: list[str] = []
+        self.is_frozen = False
         self._width = 0
         self._lines: list[str] | None = None
 
     def lines(self, references: References, width: int) -> list[str]:
-        """The painted lines; those that were kept are the same as ever."""
+        """The painted lines."""
         if width != self._width:
             self._width = width
             self.repaint()
         if self._lines is None:
-            lines = [""] * self.gap + self._paint(references, width)
-            count = len(self.kept)
-            if count and lines[:count] != self.kept:
-                lines = self.kept + lines[count:]
-            self._lines = lines
+            self._lines = [""] * self.gap + self._paint(references, width)
         return self._lines
 
     def changed(self) -> None:
@@ -65,10 +61,6 @@ class Part(ABC):
     def repaint(self) -> None:
         """Forget everything that was painted."""
         self._lines = None
-
-    def keep(self, count: int) -> None:
-        """The first lines must stay as they were painted last. 0 lifts this."""
-        self.kept = (self._lines or [])[:count]
 
     @property
     def settled(self) -> int:
@@ -250,7 +242,7 @@ class RawPart(VerbatimPart):
 
 
 class TablePart(GrowingPart):
-    """A table, which takes its rows line by line. Its columns keep their widths once lines of it are kept.
+    """A table, which takes its rows line by line. Its columns keep their widths once lines of it have left.
 
     Args:
         painter: makes lines.
@@ -279,8 +271,8 @@ class TablePart(GrowingPart):
 
     @property
     def settled(self) -> int:
-        """Columns may become wider as long as no line is kept."""
-        return super().settled if self.kept or not self.is_open else 0
+        """Columns may become wider as long as no line has left."""
+        return super().settled if self.is_frozen or not self.is_open else 0
 
     def labels(self) -> frozenset[str]:
         """What its cells may refer to."""
@@ -311,7 +303,7 @@ class TablePart(GrowingPart):
         self._natural = list(map(max, self._natural, natural_widths(measured, len(self._natural))))
 
     def _layout_for(self, partial: Sequence[Row], width: int) -> TableLayout:
-        if self._layout and self.kept:
+        if self._layout and self.is_frozen:
             return self._layout
         measured = partial if len(self._rows) < MEASURED_ROWS else ()
         return layout_table(list(map(max, self._natural, natural_widths(measured, len(self._natural)))), width)

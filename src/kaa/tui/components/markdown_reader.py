@@ -19,7 +19,7 @@ _LONGEST_UNIT = 8000
 # Where a paragraph can be cut: between words, where no other block could be thought to begin and no hard break is.
 _CUT = re.compile(r"(?<=[^\s\\])[ \n](?=[^\W\d_])")
 _PAIRED = ("`", "**", "__", "~~")
-_BRACKETS = ("[]", "()", "<>")
+_BRACKETS = (("[", "]"), ("(", ")"), ("<", ">"))
 _INDENTATION = re.compile(r"\n[ \t]+")
 
 
@@ -85,10 +85,10 @@ class MarkdownReader:
             gap = (unit.gap if index else self._gap) and shows_something and unit.kind != "definition"
             shows_something = shows_something or unit.kind != "definition"
             is_closed = finished or (not self.open and found.is_closed(index))
-            kept = known[index].kept if index < len(known) else []
+            is_frozen = index < len(known) and known[index].is_frozen
             if not self.open and (found.is_too_long(index) or (not is_closed and found.can_grow(index))):
                 self._tail = self._tail[found.start(index) :]
-                self._begin_growing(unit, kept, gap=gap)
+                self._begin_growing(unit, gap=gap, is_frozen=is_frozen)
                 return True
             part = known[index] if index < len(known) else UnitPart(self._painter)
             assert isinstance(part, UnitPart)
@@ -112,7 +112,7 @@ class MarkdownReader:
         self._gap = gap
         self._number = found.units[index].number if index < len(found.units) else None
 
-    def _begin_growing(self, unit: Unit, kept: list[str], *, gap: bool) -> None:
+    def _begin_growing(self, unit: Unit, *, gap: bool, is_frozen: bool) -> None:
         """The text now begins with something that is taken line by line, or cut."""
         self._number = None
         self._gap = True
@@ -127,23 +127,24 @@ class MarkdownReader:
                 self._growing = ParagraphPart(self._painter, gap=gap)
                 self._joint = ""
             case _:
-                part = UnitPart(self._painter)
-                part.kept = kept
-                self._cut_unit(part, unit.number, gap=gap)
-                kept = []
+                self._cut_unit(unit.number, gap=gap)
                 self._growing = RawPart(self._painter, gap=False)
-        self._growing.kept = kept
+        self._growing.is_frozen = is_frozen
         self.open = [self._growing]
 
-    def _cut_unit(self, part: UnitPart, number: int | None, *, gap: bool) -> None:
+    def _cut_unit(self, number: int | None, *, gap: bool) -> None:
         """Close a unit that is too long at the end of a line."""
         cut = self._tail.find("\n", _LONGEST_UNIT, 2 * _LONGEST_UNIT) + 1 or 2 * _LONGEST_UNIT
         source, self._tail = self._tail[:cut], self._tail[cut:]
         unit = units(source, number)[0]
+        part = UnitPart(self._painter)
         part.set(unit, source, gap=gap)
         self._close(part, unit)
 
     def _take_lines(self, part: GrowingPart, finished: bool) -> bool:
+        if finished and not self._tail[self._tail.rfind("\n") + 1 :].strip(" \t"):
+            # A last line of spaces only is none.
+            self._tail = self._tail[: self._tail.rfind("\n") + 1]
         position = 0
         while (end := self._tail.find("\n", position)) >= 0 or (finished and position < len(self._tail)):
             end = end if end >= 0 else len(self._tail)

@@ -34,9 +34,10 @@ class MarkdownStream:
         # The lines of the first so many closed parts.
         self._closed_lines: list[str] = []
         self._closed_count = 0
-        # The lines that have left the screen, and what they were painted for.
+        # So many of them are known not to wait for definitions.
+        self._settled_count = 0
+        # The lines that have left the screen.
         self._frozen: list[str] = []
-        self._frozen_state = (0, 0)
 
     @property
     def source(self) -> str:
@@ -81,21 +82,26 @@ class MarkdownStream:
                 self._state = (0, 0)
             return
         self._frozen = self._lines[:lines]
-        self._frozen_state = self._state
         for part in self._reader.open:
-            part.keep(max(0, lines - part.first_line))
+            part.is_frozen = part.first_line < lines
 
     @property
     def settled(self) -> int:
         """How many of the lines rendered last will not change."""
         if self._is_finished and self._is_read:
             return len(self._lines)
-        settled = 0
-        for part in [*self._reader.closed, *self._reader.open]:
-            settled = part.first_line + part.settled
-            if part.is_open or not part.labels() <= self._reader.references.keys():
-                break
-        return settled
+        closed = self._reader.closed
+        while self._settled_count < self._closed_count and self._is_resolved(closed[self._settled_count]):
+            self._settled_count += 1
+        if self._settled_count < self._closed_count:
+            return closed[self._settled_count].first_line
+        if self._reader.open and self._is_resolved(self._reader.open[0]):
+            return self._reader.open[0].first_line + self._reader.open[0].settled
+        return len(self._closed_lines)
+
+    def _is_resolved(self, part: Part) -> bool:
+        """Whether no definition that may follow can change it."""
+        return part.labels() <= self._reader.references.keys()
 
     def _read(self) -> None:
         """Have what came since the last time read."""
@@ -123,26 +129,32 @@ class MarkdownStream:
         if index < self._closed_count:
             del self._closed_lines[self._reader.closed[index].first_line :]
             self._closed_count = index
+            self._settled_count = min(self._settled_count, index)
 
     def _repaint(self) -> None:
         parts: list[Part] = [*self._reader.closed, *self._reader.open]
         for part in parts:
-            part.keep(0)
+            part.is_frozen = False
             part.repaint()
         self._closed_lines = []
         self._closed_count = 0
 
     def _compose(self, width: int) -> None:
         references = self._reader.references
+        frozen = self._frozen
+        closed, composed = self._closed_lines, len(self._closed_lines)
         for part in self._reader.closed[self._closed_count :]:
-            part.first_line = len(self._closed_lines)
-            self._closed_lines += part.lines(references, width)
+            part.first_line = len(closed)
+            closed += part.lines(references, width)
         self._closed_count = len(self._reader.closed)
-        lines = self._closed_lines[:]
+        # What has left the screen stays, whatever it turned out to mean; the rest goes on behind it.
+        if composed < len(frozen):
+            end = min(len(closed), len(frozen))
+            closed[composed:end] = frozen[composed:end]
+        lines = closed[:]
         for part in self._reader.open:
             part.first_line = len(lines)
             lines += part.lines(references, width)
-        if self._frozen and self._frozen_state != self._state:
-            # It should have been lifted before anything else changed; so at least what has left stays.
-            lines[: len(self._frozen)] = self._frozen
+        if len(closed) < len(frozen):
+            lines[len(closed) : len(frozen)] = frozen[len(closed) :]
         self._lines = lines

@@ -99,7 +99,7 @@ class TablePainter:
 
     def _aligned(self, row: Row) -> list[Line]:
         widths = self._layout.widths
-        columns = [
+        columns: list[list[Line]] = [
             wrap_spans(row[index], size) if index < len(row) and row[index] else [[]]
             for index, size in enumerate(widths)
         ]
