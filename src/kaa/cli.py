@@ -42,12 +42,24 @@ class _Parser(argparse.ArgumentParser):
         raise _UsageError(f"{message}. See kaa --help.")
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Knows how wide the terminal is without `shutil`, which argparse would import with the first argument."""
+
+    def __init__(self, prog: str) -> None:
+        columns = os.environ.get("COLUMNS", "")
+        try:
+            width = int(columns) if columns.isdecimal() else os.get_terminal_size(1).columns
+        except OSError:
+            width = 80
+        super().__init__(prog, width=max(40, width) - 2)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="kaa",
         description="A coding agent for the terminal.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
