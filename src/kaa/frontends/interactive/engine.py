@@ -15,12 +15,13 @@ from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate,
 from kaa.core.messages import UserMessage
 from kaa.frontends.command_line import conversation_options
 from kaa.frontends.interactive.core_thread import Post
+from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation, Outcome
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
-from kaa.shell.options import NewSession, SessionChoice, TrustChoice
+from kaa.shell.options import SessionChoice, TrustChoice
 from kaa.shell.safety import Unopened, open_workspace
 from kaa.shell.status import Status
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
@@ -160,9 +161,9 @@ class Engine:
         if self._telling is None or self._telling.done():
             self._telling = asyncio.ensure_future(self._tell_status())
 
-    async def new_session(self) -> Conversation:
-        """Begin another session in the same project."""
-        return await self.open(NewSession())
+    async def prepare(self) -> None:
+        """Have ready what the first reply needs, while nobody waits."""
+        await asyncio.to_thread(preload)
 
     async def close(self) -> None:
         """Stop what is under way and let go of everything."""

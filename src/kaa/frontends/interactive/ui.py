@@ -154,6 +154,7 @@ class InteractiveUI:
         self.paths.forget()
         self.paths.index()  # begins to list them
         self._core.call(lambda engine: engine.submit_first(), None, self.show_failure)
+        self._core.call(lambda engine: engine.prepare())
         waiting, self._waiting = self._waiting, []
         for text in waiting:
             self.submission.enter(text)
