@@ -60,7 +60,7 @@ class ToolCard(Card):
     def end(self, result: ToolResultMessage, duration_ms: int = 0) -> None:
         """This came of it."""
         self._call.result = result
-        self._pictures.show(self._call.images)
+        self._pictures = Pictures(self.view, self._call.images)
         self._duration_ms = duration_ms
         self._finish("failed" if result.is_error else "done")
 

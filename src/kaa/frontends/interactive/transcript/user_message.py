@@ -20,8 +20,7 @@ class UserMessageBlock(Piece):
     def __init__(self, view: View, text: str, images: Sequence[ImageContent] = ()) -> None:
         super().__init__(view)
         self._text = text.strip("\n")
-        self._pictures = Pictures(view)
-        self._pictures.show(images)
+        self._pictures = Pictures(view, images)
         self.finished = True
 
     def layout(self, width: int) -> list[str]:

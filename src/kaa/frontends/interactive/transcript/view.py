@@ -1,7 +1,15 @@
 """How the transcript is looked at: what all blocks share and the user switches."""
 
+from typing import TYPE_CHECKING
+
 from kaa.tui.context import Context
 from kaa.tui.key_notation import show_key
+
+if TYPE_CHECKING:
+    from kaa.tui.components.image import Graphics
+
+# How wide images are drawn, in cells, if nobody says anything else: pi's default.
+_IMAGE_COLUMNS = 60
 
 
 class View:
@@ -14,6 +22,9 @@ class View:
         images: whether images are shown, where the terminal can.
         linear: whether lines are written once and read from top to bottom: nothing is shown before it is final.
         cwd: the project's directory; paths in it are shown without it.
+
+    Attributes:
+        image_columns: how wide images are drawn at most, in cells.
     """
 
     def __init__(
@@ -29,10 +40,33 @@ class View:
         self.context = context
         self.expanded = expanded
         self.thinking = thinking
-        self.images = images
+        self._images = images
+        self._graphics: Graphics | None = None
+        self.image_columns = _IMAGE_COLUMNS
         self.linear = linear
         self.cwd = cwd
         self.version = 0
+
+    @property
+    def images(self) -> bool:
+        """Whether images are shown, where the terminal can."""
+        return self._images
+
+    @images.setter
+    def images(self, wanted: bool) -> None:
+        if wanted != self._images:
+            self._images = wanted
+            self.version += 1
+
+    @property
+    def graphics(self) -> "Graphics | None":
+        """How the terminal draws images; None if it cannot, or is not known to."""
+        return self._graphics
+
+    def draw_with(self, graphics: "Graphics") -> None:
+        """Draw images like this from now on; to be told again when more is known of the terminal."""
+        self._graphics = graphics
+        self.version += 1
 
     def toggle_tools(self) -> None:
         """Show all that tools gave, or little of it."""
