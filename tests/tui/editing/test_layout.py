@@ -102,6 +102,39 @@ def test_what_was_laid_out_before_makes_no_difference(before: str, text: str, wi
     ]
 
 
+@given(foreign_text(), st.integers(2, 40), st.data())
+def test_a_long_line_that_was_edited_is_laid_out_as_if_it_were_new(piece: str, width: int, data: st.DataObject) -> None:
+    line = f"日本語 and words, {piece}".replace("\n", " ") * 120
+    layout = _laid_out(line, width)
+
+    for _ in range(3):
+        at = data.draw(st.integers(0, len(line)))
+        until = data.draw(st.integers(at, min(len(line), at + 9)))
+        line = line[:at] + data.draw(foreign_text(max_size=3)) + line[until:]
+        layout.update(line, width)
+
+    fresh = _laid_out(line, width)
+    assert [layout.row(number) for number in range(layout.row_count)] == [
+        fresh.row(number) for number in range(fresh.row_count)
+    ]
+
+
+def test_what_is_added_to_a_long_line_is_not_laid_out_with_all_of_it() -> None:
+    asked: list[str] = []
+
+    def label(character: str) -> None:
+        asked.append(character)
+
+    line = "日本語 " * 5000
+    layout = TextLayout(label, 80)
+    layout.update(line, 80)
+    asked.clear()
+
+    layout.update(line + "x", 80)
+
+    assert len(asked) < 500
+
+
 def test_only_lines_that_changed_are_laid_out_again() -> None:
     asked: list[str] = []
 

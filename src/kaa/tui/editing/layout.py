@@ -13,6 +13,9 @@ from kaa.tui.width import cells, graphemes, is_narrow
 
 _TAB = "    "
 _WIDE = 2
+# Lines longer than this are not laid out from their beginning when something is added to them.
+_LONG = 2000
+_LONGEST_GRAPHEME = 64
 
 
 class Row(NamedTuple):
@@ -60,10 +63,14 @@ class TextLayout:
         if text is self._text and width == self._width:
             return
         known = self._known if width == self._width else {}
+        before = self._lines if width == self._width else []
         self._text, self._width = text, width
         self._lines = text.split("\n")
-        self._known = {line: known[line] if line in known else self._wrap(line) for line in self._lines}
-        self._breaks = [self._known[line] for line in self._lines]
+        for number in [number for number, line in enumerate(self._lines) if line not in known]:
+            line = self._lines[number]
+            known[line] = self._wrap(line, before[number] if number < len(before) else "", known)
+        self._breaks = [known[line] for line in self._lines]
+        self._known = dict(zip(self._lines, self._breaks, strict=True))
         self._starts = list(accumulate((len(line) + 1 for line in self._lines), initial=0))[:-1]
         self._first_rows = list(accumulate(map(len, self._breaks), initial=0))
 
@@ -115,15 +122,22 @@ class TextLayout:
         """Whether the character at `offset` stands for something else."""
         return self._label(self._text[offset]) is not None
 
-    def _wrap(self, line: str) -> tuple[int, ...]:
+    def _wrap(self, line: str, before: str, known: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+        """Where the rows of a line start, which had been `before`."""
         limit = max(1, self._width - 1)
-        return _wrap_plain(line, limit) if _is_plain(line) else self._wrap_any(line, limit)
-
-    def _wrap_any(self, line: str, limit: int) -> tuple[int, ...]:
+        if _is_plain(line):
+            return _wrap_plain(line, limit)
         starts = [0]
+        if len(line) > _LONG and before in known:
+            # What decides where a row ends is in the next one at the latest, and graphemes are short.
+            same = _common_prefix(line, before) - _LONGEST_GRAPHEME
+            starts += [start for start in known[before][1:] if start < same][:-2]
+        return self._wrap_any(line, limit, starts)
+
+    def _wrap_any(self, line: str, limit: int, starts: list[int]) -> tuple[int, ...]:
         used = 0  # cells of the row so far
-        gap, used_at_gap = 0, 0  # where the row may be broken, and its cells up to there
-        for start, text, width in self._glyphs(line):
+        gap, used_at_gap = starts[-1], 0  # where the row may be broken, and its cells up to there
+        for start, text, width in self._glyphs(line, starts[-1]):
             is_space = text.isspace()
             stands_alone = width >= _WIDE and not is_space
             if stands_alone:
@@ -146,9 +160,8 @@ class TextLayout:
     def _cells(self, text: str) -> int:
         return len(text) if _is_plain(text) else sum(glyph.cells for glyph in self._glyphs(text))
 
-    def _glyphs(self, text: str) -> Iterator[_Glyph]:
-        start = 0
-        for grapheme in graphemes(text):
+    def _glyphs(self, text: str, start: int = 0) -> Iterator[_Glyph]:
+        for grapheme in graphemes(text[start:]):
             yield _Glyph(start, grapheme, cells(self._appearance(grapheme)))
             start += len(grapheme)
 
@@ -172,3 +185,15 @@ def _wrap_plain(line: str, limit: int) -> tuple[int, ...]:
         at = space + 1 if space >= at else at + limit
         starts.append(at)
     return tuple(starts)
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """How long it is; by halving, because comparing slices is fast and comparing characters is not."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
