@@ -87,6 +87,9 @@ class Transcript:
         Args:
             entries: as `kaa.session.transcript.Transcript` has them. They are read when they are shown, so the session
                 has to stay open.
+
+        Raises:
+            SessionReadError: the disk failed.
         """
         # Lazily: a new session has no entries, and reading them takes most of the session's code.
         from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks, last_answer_in
