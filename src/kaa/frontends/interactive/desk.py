@@ -47,6 +47,7 @@ class Desk:
     Attributes:
         app: paints, and hands over what is typed.
         context: colours, keys and size.
+        header: what stands above everything else, unless the user does not want it.
         view: how the transcript is looked at.
         preferences: the user's choices about what is shown; replaced when they change.
         themes: the themes there are.
@@ -84,8 +85,9 @@ class Desk:
             images=self.preferences.show_images,
             cwd=_working_directory(),
         )
+        self.header = Header(self.view, "kaa", __version__, short_path(self.view.cwd), _HINTS)
         if not self.preferences.quiet_startup:
-            self.document.blocks.append(Header(self.view, "kaa", __version__, short_path(self.view.cwd), _HINTS))
+            self.document.blocks.append(self.header)
         self.app = make_surface(terminal, reactor, self.context, self.document)
         self.apply_preferences()
 
@@ -99,6 +101,7 @@ class Desk:
         """Have what is shown follow the preferences."""
         self.app.rebuilds = self.preferences.reflow == "rebuild"
         self.view.images = self.preferences.show_images
+        self.view.image_columns = self.preferences.image_width_cells
         self.editor.placeholder = "Ask kaa to do something"
         self.editor.padding = self.preferences.editor_padding_x
         self.editor.completer.menu.max_visible = self.preferences.autocomplete_max_visible

@@ -32,7 +32,7 @@ class EditorModes:
             return
         self._chosen = mode
         if mode == "vim":
-            from kaa.tui.editing.vim import Vim  # lazy: few use it
+            from kaa.tui.vim import Vim  # lazy: few use it
 
             vim = Vim(self._desk.editor, self._desk.context)
             vim.on_command = self._on_command

@@ -1,7 +1,8 @@
-"""The theme in force: the user's choice, the terminal's background, and the theme's file as it is edited."""
+"""How things look: the theme that the user, the terminal and its file ask for, and how images are drawn."""
 
 from kaa.frontends.interactive.desk import Desk
 from kaa.tui.colors import Depth
+from kaa.tui.components.image import Graphics
 from kaa.tui.palette import Theme
 from kaa.tui.reactor import Timer
 from kaa.tui.theme_file import ThemeError
@@ -10,7 +11,7 @@ _WATCH_SECONDS = 1.0
 
 
 class Look:
-    """Changes the theme.
+    """Changes the theme, and follows what the terminal tells.
 
     Args:
         desk: is painted in it.
@@ -24,15 +25,20 @@ class Look:
         self.setting = desk.preferences.theme
         self._known = self._of_terminal()
         self._watch: Timer | None = None
+        self._graphics = Graphics()
+        desk.view.draw_with(self._graphics)
+        self.terminal_told()
         self._keep_watching()
 
     def terminal_told(self) -> None:
-        """The terminal may have said which colours it has."""
+        """The terminal may have said which colours it has, or how it draws images."""
+        capabilities = self._desk.app.terminal.capabilities
+        self._graphics.protocol, self._graphics.cell_pixels = capabilities.images, capabilities.cell_pixels
         known = self._of_terminal()
         if known != self._known:
             self._known = known
             self._desk.themes.depth = known[1]
-            self._desk.context.hyperlinks = self._desk.app.terminal.capabilities.hyperlinks
+            self._desk.context.hyperlinks = capabilities.hyperlinks
             self.choose(self._desk.preferences.theme)
 
     def choose(self, setting: str | None) -> None:

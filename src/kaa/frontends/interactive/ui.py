@@ -190,6 +190,7 @@ class InteractiveUI:
     def show_status(self, status: Status) -> None:
         """The conversation stands like this now."""
         self._status = status
+        self._desk.header.show_model(status.model.name)
         self.refresh_footer()
 
     def show_head(self, head: Head | None) -> None:
@@ -267,8 +268,7 @@ class InteractiveUI:
 
     def _paths_changed(self) -> None:
         """What is being completed may have more to offer."""
-        editor = self._desk.editor
-        editor.completer.session.refresh(editor.buffer.text, editor.buffer.caret)
+        self._desk.editor.completer.follow()
         self._desk.app.refresh()
 
     def _mark_editor(self) -> None:
