@@ -36,7 +36,7 @@ class EditorModes:
 
             vim = Vim(self._desk.editor, self._desk.context)
             vim.on_command = self._on_command
-            vim.on_mode_change = lambda _: self._on_change()
+            vim.on_mode_change = self._on_change
             self._desk.editor.mode = vim
             self._mode = lambda: vim.mode
         else:
