@@ -205,7 +205,10 @@ class Engine:
 
     async def command(self, text: str) -> Outcome:
         """Run a slash command of the conversation's."""
-        return await self._working(self.conversation.submit(text))
+        try:
+            return await self._working(self.conversation.submit(text))
+        finally:
+            self.refresh_status()
 
     async def abort(self) -> list[UserMessage]:
         """Stop what is under way. Returns the messages that waited."""
