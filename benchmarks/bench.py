@@ -11,8 +11,11 @@ import msgspec
 from benchmarks.agents import AGENTS, Agent
 from benchmarks.model_process import ModelProcess
 from benchmarks.process_tree import Measured, RunFailedError, run
+from benchmarks.seat import Seat
 from tests.support.model_script import ScriptItem
 from tests.support.model_server import Received
+from tests.support.program import NotShownError
+from tests.support.screen import Screen
 
 MESSAGE = "Say hello."
 
@@ -50,17 +53,18 @@ class Runner:
     Attributes:
         agent: its description.
         executable: its path.
+        project: where it works.
     """
 
     def __init__(self, agent: Agent, executable: str, folder: Path, server: ModelProcess) -> None:
         self.agent = agent
         self.executable = executable
         self._server = server
-        self._project = folder / "project"
-        home = folder / "home"
-        self._project.mkdir(parents=True)
+        self.project = folder / "project"
+        self._home = home = folder / "home"
+        self.project.mkdir(parents=True)
         home.mkdir()
-        (self._project / "notes.txt").write_text(_NOTES)
+        (self.project / "notes.txt").write_text(_NOTES)
         own = agent.set_up(executable, home, server.url)
         self._environ = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **own}
 
@@ -89,7 +93,26 @@ class Runner:
             RunFailedError: it failed.
         """
         command = [self.executable, *arguments]
-        return run(command, cwd=self._project, env=self._environ, sample_memory=sample_memory)
+        return run(command, cwd=self.project, env=self._environ, sample_memory=sample_memory)
+
+    def open(self, *arguments: str, screen: Screen | None = None, before: str = "", cwd: Path | None = None) -> Seat:
+        """Start it in a terminal.
+
+        Args:
+            arguments: more than those it always needs there.
+            screen: the terminal; without it, one of 100 columns and 30 rows that answers everything.
+            before: a command of the shell that runs in the terminal before it.
+            cwd: where, instead of its project.
+        """
+        argv = [self.executable, *self.agent.terminal.arguments, *arguments]
+        if before:
+            argv = ["/bin/sh", "-c", f'{before}; exec "$0" "$@"', *argv]
+        return Seat(argv, self._environ, cwd or self.project, screen or Screen(100, 30), self.agent.terminal.ready)
+
+    def resume(self, messages: Sequence[str]) -> Sequence[str] | None:
+        """Make a session of these messages; the arguments that go on with it, None if that cannot be made."""
+        make = self.agent.terminal.resume
+        return None if make is None else make(self._home, self.project, messages)
 
     def requests(self) -> list[Received]:
         """What the agent asked the model in its last run."""
@@ -123,23 +146,43 @@ class Bench:
     def samples(
         self, measure: Callable[[Runner], Mapping[str, float]], runners: Iterable[Runner] | None = None
     ) -> Mapping[str, dict[str, float | None]]:
-        """Medians of what `measure` gives, by its keys and the agents' names; empty for a key that nobody gave.
-
-        Agents take turns, so that a slow moment of the machine strikes all of them; the first round is not counted.
-        """
-        taken: dict[str, dict[str, list[float]]] = {}
-        runners = list(self.runners if runners is None else runners)
-        for round_number in range(self.rounds + 1):
-            for runner in list(runners):
-                try:
-                    measured = measure(runner)
-                except RunFailedError as error:
-                    self._report(f"{runner.name} is left out: {error}")
-                    runners.remove(runner)
-                    continue
-                for key, value in measured.items() if round_number else ():
-                    taken.setdefault(key, {}).setdefault(runner.name, []).append(value)
+        """Medians of what `measure` gives, by its keys and the agents' names; empty for a key that nobody gave."""
+        taken = self.collect(lambda runner: {key: [value] for key, value in measure(runner).items()}, runners)
         medians: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
         for key, by_agent in taken.items():
             medians[key] = {name: statistics.median(values) for name, values in by_agent.items()}
         return medians
+
+    def collect(
+        self,
+        measure: Callable[[Runner], Mapping[str, Sequence[float]]],
+        runners: Iterable[Runner] | None = None,
+        rounds: int | None = None,
+    ) -> Mapping[str, dict[str, list[float]]]:
+        """All that `measure` gives, by its keys and the agents' names.
+
+        Agents take turns, so that a slow moment of the machine strikes all of them; the first round is a warm-up and
+        not counted, unless `rounds` says how many there are.
+        """
+        taken: defaultdict[str, dict[str, list[float]]] = defaultdict(dict)
+        runners = list(self.runners if runners is None else runners)
+        for round_number in range(self.rounds + 1 if rounds is None else rounds):
+            for runner in list(runners):
+                try:
+                    measured = measure(runner)
+                except (RunFailedError, NotShownError) as error:
+                    self._report(f"{runner.name} is left out: {error}")
+                    runners.remove(runner)
+                    continue
+                for key, values in measured.items() if round_number or rounds is not None else ():
+                    taken[key].setdefault(runner.name, []).extend(values)
+        return taken
+
+
+def percentile(samples: Mapping[str, list[float]], percent: int) -> dict[str, float | None]:
+    """The percentile of each agent's values."""
+    return {
+        name: statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else values[0]
+        for name, values in samples.items()
+        if values
+    }

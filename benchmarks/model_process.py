@@ -8,7 +8,7 @@ import http.client
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -16,11 +16,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tests.support.model_plan import Plan, plan, whole
+from tests.support.model_plan import Action, Plan, Step, plan, whole
 from tests.support.model_script import ScriptItem
 from tests.support.model_server import ModelServer, Received, say
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+# A server that could not keep its rate catches up by no more than this.
+_MOST_BEHIND_SECONDS = 0.1
 
 
 class ControlledServer(ModelServer):
@@ -29,18 +33,55 @@ class ControlledServer(ModelServer):
     Requests without tools are answered aside and not reported: some agents let the model name the session.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._events_per_second = 0.0
+        self._due = 0.0
+
     def answer(self, request: Received) -> Plan:
         """What to do about a request."""
         match request.method, request.path:
             case "PUT", "/control/script":
-                self.begin(msgspec.json.decode(request.body, type=list[ScriptItem]))
+                control = msgspec.json.decode(request.body, type=Control)
+                self._events_per_second = control.events_per_second
+                self.begin(control.script)
                 return (whole(200, b"{}"),)
             case "GET", "/control/requests":
                 return (whole(200, msgspec.json.encode(self.requests)),)
             case "POST", "/v1/chat/completions" if b'"tools":' not in request.body:
                 return plan(say("A title"), "openai-completions")
             case _:
-                return super().answer(request)
+                answer = super().answer(request)
+                return tuple(_paced(answer)) if self._events_per_second else answer
+
+    def stall(self, go_on: Callable[[], None]) -> None:
+        """Go on when the next event is due. What came late does not move what follows, so that the rate holds."""
+        loop = asyncio.get_running_loop()
+        self._due = max(self._due, loop.time() - _MOST_BEHIND_SECONDS) + 1 / self._events_per_second
+        loop.call_at(self._due, go_on)
+
+
+class Control(msgspec.Struct):
+    """What the server is told: its script, and how many events it sends in a second; 0: all of them at once."""
+
+    script: list[ScriptItem]
+    events_per_second: float = 0.0
+
+
+def _paced(answer: Plan) -> Iterator[Step]:
+    """The answer with a pause after each HTTP chunk, of which each is an event."""
+    for step in answer:
+        if isinstance(step, bytes) and b"chunked" in step[: step.find(b"\r\n\r\n")]:
+            start = step.index(b"\r\n\r\n") + 4
+            yield step[:start]
+            while start < len(step):
+                size_end = step.index(b"\r\n", start)
+                end = size_end + 2 + int(step[start:size_end], 16) + 2
+                yield step[start:end]
+                yield Action.STALL
+                start = end
+        else:
+            yield step
 
 
 class ModelProcess(AbstractContextManager["ModelProcess"]):
@@ -71,9 +112,9 @@ class ModelProcess(AbstractContextManager["ModelProcess"]):
         with self._process:  # closes its standard input, at which it ends
             pass
 
-    def begin(self, script: Sequence[ScriptItem]) -> None:
-        """Follow a new script and forget the requests so far."""
-        self._call("PUT", "/control/script", msgspec.json.encode(script))
+    def begin(self, script: Sequence[ScriptItem], events_per_second: float = 0.0) -> None:
+        """Follow a new script and forget the requests so far; without a rate, answers are sent in one write."""
+        self._call("PUT", "/control/script", msgspec.json.encode(Control(list(script), events_per_second)))
 
     def requests(self) -> list[Received]:
         """The requests since `begin`."""

@@ -98,6 +98,25 @@ def exempt_children() -> None:
     _OURS.update(_descendants(os.getpid()))
 
 
+def tree_pss(root: int) -> int:
+    """The memory that a process and all it started use now, in bytes, shared pages counted in part."""
+    return sum(_pss(pid) for pid in {root, *_descendants(root)})
+
+
+def tree_cpu(root: int) -> float:
+    """Seconds of user and system time of a process and all it started, as far as that lives or was waited for."""
+    return sum(_cpu(pid) for pid in {root, *_descendants(root)})
+
+
+def _cpu(pid: int) -> float:
+    """User and system time, own and of ended children (proc_pid_stat(5), fields 14 to 17)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def _watch(process: "subprocess.Popen[bytes]") -> int:
     """The peak of the memory of the tree until the program ends."""
     peak = 0

@@ -54,7 +54,7 @@ def _kaa_first(name: str) -> tuple[bool, str]:
 def _row(result: Result, names: Sequence[str]) -> list[str]:
     label = f"{result.measure} ({result.unit})"
     sign = "≥" if result.at_least else "≤"
-    target = "" if result.target is None else f"{sign} {result.target:g}{'' if result.is_met else ' missed'}"
+    target = "" if result.target is None else f"{sign} {result.target:g}{' missed' if result.is_met is False else ''}"
     return [label, target, *(_cell(result, name) for name in names)]
 
 

@@ -26,6 +26,10 @@ from benchmarks import (  # noqa: E402 - only found after the line above
     prefix_stability,
     sandbox,
     start_up,
+    terminal_input,
+    terminal_session,
+    terminal_start,
+    terminal_stream,
     tool_turns,
 )
 from benchmarks.bench import Bench, Result, Runner  # noqa: E402
@@ -41,6 +45,10 @@ _MEASUREMENTS = {
     "prefix_stability": prefix_stability.measure,
     "long_answer": long_answer.measure,
     "sandbox": sandbox.measure,
+    "terminal_start": terminal_start.measure,
+    "terminal_stream": terminal_stream.measure,
+    "terminal_session": terminal_session.measure,
+    "terminal_input": terminal_input.measure,
 }
 
 # Processes that want to run, above which an agent often has to wait for a core.

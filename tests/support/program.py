@@ -141,7 +141,8 @@ class Program:
             try:
                 data = data[os.write(self._terminal, data) :]
             except BlockingIOError:
-                self.pump(_STEP_SECONDS)
+                select.select([self._terminal], [self._terminal], [], _STEP_SECONDS)
+                self.pump()
 
     # Eyes
 

@@ -32,7 +32,8 @@ _TOKEN = re.compile(
 )
 _CSI = re.compile(r"([<=>?!]?)([0-9:;]*)([ -/]*)([@-~])")
 
-_SYNCHRONIZED = "\x1b[?2026h", "\x1b[?2026l"
+# Synchronized output.
+_FRAME_BEGIN, _FRAME_END = "\x1b[?2026h", "\x1b[?2026l"
 
 # Sequences that leave a pending wrap as it is: styles, modes, saving, and whatever only asks or tells.
 _WITHOUT_MOTION = frozenset("mhlnctuqpsb")
@@ -93,6 +94,9 @@ class Screen:
         self._pulls_back, self._reflows = pulls_back, reflows
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = ""
+        # A frame that has not ended, in the pieces it came in: one may be of many megabytes.
+        self._held: list[str] = []
+        self._held_end = ""
         self._replies = Replies(self, answers, is_dark=is_dark)
         self._titles: list[str] = []
         self._keyboard: tuple[list[int], list[int]] = ([0], [0])
@@ -180,27 +184,37 @@ class Screen:
 
     def feed(self, data: bytes | str) -> None:
         """Take what the program writes, in pieces of any size."""
-        text = self._pending + (data if isinstance(data, str) else self._decoder.decode(data))
-        position = 0
-        end = len(text)
-        while position < end:
-            if self._synchronized and text.startswith(_SYNCHRONIZED[0], position):
-                frame_end = text.find(_SYNCHRONIZED[1], position)
-                if frame_end < 0:
-                    break
-                self.modes.add(2026)
-                self._take(text[position + len(_SYNCHRONIZED[0]) : frame_end])
-                self.modes.discard(2026)
-                self.frames += 1
-                position = frame_end + len(_SYNCHRONIZED[1])
-                continue
-            begin = text.find(_SYNCHRONIZED[0], position) if self._synchronized else -1
-            piece_end = end if begin < 0 else begin
-            taken = self._take(text[position:piece_end])
-            position += taken
-            if position < piece_end:
-                break  # the rest of a sequence has not come yet
-        self._pending = text[position:]
+        text = data if isinstance(data, str) else self._decoder.decode(data)
+        if self._held:
+            self._held.append(text)
+            self._held_end = (self._held_end + text)[-len(text) - len(_FRAME_END) :]
+            if _FRAME_END not in self._held_end:
+                return
+            text = "".join(self._held)
+            self._held.clear()
+        text = self._pending + text
+        self._pending = ""
+        while text:
+            begin = text.find(_FRAME_BEGIN) if self._synchronized else -1
+            if begin:
+                piece = text if begin < 0 else text[:begin]
+                taken = self._take(piece)
+                if taken < len(piece):
+                    self._pending = text[taken:]  # the rest of a sequence has not come yet
+                    return
+                text = text[len(piece) :]
+            elif (end := text.find(_FRAME_END)) >= 0:
+                self._show_frame(text[len(_FRAME_BEGIN) : end])
+                text = text[end + len(_FRAME_END) :]
+            else:
+                self._held, self._held_end = [text], text[-len(_FRAME_END) :]
+                return
+
+    def _show_frame(self, content: str) -> None:
+        self.modes.add(2026)
+        self._take(content)
+        self.modes.discard(2026)
+        self.frames += 1
 
     def resize(self, columns: int, rows: int) -> None:
         """Get another size. The alternate screen never reflows and has no history."""

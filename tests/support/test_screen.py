@@ -365,6 +365,8 @@ class Tmux:
         self._folder = folder
         self._command = ["tmux", "-L", f"kaa-test-{uuid.uuid4().hex}", "-f", "/dev/null"]
         self._environ = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", "HOME": str(folder)}
+        # A server without sessions ends, perhaps while the next one is asked for.
+        self._run("new-session", "-d", "-s", "keeper", "exec sleep 600")
 
     def _run(self, *arguments: str) -> str:
         return subprocess.run(
