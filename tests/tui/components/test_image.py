@@ -29,7 +29,7 @@ def test_without_graphics_the_image_is_described() -> None:
     data = file_of(640, 480, "BMP")
 
     assert visible(Image(make_context(), data, Graphics()).render(60)) == ["[image: 640\u00d7480 bmp, 922 kB]"]
-    assert visible(Image(make_context(ascii_only=True), data, Graphics()).render(24)) == ["[image: 640x480 bmp, ..."]
+    assert visible(Image(make_context(ascii_only=True), data, Graphics()).render(24)) == ["[image: 640x480 bmp,..."]
 
 
 def test_kitty_gets_rows_id_and_pixels() -> None:

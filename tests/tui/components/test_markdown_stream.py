@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kaa.tui.components.markdown import Markdown
 from kaa.tui.components.markdown_stream import MarkdownStream
-from tests.support.painted import assert_well_formed, make_context
+from tests.support.painted import assert_well_formed, make_context, visible
 
 SAMPLE = """# Heading *one*
 
@@ -174,3 +174,137 @@ def test_another_width_shows_what_is_shown_at_once(text: str, one: int, other: i
     stream.finish()
 
     assert stream.render(other) == Markdown(context, text).render(other)
+
+
+PROSE = "Some words with `code`, **bold text**, *more* and [links](https://x.org) [a_label] between them, "
+LONG = {
+    "paragraph": PROSE * 60,
+    "paragraph of lines": (PROSE.strip() + "\n") * 60,
+    "paragraph without spaces": "x" * 9000 + "漢" * 3000,
+    "paragraph that never closes": "**a `b [c " * 900,
+    "heading under its text": PROSE * 60 + "\n===\n\nafter",
+    "list": "".join(f"{number}. {PROSE}\n" for number in range(1, 80)),
+    "loose list": "".join(f"- {PROSE}\n\n" for number in range(80)),
+    "item": "- first\n" + f"  - {PROSE}\n" * 250 + "\nafter\n",
+    "item of one line": "- " + PROSE * 250 + "\n\nafter\n",
+    "quote": f"> {PROSE}\n" * 250 + "\n\nafter *it*\n",
+    "fence": "```python\n" + "def f(x):  # comment\n    return 'text'\n\n" * 300 + "```\n\nafter",
+    "fence of one line": "```\n" + "x y " * 5000,
+    "table": "| a | b |\n|---|--:|\n"
+    + "".join(f"| {'x' * (row % 37)} | {PROSE} |\n" for row in range(150))
+    + "\nafter",
+    "html": "<div>\n" + PROSE * 300,
+    "definitions": "".join(f"[a{number}]: /b\n" for number in range(300)) + "\n[a1] [a299]",
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_long_streams_show_what_is_shown_at_once(text: str) -> None:
+    context = make_context()
+    rng = random.Random(len(text))
+    cuts = [rng.randint(1, 90) for _ in range(50)]
+    stream = MarkdownStream(context)
+
+    assert streamed(stream, text, cuts, 70, every=3) == Markdown(context, text).render(70)
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_only_what_may_still_change_is_read_again(text: str) -> None:
+    stream = MarkdownStream(make_context())
+    longest_step = 0
+    for position in range(0, len(text), 200):
+        stream.append(text[position : position + 200])
+        before = stream.characters_read
+        stream.render(70)
+        longest_step = max(longest_step, stream.characters_read - before)
+
+    # Whatever came before, a step reads no more than the longest unit that is read as a whole, and what is new.
+    assert longest_step < 40_000
+
+
+def test_a_stream_of_blocks_reads_each_a_few_times() -> None:
+    stream = MarkdownStream(make_context())
+    text = SAMPLE * 20
+
+    for position in range(0, len(text), 32):
+        stream.append(text[position : position + 32])
+        stream.render(70)
+
+    assert stream.characters_read < 10 * len(text)
+
+
+def test_same_lines_object_until_something_comes() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("one")
+
+    first = stream.render(20)
+    assert stream.render(20) is first
+    stream.append("")
+    assert stream.render(20) is first
+    stream.append(" two")
+    assert visible(stream.render(20)) == ["one two"]
+
+
+def test_columns_keep_their_widths_once_rows_have_left() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("| a | b |\n|---|---|\n| 1 | 2 |\n")
+    stream.render(40)
+    stream.freeze(3)
+    stream.append("| longer | 2 |\n")
+
+    assert visible(stream.render(40)) == ["a │ b", "──┼──", "1 │ 2", "l │ 2", "o │", "n │", "g │", "e │", "r │"]
+
+
+def test_definitions_change_only_what_is_still_on_the_screen() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("[a]\n\n[a]\n\nmore\n")
+    stream.render(40)
+    stream.freeze(2)
+    stream.append("\n[a]: /x\n\nend")
+    stream.finish()
+
+    assert visible(stream.render(40)) == ["[a]", "", "a (/x)", "", "more", "", "end"]
+
+
+def test_what_waits_for_a_definition_is_not_settled() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("one\n\n[a] two\n\nthree\n\nfour")
+    stream.render(40)
+    assert stream.settled == 1
+
+    stream.append("\n\n[a]: /x\n\nfive\n")
+    assert visible(stream.render(40))[:6] == ["one", "", "a (/x) two", "", "three", ""]
+    assert stream.settled == 7
+
+
+def test_lines_of_code_settle_one_by_one() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("```py\none\ntwo")
+    assert visible(stream.render(40)) == ["```py", "one", "two"]
+    assert stream.settled == 2
+
+    stream.append("\n``")
+    assert visible(stream.render(40)) == ["```py", "one", "two"]
+    assert stream.settled == 3
+
+    stream.append("`\n")
+    assert visible(stream.render(40)) == ["```py", "one", "two", "```"]
+    assert stream.settled == 4
+
+
+def test_items_settle_one_by_one() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("1. one\n1. two\n1. three\n")
+    assert visible(stream.render(40)) == ["1. one", "2. two", "3. three"]
+    assert stream.settled == 2
+
+    stream.append("\n   more\n1. four")
+    assert visible(stream.render(40)) == ["1. one", "2. two", "3. three", "", "   more", "4. four"]
+
+
+def test_source_is_what_came() -> None:
+    stream = MarkdownStream(make_context())
+    stream.append("a\x1b")
+    stream.append("\r\nb")
+
+    assert stream.source == "a\x1b\r\nb"

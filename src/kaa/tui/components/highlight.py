@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 1000
 _MOST_LINES = 5000
 
+# Comments over several lines, which many lexers match as one piece; no single line of them is.
+_COMMENTS = (("/*", "*/"), ("<!--", "-->"))
+
 # By the beginning of the name of Pygments' token type; the longest that fits counts.
 _TOKENS = {
     "Comment": "syntaxComment",
@@ -259,8 +262,8 @@ class _Stateful:
         self._lexer = lexer
         self._states: _States = lexer._tokens  # type: ignore[attr-defined]  # its metaclass makes it
         self._stack = ["root"]
-        # Many lexers match a block comment as one piece, which no single line of it is.
-        self._in_comment = False
+        # In a comment: what it ends with.
+        self._comment_end = ""
         self._comment, self._error = Comment.Multiline, Error
 
     def fork(self) -> "_Stateful":
@@ -270,33 +273,37 @@ class _Stateful:
 
     def lex(self, line: str) -> Iterator[tuple["TokenType", str]]:
         position = 0
-        if self._in_comment:
-            end = line.find("*/")
-            self._in_comment = end < 0
-            position = len(line) if end < 0 else end + 2
+        if self._comment_end:
+            end = line.find(self._comment_end)
+            position = len(line) if end < 0 else end + len(self._comment_end)
+            if end >= 0:
+                self._comment_end = ""
             yield self._comment, line[:position]
         # States change without a character being read, but no language needs that more often than this.
         for _ in range(4 * len(line) + 100):
             if position >= len(line):
                 return
-            if self._opens_comment(line, position):
-                self._in_comment = True
+            self._comment_end = self._opened_comment(line, position)
+            if self._comment_end:
                 break
             position = yield from self._step(line, position)
-        yield (self._comment if self._in_comment else self._error), line[position:]
+        yield (self._comment if self._comment_end else self._error), line[position:]
 
-    def _opens_comment(self, line: str, position: int) -> bool:
-        """Whether a comment begins here that goes on in the next line: not in a string, and the language has them."""
-        if not line.startswith("/*", position) or line.find("*/", position + 2) >= 0:
-            return False
-        closed = line[:position] + "/**/\n"
+    def _opened_comment(self, line: str, position: int) -> str:
+        """How a comment ends that begins here and goes on in the next line; empty if there is none.
+
+        There is none in a string, and none in a language that has no such comments.
+        """
+        opening, closing = next((pair for pair in _COMMENTS if line.startswith(pair[0], position)), ("", ""))
+        if not opening or line.find(closing, position + len(opening)) >= 0:
+            return ""
+        closed = f"{line[:position]}{opening}{closing}\n"
         for pattern, action, _ in self._states[self._stack[-1]]:
             match = pattern(closed, position)
             if match:
-                return match.end() >= position + len("/**/") and (
-                    not isinstance(action, tuple) or action[:1] == ("Comment",)
-                )
-        return False
+                is_comment = not isinstance(action, tuple) or action[:1] == ("Comment",)
+                return closing if is_comment and match.end() >= len(closed) - 1 else ""
+        return ""
 
     def _step(self, line: str, position: int) -> Generator[tuple["TokenType", str], None, int]:
         """One match of one pattern; returns where the next one is to be looked for."""

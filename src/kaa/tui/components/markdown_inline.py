@@ -127,12 +127,12 @@ class InlinePainter:
             return []
         if shown and isinstance(shown[0][1], LinkStyle) and not _BARE_LINK.match(text):
             return []
+        if url.lower().startswith("data:"):
+            url = url[:_CUT_URL] + self._context.glyphs.ellipsis
         return [(f" ({_clean(url)})", self._context.palette["mdLinkUrl"])]
 
     def _image(self, token: "Token", base: Style) -> list[Span]:
         url = str(token.attrs.get("src", ""))
-        if url.lower().startswith("data:"):
-            url = url[:_CUT_URL] + self._context.glyphs.ellipsis
         alt = "".join(child.content for child in token.children or ()) or "image"
         style = self._link_style(join(base, ITALIC), url)
         shown = [(_clean(f"[{alt}]"), style)]

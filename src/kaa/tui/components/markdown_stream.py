@@ -83,7 +83,7 @@ class MarkdownStream:
             return
         self._frozen = self._lines[:lines]
         for part in self._reader.open:
-            part.is_frozen = part.first_line < lines
+            part.is_frozen = part.first_line + part.gap < lines
 
     @property
     def settled(self) -> int:
@@ -118,7 +118,7 @@ class MarkdownStream:
         """Paint what refers to something that has just been defined, and is still on the screen, anew."""
         defined, self._reader.defined = frozenset(self._reader.defined), set()
         for index, part in enumerate(self._reader.closed):
-            if index < self._closed_count and part.first_line < len(self._frozen):
+            if index < self._closed_count and part.first_line + part.gap < len(self._frozen):
                 continue
             if not defined.isdisjoint(part.labels()):
                 part.repaint()

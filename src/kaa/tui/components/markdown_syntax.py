@@ -21,6 +21,9 @@ References: TypeAlias = MutableMapping[str, dict[str, Any]]
 # Lists and quotes inside one another: what is deeper is text. A list counts twice, for its items.
 _DEEPEST = 40
 
+# In a text with more of them no links are looked for: that takes time that grows with the square of their number.
+_MOST_BRACKETS = 200
+
 _LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.)+)\]", re.DOTALL)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 LINK_SCHEMES = ("http:", "https:", "mailto:", "file:")
@@ -77,7 +80,8 @@ def blocks(source: str) -> "list[Token]":
 def inline(source: str, references: References) -> "list[Token]":
     """The tokens of inline markup."""
     tokens: list[Token] = []
-    parser = _parser()
+    may_link = ("](" in source or bool(references)) and source.count("[") <= _MOST_BRACKETS
+    parser = _parser(links=may_link)
     parser.inline.parse(source, parser, {"references": references}, tokens)
     return tokens
 
@@ -145,8 +149,8 @@ def is_link(url: str) -> bool:
     return url.lower().startswith(LINK_SCHEMES) and url.isascii() and url.isprintable()
 
 
-@lru_cache(maxsize=1)
-def _parser() -> "MarkdownIt":
+@lru_cache(maxsize=2)
+def _parser(*, links: bool = True) -> "MarkdownIt":
     # Lazily: 40 ms that the first frame does not wait for.
     from markdown_it import MarkdownIt
 
@@ -154,12 +158,15 @@ def _parser() -> "MarkdownIt":
     parser = MarkdownIt("commonmark", {"maxNesting": 2 * _DEEPEST, "inline_definitions": True})
     parser.enable(["table", "strikethrough"])
     parser.block.ruler.before("table", "too_deep", _too_deep)
+    if not links:
+        parser.disable(["link", "image"])
     parser.validateLink = _is_destination  # type: ignore[method-assign]  # its documented way to say what is a link
     return parser
 
 
 def _is_destination(url: str) -> bool:
-    return not _SCHEME.match(url) or url.lower().startswith(LINK_SCHEMES)
+    # Pictures within the text are read as such, to be left out.
+    return not _SCHEME.match(url) or url.lower().startswith((*LINK_SCHEMES, "data:image/"))
 
 
 def _items(token: "Token", inner: "Sequence[Token]") -> Iterator[Unit]:

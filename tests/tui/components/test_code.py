@@ -1,0 +1,39 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kaa.tui.components.code import Code, hard_wrap
+from tests.support.painted import assert_well_formed, make_context, visible
+
+
+def test_long_lines_go_on_in_the_next_one() -> None:
+    assert visible(Code(make_context(), "ab  cdef\n\tx\n").render(5)) == ["ab  c", "def", "    x"]
+
+
+def test_language_comes_from_its_name_or_from_the_files() -> None:
+    context = make_context()
+
+    assert Code(context, "return", language="python").render(20) == ["\x1b[94mreturn\x1b[0m"]
+    assert Code(context, "return", filename="src/a.py").render(20) == ["\x1b[94mreturn\x1b[0m"]
+    assert Code(context, "return").render(20) == ["return"]
+
+
+def test_left_out_lines_are_counted() -> None:
+    assert visible(Code(make_context(), "a\nb\nc\nd\n", max_lines=2).render(20)) == ["a", "b", "… 2 more lines"]
+
+
+@given(
+    st.lists(st.tuples(st.text(st.characters(exclude_categories=["C", "Z"])), st.sampled_from(["", "1"]))),
+    st.integers(1, 9),
+)
+@settings(deadline=None)
+def test_wrapping_loses_nothing(spans: list[tuple[str, str]], width: int) -> None:
+    lines = hard_wrap(spans, width)
+
+    text = "".join(text for text, _ in spans)
+    assert "".join(text for line in lines for text, _ in line) == text or width == 1
+
+
+@given(st.text(), st.integers(0, 40), st.sampled_from(["python", "js", "html", "yaml", "nothing"]))
+@settings(deadline=None)
+def test_any_text_keeps_to_the_width(text: str, width: int, language: str) -> None:
+    assert_well_formed(Code(make_context(), text, language).render(width), max(1, width))
