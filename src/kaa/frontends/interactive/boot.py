@@ -21,7 +21,6 @@ from kaa.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from kaa.frontends.interactive.engine import Engine
-    from kaa.frontends.interactive.ui import InteractiveUI
 
 # Closing waits for the disk and for commands to end.
 _CLOSE_SECONDS = 10.0
@@ -111,19 +110,26 @@ class Start:
         from kaa.workspace.launch import launch
 
         hands = launch()  # starts on another core while the rest is imported here
-        from kaa.frontends.interactive.engine import Engine
-        from kaa.frontends.interactive.ui import InteractiveUI
+        from kaa.shell.safety import open_workspace
 
-        ui = InteractiveUI(self._desk, self._core, self.leave)
+        # What the hands need to know is little. They build their walls while the rest is imported.
+        chosen = self._arguments
+        opened = open_workspace(hands, chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git)
+        import kaa.frontends.interactive.ui  # noqa: F401 - for `_hand_over`, which must not take long
+        from kaa.frontends.interactive.engine import Engine
+
         post = self._desk.app.reactor.post
-        engine = Engine(self._arguments, hands, ui, post)
-        post(lambda: self._hand_over(ui))
+        post(self._hand_over)
         # What is loaded by now lives as long as the process.
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
-        return engine
+        return Engine(self._arguments, opened, post)
 
-    def _hand_over(self, ui: "InteractiveUI") -> None:
+    def _hand_over(self) -> None:
+        from kaa.frontends.interactive.ui import InteractiveUI
+
+        ui = InteractiveUI(self._desk, self._core, self.leave)
+        self._core.call(lambda engine: engine.serve(ui))
         ui.take_over(self._submitted)
 
     def _take(self, events: Sequence[Event]) -> None:

@@ -22,12 +22,11 @@ from kaa.shell.conversation import Conversation, Outcome
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import SessionChoice, TrustChoice
-from kaa.shell.safety import Unopened, open_workspace
+from kaa.shell.safety import Unopened
 from kaa.shell.status import Status
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import Changed, TrustState, TrustStore, Undecided
 from kaa.workspace.git import Head
-from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 
 AnswerT = TypeVar("AnswerT")
@@ -83,18 +82,16 @@ class Engine:
 
     Args:
         arguments: as `kaa.cli` parses them.
-        hands: started already.
-        ui: who is told and asked.
+        opened: the project, or why it cannot be opened.
         post: runs a function in the user interface's thread.
     """
 
-    def __init__(self, arguments: argparse.Namespace, hands: LaunchedHands, ui: UserInterface, post: Post) -> None:
+    def __init__(self, arguments: argparse.Namespace, opened: LocalWorkspace | Unopened, post: Post) -> None:
         self._arguments = arguments
-        self._hands = hands
-        self._ui = ui
+        self._workspace = opened
+        self._served: UserInterface | None = None
         self._post = post
         self._home = Home.of(os.environ)
-        self._workspace: LocalWorkspace | None = None
         self._conversation: Conversation | None = None
         self._trust: TrustChoice | None = None
         self._configuration: ProjectConfiguration | None = None  # what the user was asked about
@@ -104,6 +101,15 @@ class Engine:
         self._delivery: asyncio.TimerHandle | None = None
         self._telling: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
+
+    async def serve(self, ui: UserInterface) -> None:
+        """Tell and ask this user interface."""
+        self._served = ui
+
+    @property
+    def _ui(self) -> UserInterface:
+        assert self._served is not None  # it is served before anything else is asked
+        return self._served
 
     @property
     def conversation(self) -> Conversation:
@@ -128,7 +134,9 @@ class Engine:
         Raises:
             OpeningError: it cannot be opened.
         """
-        return self._open_workspace()
+        if isinstance(self._workspace, Unopened):
+            raise OpeningError(self._workspace.reason)
+        return self._workspace
 
     async def open(self, session: SessionChoice | None = None) -> Conversation:
         """Open the conversation that the command line asks for, or another session; the one before is closed.
@@ -137,7 +145,7 @@ class Engine:
             OpeningError: the project cannot be opened.
             Exception: as `open_conversation` says.
         """
-        workspace = self._open_workspace()
+        workspace = self.workspace
         if self._trust is None:
             self._trust, self._configuration = await self._decide_trust(workspace)
         options = conversation_options(self._arguments, self._trust, session)
@@ -170,7 +178,7 @@ class Engine:
         try:
             await self._close_conversation()
         finally:
-            if self._workspace is not None:
+            if isinstance(self._workspace, LocalWorkspace):
                 await self._workspace.close()
 
     async def submit_first(self) -> None:
@@ -178,7 +186,7 @@ class Engine:
         words = self._arguments.messages
         if not words:
             return
-        first, rest = await compose(words, "", self._open_workspace())
+        first, rest = await compose(words, "", self.workspace)
         for message in (first, *rest):
             await self.say(message)
 
@@ -236,7 +244,7 @@ class Engine:
 
     async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
         """What the project would configure, and what the user decided about it."""
-        configuration = await survey(self._open_workspace(), self._home)
+        configuration = await survey(self.workspace, self._home)
         return configuration, TrustStore(self._home).state(configuration)
 
     async def decide_trust(self, configuration: ProjectConfiguration, choice: TrustChoice | None) -> None:
@@ -248,15 +256,6 @@ class Engine:
             case "no":
                 store.decline(configuration)
         self._trust, self._configuration = choice or "no", configuration
-
-    def _open_workspace(self) -> LocalWorkspace:
-        if self._workspace is None:
-            chosen = self._arguments
-            opened = open_workspace(self._hands, chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git)
-            if isinstance(opened, Unopened):
-                raise OpeningError(opened.reason)
-            self._workspace = opened
-        return self._workspace
 
     async def _decide_trust(self, workspace: LocalWorkspace) -> tuple[TrustChoice, ProjectConfiguration | None]:
         """What the flags, an earlier decision or the user says, and about what, if it was looked at."""
