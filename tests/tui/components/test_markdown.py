@@ -9,14 +9,15 @@ from kaa.tui.palette import Theme
 from tests.support.painted import assert_well_formed, make_context, visible
 
 
-def shown(text: str, width: int = 40, **context: bool) -> list[str]:
-    lines = Markdown(make_context(**context), dedent(text)).render(width)
+def shown(text: str, width: int = 40, *, ascii_only: bool = False, hyperlinks: bool = False) -> list[str]:
+    context = make_context(ascii_only=ascii_only, hyperlinks=hyperlinks)
+    lines = Markdown(context, dedent(text)).render(width)
     assert_well_formed(lines, width)
     return visible(lines)
 
 
-def painted(text: str, **context: bool) -> list[str]:
-    return Markdown(make_context(**context), text).render(60)
+def painted(text: str, *, hyperlinks: bool = False) -> list[str]:
+    return Markdown(make_context(hyperlinks=hyperlinks), text).render(60)
 
 
 def test_headings_stand_out_and_say_their_level_from_the_third_on() -> None:
@@ -115,12 +116,12 @@ def test_links_show_where_they_lead() -> None:
 
 
 def test_links_that_can_be_followed_need_no_address() -> None:
-    context = {"hyperlinks": True}
-
-    assert painted("[a](https://x.org)", **context) == ["\x1b]8;;https://x.org\x1b\\\x1b[34ma\x1b[0m\x1b]8;;\x1b\\"]
-    assert shown("[a](https://x.org) [b](src/b.py)", **context) == ["a b (src/b.py)"]
-    assert "\x1b]8;;file:///a" in painted("[a](file:///a)", **context)[0]
-    assert "\x1b]8;;https://x.org/y_(z)\x1b\\" in painted("see https://x.org/y_(z).", **context)[0]
+    assert painted("[a](https://x.org)", hyperlinks=True) == [
+        "\x1b]8;;https://x.org\x1b\\\x1b[34ma\x1b[0m\x1b]8;;\x1b\\"
+    ]
+    assert shown("[a](https://x.org) [b](src/b.py)", hyperlinks=True) == ["a b (src/b.py)"]
+    assert "\x1b]8;;file:///a" in painted("[a](file:///a)", hyperlinks=True)[0]
+    assert "\x1b]8;;https://x.org/y_(z)\x1b\\" in painted("see https://x.org/y_(z).", hyperlinks=True)[0]
 
 
 def test_a_link_cannot_pretend_to_be_another_one() -> None:

@@ -7,7 +7,8 @@ where the text, not its arrival, says.
 import re
 
 from kaa.tui.components.markdown_blocks import BlockPainter
-from kaa.tui.components.markdown_parts import FencePart, GrowingPart, ParagraphPart, Part, RawPart, TablePart, UnitPart
+from kaa.tui.components.markdown_growing import FencePart, GrowingPart, ParagraphPart, RawPart, TablePart
+from kaa.tui.components.markdown_parts import Part, UnitPart
 from kaa.tui.components.markdown_syntax import References, Unit, definitions, units
 
 # Characters. A paragraph twice as long is read in segments of at least this length; the last one is read anew with each
