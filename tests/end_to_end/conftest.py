@@ -1,11 +1,13 @@
-"""A fresh `kaa` per test, over both wire formats where a test asks for `wire`."""
+"""A fresh `kaa` per test, over both wire formats where a test asks for `wire`; or one at a terminal."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
-from tests.support.model_server import Wire
+from tests.end_to_end.seat import Seat
+from tests.support.model_server import ModelServer, Wire
 
 
 @pytest.fixture
@@ -21,3 +23,10 @@ def wire(request: pytest.FixtureRequest) -> Wire:
     """The wire format."""
     chosen: Wire = request.param
     return chosen
+
+
+@pytest.fixture
+def seat(tmp_path: Path) -> Iterator[Seat]:
+    """A place before a terminal, with a model that follows a script."""
+    with ModelServer() as model:
+        yield Seat(tmp_path, model)

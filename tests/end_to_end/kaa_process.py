@@ -18,7 +18,7 @@ HANG_SECONDS = 20
 
 SECRET = "sk-very-secret-0123456789abcdef"
 
-_COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
+COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
 
 # What the run needs of our own environment; everything else could change what is tested.
 _KEPT_VARIABLES = ("PATH", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
@@ -45,8 +45,8 @@ class Kaa:
         self.home = folder / "home"
         self.project.mkdir()
         self.home.mkdir()
-        self._environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        self._environ |= {"HOME": str(folder), "KAA_DIR": str(self.home), "LANG": "C.UTF-8"}
+        self.environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        self.environ |= {"HOME": str(folder), "KAA_DIR": str(self.home), "LANG": "C.UTF-8"}
         self.settings(retry={"baseDelayMs": 1}, httpIdleTimeoutMs=300)
 
     def settings(self, **settings: Json) -> None:
@@ -62,14 +62,14 @@ class Kaa:
 
     def setenv(self, **variables: str) -> None:
         """Add to the environment of later runs."""
-        self._environ |= variables
+        self.environ |= variables
 
     def run(self, *arguments: str, stdin: str = "") -> Finished:
         """Run to the end."""
         done = subprocess.run(
-            [_COMMAND, *arguments],
+            [COMMAND, *arguments],
             cwd=self.project,
-            env=self._environ,
+            env=self.environ,
             input=stdin,
             capture_output=True,
             encoding="utf-8",
@@ -83,7 +83,7 @@ class Kaa:
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=self.project,
-            env=self._environ | {"KAA": _COMMAND},
+            env=self.environ | {"KAA": COMMAND},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -96,9 +96,9 @@ class Kaa:
     def running(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator["subprocess.Popen[str]"]:
         """Start, and make sure that it is gone at the end."""
         process = subprocess.Popen(
-            [_COMMAND, *arguments],
+            [COMMAND, *arguments],
             cwd=self.project,
-            env=self._environ,
+            env=self.environ,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

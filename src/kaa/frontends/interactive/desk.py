@@ -51,6 +51,7 @@ class Desk:
         view: how the transcript is looked at.
         preferences: the user's choices about what is shown; replaced when they change.
         themes: the themes there are.
+        background_is_dark: what was known of the terminal when the first theme was chosen.
         problems: what is wrong with the user's files, to be told behind the first frame.
     """
 
@@ -63,7 +64,8 @@ class Desk:
         self.preferences: Preferences = loaded.preferences
         capabilities = terminal.capabilities
         self.themes = ThemeLibrary(folder, capabilities.colors)
-        theme = self.themes.choose(self.preferences.theme, capabilities.is_dark)
+        self.background_is_dark = capabilities.is_dark
+        theme = self.themes.choose(self.preferences.theme, self.background_is_dark)
         self.problems = [*loaded.problems, *bindings.problems, *([theme.problem] if theme.problem else [])]
         self.context = Context(
             Palette(theme.theme),

@@ -24,10 +24,15 @@ class HelpRow(NamedTuple):
 
 
 class HelpSection(NamedTuple):
-    """Lines of the help that belong together."""
+    """Lines of the help that belong together.
+
+    Attributes:
+        column: what stands in the first column.
+    """
 
     title: str
     rows: tuple[HelpRow, ...]
+    column: str = "Key"
 
 
 def help_sections(
@@ -53,9 +58,11 @@ def help_sections(
         for group in groups
         if group.is_shown and (rows := tuple(_bound(group, keymap, extended_keys, mac)))
     ]
-    sections.append(HelpSection("At the beginning of a message", tuple(HelpRow(*prefix) for prefix in PREFIXES)))
+    sections.append(
+        HelpSection("At the beginning of a message", tuple(HelpRow(*prefix) for prefix in PREFIXES), "Sign")
+    )
     if rows := tuple(HelpRow(f"/{name}", description) for name, description in commands):
-        sections.append(HelpSection("Commands", rows))
+        sections.append(HelpSection("Commands", rows, "Command"))
     return sections
 
 
@@ -77,7 +84,7 @@ def help_markdown(sections: Iterable[HelpSection]) -> str:
 
 def _table(section: HelpSection) -> str:
     rows = (f"| {_code(row.what)} | {_cell(row.does)} |" for row in section.rows)
-    return "\n".join((f"### {section.title}", "", "| | |", "|---|---|", *rows))
+    return "\n".join((f"### {section.title}", "", f"| {section.column} | What it does |", "|---|---|", *rows))
 
 
 def _code(text: str) -> str:

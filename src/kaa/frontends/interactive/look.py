@@ -5,7 +5,6 @@ from kaa.tui.colors import Depth
 from kaa.tui.components.image import Graphics
 from kaa.tui.palette import Theme
 from kaa.tui.reactor import Timer
-from kaa.tui.theme_file import ThemeError
 
 _WATCH_SECONDS = 1.0
 
@@ -23,10 +22,13 @@ class Look:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.setting = desk.preferences.theme
-        self._known = self._of_terminal()
+        self._known: tuple[bool | None, Depth] = (desk.background_is_dark, desk.themes.depth)
         self._watch: Timer | None = None
         self._graphics = Graphics()
         desk.view.draw_with(self._graphics)
+
+    def begin(self) -> None:
+        """Follow the terminal and the theme's file from now on; what the terminal told before counts too."""
         self.terminal_told()
         self._keep_watching()
 
@@ -34,12 +36,18 @@ class Look:
         """The terminal may have said which colours it has, or how it draws images."""
         capabilities = self._desk.app.terminal.capabilities
         self._graphics.protocol, self._graphics.cell_pixels = capabilities.images, capabilities.cell_pixels
-        known = self._of_terminal()
-        if known != self._known:
-            self._known = known
-            self._desk.themes.depth = known[1]
-            self._desk.context.hyperlinks = capabilities.hyperlinks
-            self.choose(self._desk.preferences.theme)
+        self._desk.context.hyperlinks = capabilities.hyperlinks
+        known = capabilities.is_dark, capabilities.colors
+        if known == self._known:
+            return
+        before = self._desk.context.palette.theme.name, self._known[1]
+        self._known = known
+        self._desk.themes.depth = known[1]
+        choice = self._desk.themes.choose(self.setting, known[0])
+        # A terminal that confirms what was assumed is no reason to paint everything anew.
+        if (choice.theme.name, known[1]) != before:
+            self._show(choice.theme)
+            self._keep_watching()
 
     def choose(self, setting: str | None) -> None:
         """Put a theme in force, as the setting names it."""
@@ -50,19 +58,13 @@ class Look:
             self._desk.say(choice.problem, "warning")
         self._keep_watching()
 
-    def preview(self, name: str) -> None:
-        """Show a theme while somebody chooses."""
-        try:
-            theme = self._desk.themes.load(name)
-        except ThemeError as error:
-            self._desk.say(str(error), "warning")
-        else:
-            self._desk.context.palette.change(theme)
-            self._desk.app.refresh()
-
-    def _of_terminal(self) -> tuple[bool | None, Depth]:
-        capabilities = self._desk.app.terminal.capabilities
-        return capabilities.is_dark, capabilities.colors
+    def preview(self, setting: str | None) -> None:
+        """Show a theme on the screen while somebody chooses; what has left the screen stays as it is."""
+        choice = self._desk.themes.choose(setting, self._known[0])
+        if choice.problem is not None:
+            self._desk.say(choice.problem, "warning")
+        self._desk.context.palette.change(choice.theme)
+        self._desk.app.refresh()
 
     def _show(self, theme: Theme) -> None:
         """Paint everything in it: what has left the screen too, unless nothing of ours has."""

@@ -121,15 +121,12 @@ class Selectors:
             for name in self._desk.themes.names()
         ]
 
-        def cancelled() -> None:
-            self._look.choose(before)
-
         self._open(
             "Theme",
             items,
             lambda name: self._keep_preference("theme", name or None),
-            on_highlight=lambda name: self._look.preview(name) if name else self._look.choose(None),
-            on_cancel=cancelled,
+            on_highlight=lambda name: self._look.preview(name or None),
+            on_cancel=lambda: self._look.preview(before),
         )
 
     def settings(self) -> None:

@@ -108,6 +108,7 @@ class InteractiveUI:
             PathCompletion(self.paths.ask),
         ]
         self.preferences_changed()
+        self.look.begin()
         for problem in desk.problems:
             self.show_notice(problem, "warning")
         self.open()
@@ -147,6 +148,7 @@ class InteractiveUI:
 
     def _opened(self, opened: Opened) -> None:
         self._is_open = True
+        self._desk.status.show("")  # it has started
         self._commands_of_core = opened.commands
         self.submission.core_commands = frozenset(command.name for command in opened.commands)
         self._desk.editor.history.prepend(opened.history)

@@ -1,0 +1,233 @@
+"""Slash commands and settings at the terminal."""
+
+import json
+import re
+
+import pytest
+
+from tests.end_to_end.seat import READY, Seat, enter, is_idle
+from tests.support.model_server import Answer, say
+from tests.support.screen import Screen
+
+
+def test_an_unknown_command_keeps_what_was_typed(seat: Seat) -> None:
+    with seat.open() as program:
+        enter(program, "/nonsense at all")
+
+        program.wait_for("there is no command /nonsense; /help lists all")
+        program.wait_for("/nonsense at all")
+
+    assert seat.model.requests == []
+
+
+def test_a_path_is_a_message(seat: Seat) -> None:
+    with seat.open(script=[say("A folder.")]) as program:
+        enter(program, "/etc/hosts is what?")
+        program.wait_for("A folder.")
+
+    assert seat.heard() == [("user", "/etc/hosts is what?")]
+
+
+def test_a_new_session_forgets_and_leaves_the_screen_as_it_is(seat: Seat) -> None:
+    with seat.open(script=[say("One."), say("Two.")]) as program:
+        enter(program, "first")
+        program.wait_for("One.")
+        enter(program, "/new")
+        program.wait_for("A new session has begun.")
+        assert "One." in program.screen.text()
+        enter(program, "second")
+        program.wait_for("Two.")
+
+        assert program.screen.wipes == 0
+
+    assert seat.heard() == [("user", "second")]
+
+
+def test_clear_erases_what_was_shown_with_the_scrollback(seat: Seat) -> None:
+    long_answer = "\n\n".join(f"paragraph {number}" for number in range(40))
+    with seat.open(script=[say(long_answer), say("Two.")]) as program:
+        enter(program, "first")
+        program.wait_for("paragraph 39")
+        program.wait_for(is_idle)
+        assert any("paragraph 2" in line for line in program.screen.scrollback())
+        assert program.screen.wipes == 0
+        enter(program, "/clear")
+        program.wait_for("A new session has begun.")
+
+        assert program.screen.wipes == 1
+        assert not any("paragraph" in line for line in program.screen.everything())
+        enter(program, "second")
+        program.wait_for("Two.")
+
+    assert seat.heard() == [("user", "second")]
+
+
+def test_the_last_answer_and_its_code_can_be_copied(seat: Seat) -> None:
+    answer = "Like **this**:\n\n```sh\necho one\n```\n\nor\n\n```sh\necho two\n```\n"
+    with seat.open(script=[say(answer)]) as program:
+        enter(program, "/copy")
+        program.wait_for("there is no answer to copy yet")
+        enter(program, "how?")
+        program.wait_for("echo two")
+        program.wait_for(is_idle)
+        enter(program, "/copy")
+        program.wait_for(lambda screen: screen.clipboard is not None)
+        assert program.screen.clipboard == answer
+        enter(program, "/copy 1")
+
+        program.wait_for(lambda screen: screen.clipboard == "echo one")
+        enter(program, "/copy 3")
+        program.wait_for("has 2 code blocks")
+
+
+def test_the_theme_changes_and_is_kept(seat: Seat) -> None:
+    with seat.open(script=[say("Hello.")]) as program:
+        enter(program, "hi")
+        program.wait_for("Hello.")
+        before = _colours(program.screen)
+        enter(program, "/theme light")
+
+        program.wait_for(lambda screen: _colours(screen) != before)
+        assert "Hello." in program.screen.text()
+        assert program.screen.wipes == 0  # nothing of ours had left the screen
+
+    assert json.loads((seat.home / "settings.json").read_text())["theme"] == "light"
+
+
+def test_a_theme_can_be_tried_and_left(seat: Seat) -> None:
+    with seat.open() as program:
+        before = _colours(program.screen)
+        enter(program, "/theme")
+        program.wait_for("automatic")
+        program.type("light")
+        program.wait_for(lambda screen: _colours(screen) != before)
+        program.press("escape")
+        program.wait_for(is_idle)
+
+        program.wait_for(lambda screen: _colours(screen) == before)
+
+    assert "theme" not in json.loads((seat.home / "settings.json").read_text())
+
+
+def test_a_light_terminal_gets_the_light_theme(seat: Seat) -> None:
+    with seat.open() as dark:
+        in_the_dark = _colours(dark.screen)
+    with seat.open(screen=Screen(100, 30, is_dark=False)) as light:
+        light.wait_for(lambda screen: _colours(screen) != in_the_dark)
+
+
+def test_reloading_finds_new_keys_and_tells_mistakes(seat: Seat) -> None:
+    with seat.open() as program:
+        (seat.home / "keybindings.json").write_text('{"app.help": "f5", "app.nonsense": "f6"}')
+        enter(program, "/reload")
+        program.wait_for("app.nonsense")
+        program.press("f5")
+
+        program.wait_for("Decide whether the project may configure kaa")
+
+
+def test_settings_are_changed_in_a_list(seat: Seat) -> None:
+    with seat.open() as program:
+        enter(program, "/settings")
+        program.wait_for("quietStartup")
+        program.type("quiet")
+        program.wait_for(lambda screen: "ui.reflow" not in screen.text())
+        program.press("enter")
+        program.wait_for("yes")
+        program.press("escape")
+        program.wait_for(is_idle)
+
+    assert json.loads((seat.home / "settings.json").read_text())["quietStartup"] is True
+
+
+def test_vi_keys_run_commands(seat: Seat) -> None:
+    seat.settings(editor={"mode": "vim"})
+
+    with seat.open() as program:
+        program.wait_for("INSERT")
+        program.press("escape")
+        program.wait_for("NORMAL")
+        enter(program, ":hotkeys")
+
+        program.wait_for("Decide whether the project may configure kaa")
+
+
+@pytest.mark.usefixtures("mounts")
+def test_the_network_is_switched(seat: Seat) -> None:
+    with seat.open("--net", "off", sandbox="workspace-write") as program:
+        program.wait_for("net off")
+        enter(program, "/net on")
+        program.wait_for("net on")
+        program.press("alt+n")
+
+        program.wait_for("net off")
+
+
+def test_the_help_names_commands_and_keys(seat: Seat) -> None:
+    with seat.open(screen=Screen(100, 200)) as program:
+        program.press("f1")
+
+        program.wait_for("Choose how hard the model thinks")
+        program.wait_for("Send when the agent is done")
+
+
+def test_commands_and_paths_are_completed(seat: Seat) -> None:
+    (seat.project / "readme.txt").touch()
+
+    with seat.open(script=[say("Read.")]) as program:
+        program.type("/thin")
+        program.wait_for("Choose how hard the model thinks")
+        program.press("tab")
+        program.wait_for(re.compile(r"^/thinking$"))
+        program.press("ctrl+u")
+        program.type("look at @read")
+        program.wait_for(lambda screen: screen.text().count("readme.txt") == 1)
+        program.press("tab")
+        program.wait_for("look at @readme.txt")
+        program.press("enter")
+        program.wait_for("Read.")
+
+
+def test_what_was_typed_in_earlier_sessions_comes_back(seat: Seat) -> None:
+    with seat.open(script=[say("Yes.")]) as program:
+        enter(program, "remember me")
+        program.wait_for("Yes.")
+
+    with seat.open() as program:
+        program.press("up")
+
+        program.wait_for("remember me")
+
+
+def test_a_message_is_written_in_an_own_editor(seat: Seat) -> None:
+    writing = seat.project / "writing"
+    writing.write_text('#!/bin/sh\necho "written elsewhere" > "$1"\n')
+    writing.chmod(0o755)
+    seat.setenv(VISUAL=str(writing))
+
+    with seat.open(script=[Answer(text=("Nice.",))]) as program:
+        program.type("draft")
+        program.press("ctrl+g")
+        program.wait_for("written elsewhere")
+        program.press("enter")
+        program.wait_for("Nice.")
+
+    assert seat.heard() == [("user", "written elsewhere")]
+
+
+def test_no_model_shows_how_to_get_started_and_waits_for_one(seat: Seat) -> None:
+    configured = (seat.home / "models.json").read_text()
+    (seat.home / "models.json").unlink()
+
+    with seat.start(script=[say("Here I am.")]) as program:
+        program.wait_for("How to get going")
+        (seat.home / "models.json").write_text(configured)
+        enter(program, "is anybody there?")
+
+        program.wait_for("Here I am.")
+        program.wait_for(READY)
+
+
+def _colours(screen: Screen) -> set[str]:
+    """The colours of everything that is shown."""
+    return {str(cell.style) for row in range(screen.rows) for cell in screen.cells(row)}
