@@ -1,19 +1,31 @@
 """The documentation is true where that can be checked."""
 
+import json
+import os
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 import pytest
 
 from kaa import cli
-from kaa.builtin import background, commands, prompt, tools
+from kaa.builtin import background, commands, prompt, tools, usage_reports
 from kaa.core.hooks import BeforeTool
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext
 from kaa.ext.loader import load_extension
 from kaa.ext.registry import Registry
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.interactive.commands import UiCommand
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.keybindings import GROUPS
+from kaa.frontends.interactive.preferences import SETTINGS, Preferences
+from kaa.frontends.interactive.ui import InteractiveUI
 from kaa.hands.policy import PROTECTED_NAMES, Mode
 from kaa.shell.approvals.calls import Call, examine
 from kaa.shell.approvals.coverage import permission
@@ -23,8 +35,18 @@ from kaa.shell.approvals.rules import parse_rule
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import Settings, load_user_settings
+from kaa.tui import theme_file
+from kaa.tui.components.display import Display
+from kaa.tui.device import Device
+from kaa.tui.key_notation import show_key
+from kaa.tui.keybinding_file import resolve
+from kaa.tui.reactor import Reactor
+from kaa.tui.terminal import Terminal
+from kaa.tui.terminal_modes import RESET_SEQUENCE
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.painted import assert_well_formed, make_context, visible
+from tests.support.program import Program
 
 _ROOT = Path(__file__).parent.parent
 
@@ -82,7 +104,7 @@ def test_every_exit_code_is_documented() -> None:
 
 def test_every_tool_and_slash_command_is_documented() -> None:
     registry = Registry(MemoryWorkspace({}), lambda _: None)
-    for module in (tools, commands, background):
+    for module in (tools, commands, background, usage_reports):
         registry.load(module.__name__, module.extend)
     usage = _document("usage")
 
@@ -154,6 +176,144 @@ def test_what_is_called_destructive_is_asked_about() -> None:
 
     assert commands
     assert [command for command in commands if not _examined(command).losses] == []
+
+
+def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other(tmp_path: Path) -> None:
+    table = _section("terminal", "## Slash commands")
+    documented = set(re.findall(r"`/([a-z-]+)", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))))
+    registry = Registry(MemoryWorkspace({}), lambda _: None)
+    for module in (commands, background, usage_reports):
+        registry.load(module.__name__, module.extend)
+
+    own = {command.name for command in _commands_of_the_terminal(tmp_path)}
+
+    assert documented == own | set(registry.commands)
+
+
+def test_the_keys_in_the_table_are_the_default_ones() -> None:
+    defaults = {action.id: action.keys for group in GROUPS for action in group.actions}
+    rows = re.findall(r"^\| `((?:app|tui)\.[\w.]+)` \| (.*?) \|", _document("terminal"), re.MULTILINE)
+
+    assert [row for row in rows if row[1] != ", ".join(map(show_key, defaults[row[0]]))] == []
+    working = [action for group in GROUPS[:2] for action in group.actions if action.keys]
+    assert [action.id for action in working if action.id not in dict(rows)] == []
+
+
+def test_every_setting_of_the_terminal_is_documented_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| *([^|]*?) *\|", _section("terminal", "## Settings"), re.MULTILINE))
+    defaults = Preferences()
+
+    assert list(rows) == [setting.key for setting in SETTINGS]
+    assert rows == {setting.key: _shown_default(getattr(defaults, setting.field)) for setting in SETTINGS}
+
+
+def test_the_theme_in_the_document_is_one() -> None:
+    example = _first_example(_section("terminal", "## Colours"), "json")
+
+    theme = theme_file.parse(example, "mine.json", "truecolor")
+
+    assert theme.name == "mine"
+    assert theme["error"]
+
+
+def test_the_keybindings_in_the_document_are_in_force_without_a_complaint() -> None:
+    example = json.loads(_first_example(_section("terminal", "## Keys of your own"), "json"))
+
+    bindings = resolve(GROUPS, example, "keybindings.json")
+
+    assert bindings.problems == ()
+    assert bindings.keys["app.settings"] == ("f4",)
+    assert bindings.keys["app.suspend"] == ()
+
+
+def test_what_puts_a_terminal_right_is_what_kaa_would_have_done() -> None:
+    printed = re.search(r"printf '(.*?)'", _section("terminal", "## When kaa was killed"))
+
+    assert printed is not None
+    assert printed[1].replace("\\\\", "\\").replace("\\033", "\x1b") == RESET_SEQUENCE
+
+
+def test_the_program_made_with_the_toolkit_works_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "echo.py").write_text(_examples("toolkit")[0])
+
+    with Program.start([sys.executable, str(tmp_path / "echo.py")], env=dict(os.environ)) as program:
+        program.wait_for("Ctrl+D leave")
+        program.type("some `code` and more")
+        program.press("enter")
+        program.wait_for("some code and more")
+        program.press("f3")
+        program.wait_for(lambda screen: screen.in_alternate_screen and "some code and more" in screen.text())
+        program.press("ctrl+d")
+
+        assert program.wait_for_end() == 0
+        assert "some code and more" in program.screen.text()
+
+
+def test_the_components_made_with_the_toolkit_work_as_they_stand() -> None:
+    _, gauge_source, note_source, test_source = _examples("toolkit")
+    names: dict[str, object] = {}
+    for source in (gauge_source, note_source, test_source):
+        exec(compile(source, "toolkit.md", "exec"), names)
+    make_gauge, test = names["Gauge"], names["test_what_leaves_the_screen_is_in_the_scrollback"]
+    assert callable(make_gauge)
+    assert callable(test)
+
+    gauge = make_gauge(make_context(), "a\tb")
+    assert isinstance(gauge, Display)
+    before = gauge.render(20)
+    make_gauge.set(gauge, 0.5)  # type: ignore[attr-defined]  # a class of the document's
+
+    assert visible(before) == ["a   b 0%"]
+    assert visible(gauge.render(20)) == ["a   b 50% ─────"]
+    assert_well_formed(gauge.render(20), 20)
+    test()
+
+
+def _commands_of_the_terminal(folder: Path) -> Iterator[UiCommand]:
+    """All that the user interface has of its own, on a terminal that nobody looks at."""
+    controller, line = os.openpty()
+    reactor = Reactor()
+    desk = Desk(str(folder), Terminal({"TERM": "xterm"}, Device(line, line)), reactor)
+    core: CoreThread[Engine] = CoreThread(_never, _never, reactor.post, _never)
+    try:
+        yield from InteractiveUI(desk, core, _never).commands.all()
+    finally:
+        reactor.close()
+        os.close(controller)
+        os.close(line)
+
+
+def _never(*_: object) -> NoReturn:
+    raise AssertionError("nothing is done here")
+
+
+def _shown_default(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return f"`{str(value).lower()}`"
+        case "  ":
+            return "two blanks"
+        case str():
+            return f"`{value}`"
+        case _:
+            return str(value)
+
+
+def _section(document: str, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level."""
+    return _document(document).partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+
+
+def _examples(document: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", _document(document), re.MULTILINE | re.DOTALL)
+
+
+def _first_example(text: str, language: str) -> str:
+    found = re.search(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
 
 
 class _Sandbox:
