@@ -46,10 +46,62 @@ def test_version_loads_nothing_but_the_argument_parser() -> None:
     assert not loaded & {"asyncio", "msgspec", "httptools"}
 
 
+# What the first frame of the interactive terminal may load of the standard library, besides what starts an interpreter
+# and reads arguments. Each costs a part of a millisecond; what is missing here costs more.
+_FIRST_FRAME = {"atexit", "bisect", "codecs", "fcntl", "json", "select", "signal", "termios", "threading", "typing"}
+_AFTER_THE_FIRST_FRAME = {
+    "asyncio",
+    "base64",
+    "concurrent",
+    "dataclasses",
+    "httptools",
+    "inspect",
+    "logging",
+    "markdown_it",
+    "msgspec",
+    "pathlib",
+    "pygments",
+    "shutil",
+    "socket",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "wcwidth",
+}
+
+
+def test_the_first_frame_loads_little() -> None:
+    arguments = "from kaa import cli\ncli._parser().parse_args([])"
+    before = modules_after(arguments)
+    loaded = modules_after(f"{arguments}\nimport kaa.frontends.interactive.boot")
+
+    assert not {name.split(".")[0] for name in loaded} & (_NEVER_BEFORE_NEEDED | _AFTER_THE_FIRST_FRAME)
+    library = {name for name in loaded - before if name.split(".")[0] != "kaa" and not name.startswith("_")}
+    assert {name.split(".")[0] for name in library} <= _FIRST_FRAME | {"gc", "errno", "operator", "types"}
+    # What somebody has to do something for first: type a slash, search, open a list, use the full screen or vi's keys.
+    ours = {name for name in loaded if name.startswith("kaa.")}
+    assert not ours & {
+        "kaa.frontends.interactive.engine",
+        "kaa.frontends.interactive.transcript.transcript",
+        "kaa.frontends.interactive.ui",
+        "kaa.tui.alternate_screen",
+        "kaa.tui.clipboard",
+        "kaa.tui.components.history_search",
+        "kaa.tui.components.input",
+        "kaa.tui.components.markdown",
+        "kaa.tui.components.select_list",
+        "kaa.tui.fuzzy",
+        "kaa.tui.linear",
+        "kaa.tui.vim",
+    }
+    assert {name.split(".")[1] for name in ours} <= {"cli", "frontends", "tui"}
+
+
 def test_headless_mode_loads_only_what_a_run_needs() -> None:
     loaded = modules_after("import kaa.frontends.headless, kaa.shell.opening")
 
     assert not loaded & _NEVER_BEFORE_NEEDED
+    assert not any(name.startswith("kaa.tui.") for name in loaded - {"kaa.tui.sanitize", "kaa.tui.invisible"})
     # These wait for the first tool call, and for the first connection of a command.
     assert not any(name.startswith(("kaa.shell.approvals.", "kaa.workspace.network.gate")) for name in loaded)
     assert "kaa.llm.anthropic_messages" not in loaded or "kaa.llm.openai_completions" not in loaded
