@@ -1,5 +1,6 @@
 """Large input: a paste of 1 MB, and the name of a file out of 100,000."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,12 +55,15 @@ def _complete(runner: Runner, tree: Path) -> Mapping[str, Sequence[float]]:
 
 
 def _tree(root: Path) -> Path:
-    """A folder of 100,000 files in 1,000 folders."""
+    """A folder of 100,000 files in 1,000 folders. Links are names as good as others, and made much faster."""
     for folder in range(_FOLDERS):
+        parent = root / f"folder_{folder:02d}"
+        parent.mkdir(parents=True)
+        (parent / "__init__.py").touch()
         for subfolder in range(_SUBFOLDERS):
-            path = root / f"folder_{folder:02d}" / f"part_{subfolder:02d}"
-            path.mkdir(parents=True)
+            path = parent / f"part_{subfolder:02d}"
+            path.mkdir()
             for number in range(_FILES):
-                (path / f"module_{number:03d}.py").touch()
+                os.link(parent / "__init__.py", path / f"module_{number:03d}.py")
     (root / "folder_11" / "part_31" / _NEEDLE).touch()
     return root
