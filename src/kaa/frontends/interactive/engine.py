@@ -7,14 +7,14 @@ called in its own thread.
 import argparse
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
+from kaa.core.events import AgentEnd
 from kaa.core.messages import UserMessage
 from kaa.frontends.command_line import conversation_options
 from kaa.frontends.interactive.core_thread import Post
+from kaa.frontends.interactive.reporter import Listener, Reporter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.attachments import compose
@@ -23,40 +23,23 @@ from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import SessionChoice, TrustChoice
 from kaa.shell.safety import Unopened
-from kaa.shell.status import Status
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import Changed, TrustState, TrustStore, Undecided
-from kaa.workspace.git import Head
 from kaa.workspace.local import LocalWorkspace
 
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
-
-# Deltas are passed on this often: the user interface need not wake for every token.
-_DELTA_SECONDS = 1 / 60
 
 
 class OpeningError(Exception):
     """The project cannot be opened; the message says why."""
 
 
-class UserInterface(Protocol):
+class UserInterface(Listener, Protocol):
     """What the core tells and asks the user interface; every method runs in the user interface's thread."""
-
-    def show_events(self, events: Sequence[Event]) -> None:
-        """These things happened."""
-        ...
 
     def show_notice(self, text: str) -> None:
         """Something worth knowing that does not stop us."""
-        ...
-
-    def show_status(self, status: Status) -> None:
-        """The conversation stands like this now."""
-        ...
-
-    def show_head(self, head: Head | None) -> None:
-        """This is checked out in the project; None if git does not know."""
         ...
 
     def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
@@ -97,10 +80,7 @@ class Engine:
         self._configuration: ProjectConfiguration | None = None  # what the user was asked about
         self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
         self._agent_works = False
-        self._events: list[Event] = []
-        self._delivery: asyncio.TimerHandle | None = None
-        self._telling: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._reporter: Reporter | None = None
 
     async def serve(self, ui: UserInterface) -> None:
         """Tell and ask this user interface."""
@@ -159,15 +139,13 @@ class Engine:
             approver=self,
             configuration=self._configuration,
         )
-        self._conversation.subscribe(self._note)
-        self.refresh_status()
-        self._refresh_head()
+        self._reporter = Reporter(self._conversation, self._ui, self._post)
         return self._conversation
 
     def refresh_status(self) -> None:
-        """Tell soon how the conversation stands; asked several times in a row, it is told once."""
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.ensure_future(self._tell_status())
+        """Tell soon how the conversation stands."""
+        if self._reporter is not None:
+            self._reporter.refresh_status()
 
     async def prepare(self) -> None:
         """Have ready what the first reply needs, while nobody waits."""
@@ -182,8 +160,8 @@ class Engine:
                 await self._workspace.close()
 
     async def submit_first(self) -> None:
-        """Work on the messages of the command line, one after another."""
-        words = self._arguments.messages
+        """Work on the messages of the command line, one after another; nothing if that was done."""
+        words, self._arguments.messages = self._arguments.messages, []
         if not words:
             return
         first, rest = await compose(words, "", self.workspace)
@@ -286,52 +264,14 @@ class Engine:
 
     async def _close_conversation(self) -> None:
         conversation, self._conversation = self._conversation, None
-        for task in (self._telling, self._looking):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
+        reporter, self._reporter = self._reporter, None
         if conversation is not None:
             conversation.abort()
             if others := self._work - {asyncio.current_task()}:
                 await asyncio.wait(others)
             await conversation.close()
-        self._deliver()
+        if reporter is not None:
+            await reporter.close()
 
     def _notice(self, text: str) -> None:
         self._post(lambda: self._ui.show_notice(text))
-
-    def _note(self, event: Event) -> None:
-        """Pass an event on: what a person reads as it grows a little later, everything else at once."""
-        self._events.append(event)
-        if isinstance(event, MessageUpdate | ToolExecutionUpdate | UserCommandUpdate):
-            if self._delivery is None:
-                self._delivery = asyncio.get_running_loop().call_later(_DELTA_SECONDS, self._deliver)
-            return
-        self._deliver()
-        self.refresh_status()
-        if isinstance(event, AgentEnd | UserCommandEnd):
-            self._refresh_head()
-
-    async def _tell_status(self) -> None:
-        await asyncio.sleep(0)  # what happens at this moment belongs to it
-        if self._conversation is not None:
-            status = await self._conversation.status()
-            self._post(lambda: self._ui.show_status(status))
-
-    def _refresh_head(self) -> None:
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._look_at_head())
-
-    async def _look_at_head(self) -> None:
-        if self._conversation is not None:
-            with suppress(OSError):  # a project that went away is told by what needs it
-                head = await self._conversation.git_head()
-                self._post(lambda: self._ui.show_head(head))
-
-    def _deliver(self) -> None:
-        if self._delivery is not None:
-            self._delivery.cancel()
-            self._delivery = None
-        if self._events:
-            events, self._events = self._events, []
-            self._post(lambda: self._ui.show_events(events))

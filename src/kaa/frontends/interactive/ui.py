@@ -55,7 +55,7 @@ class InteractiveUI:
         self._status: Status | None = None
         self._head: Head | None = None
         self._waiting: list[str] = []  # entered before there was a conversation
-        self._is_open = False
+        self._is_open = self._is_opening = False
         self._commands_of_core: tuple[Command, ...] = ()
         self.transcript = Transcript(desk.document, desk.view)
         self.attention = Attention(desk, desk.app.terminal)
@@ -115,6 +115,9 @@ class InteractiveUI:
 
     def open(self) -> None:
         """Open the conversation of the command line; or try again: what was missing may be there now."""
+        if self._is_opening:
+            return
+        self._is_opening = True
         self._core.call(lambda engine: describe_opened(engine, None, self._desk.folder), self._opened, self._not_opened)
 
     def open_new(self, *, clear: bool) -> None:
@@ -131,7 +134,7 @@ class InteractiveUI:
             self._opened(now)
             self.show_notice("A new session has begun. The one before is kept.")
 
-        self._is_open = False
+        self._is_open, self._is_opening = False, True
         self._core.call(
             lambda engine: describe_opened(engine, NewSession(), self._desk.folder), opened, self._not_opened
         )
@@ -141,13 +144,12 @@ class InteractiveUI:
         if self._is_open:
             self.submission.submit(follow_up=follow_up)
         elif not self._desk.editor.is_empty:
-            if not self._waiting:
-                self.open()
             self._waiting.append(self._desk.editor.take())
             self._desk.say("starting…")
+            self.open()
 
     def _opened(self, opened: Opened) -> None:
-        self._is_open = True
+        self._is_open, self._is_opening = True, False
         self._desk.status.show("")  # it has started
         self._commands_of_core = opened.commands
         self.submission.core_commands = frozenset(command.name for command in opened.commands)
@@ -164,6 +166,7 @@ class InteractiveUI:
 
     def _not_opened(self, error: BaseException) -> None:
         """The desk stays usable, and what was entered stays too: it is tried again with the next message."""
+        self._is_opening = False
         if isinstance(error, NoModelError):
             self.show_notice(getting_started.screen(error), "warning")
         else:

@@ -1,0 +1,100 @@
+"""Tells the user interface what happens in a conversation, and how it stands; runs on the core's event loop."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
+from kaa.frontends.interactive.core_thread import Post
+from kaa.shell.conversation import Conversation
+from kaa.shell.status import Status
+from kaa.workspace.git import Head
+
+# Deltas are passed on this often: the user interface need not wake for every token.
+_DELTA_SECONDS = 1 / 60
+
+
+class Listener(Protocol):
+    """Who is told; every method runs in the user interface's thread."""
+
+    def show_events(self, events: Sequence[Event]) -> None:
+        """These things happened."""
+        ...
+
+    def show_status(self, status: Status) -> None:
+        """The conversation stands like this now."""
+        ...
+
+    def show_head(self, head: Head | None) -> None:
+        """This is checked out in the project; None if git does not know."""
+        ...
+
+
+class Reporter:
+    """Of one conversation, until `close`.
+
+    Args:
+        conversation: what is told of.
+        listener: who is told.
+        post: runs a function in the listener's thread.
+    """
+
+    def __init__(self, conversation: Conversation, listener: Listener, post: Post) -> None:
+        self._conversation = conversation
+        self._listener = listener
+        self._post = post
+        self._events: list[Event] = []
+        self._delivery: asyncio.TimerHandle | None = None
+        self._status: asyncio.Task[None] | None = None
+        self._head: asyncio.Task[None] | None = None
+        conversation.subscribe(self._note)
+        self.refresh_status()
+        self._refresh_head()
+
+    def refresh_status(self) -> None:
+        """Tell soon how the conversation stands; asked several times in a row, it is told once."""
+        if self._status is None or self._status.done():
+            self._status = asyncio.ensure_future(self._tell_status())
+
+    async def close(self) -> None:
+        """Tell what is left of the events, and nothing more."""
+        for task in (self._status, self._head):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        self._deliver()
+
+    def _note(self, event: Event) -> None:
+        """Pass an event on: what a person reads as it grows a little later, everything else at once."""
+        self._events.append(event)
+        if isinstance(event, MessageUpdate | ToolExecutionUpdate | UserCommandUpdate):
+            if self._delivery is None:
+                self._delivery = asyncio.get_running_loop().call_later(_DELTA_SECONDS, self._deliver)
+            return
+        self._deliver()
+        self.refresh_status()
+        if isinstance(event, AgentEnd | UserCommandEnd):
+            self._refresh_head()
+
+    def _deliver(self) -> None:
+        if self._delivery is not None:
+            self._delivery.cancel()
+            self._delivery = None
+        if self._events:
+            events, self._events = self._events, []
+            self._post(lambda: self._listener.show_events(events))
+
+    async def _tell_status(self) -> None:
+        await asyncio.sleep(0)  # what happens at this moment belongs to it
+        status = await self._conversation.status()
+        self._post(lambda: self._listener.show_status(status))
+
+    def _refresh_head(self) -> None:
+        if self._head is None or self._head.done():
+            self._head = asyncio.ensure_future(self._tell_head())
+
+    async def _tell_head(self) -> None:
+        with suppress(OSError):  # a project that went away is told by what needs it
+            head = await self._conversation.git_head()
+            self._post(lambda: self._listener.show_head(head))
