@@ -50,7 +50,7 @@ class Actions:
 
     def keys(self) -> Mapping[str, _Action]:
         """Actions by id (`kaa.frontends.interactive.keybindings`)."""
-        selectors = self._ui.selectors
+        models = self._ui.model_selectors
         return {
             "app.interrupt": self._interrupt,
             "app.clear": self._clear_editor,
@@ -62,43 +62,44 @@ class Actions:
             "app.thinking.cycle": self._cycle_thinking,
             "app.thinking.toggle": self._toggle_thinking,
             "app.tools.expand": self._expand,
-            "app.model.select": selectors.model,
+            "app.model.select": models.model,
             "app.model.cycleForward": lambda: self._cycle_model(1),
             "app.model.cycleBackward": lambda: self._cycle_model(-1),
             "app.network.toggle": self._toggle_network,
             "app.editor.external": self._edit_externally,
             "app.clipboard.pasteImage": self._paste_image,
-            "app.rewind": selectors.rewind,
+            "app.rewind": self._ui.conversation_selectors.rewind,
             "app.help": self._help,
-            "app.settings": selectors.settings,
+            "app.settings": self._ui.settings_selectors.settings,
             "app.fullscreen": self._desk.app.toggle_fullscreen,
             "app.transcript": self._desk.app.toggle_fullscreen,
         }
 
     def commands(self) -> Sequence[UiCommand]:
         """Slash commands."""
-        selectors, leave = self._ui.selectors, lambda _: self._ui.say_goodbye()
+        models, settings = self._ui.model_selectors, self._ui.settings_selectors
+        conversation = self._ui.conversation_selectors
         return [
             UiCommand(
-                "approvals", "Choose who is asked before what", selectors.approvals, _among("ask auto never step")
+                "approvals", "Choose who is asked before what", conversation.approvals, _among("ask auto never step")
             ),
             UiCommand("changelog", "Show what is new in kaa", lambda _: self._ui.show_document(changelog())),
             UiCommand("clear", "Begin a new session and clear the screen", lambda _: self._ui.open_new(clear=True)),
             UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", self._copy_answer),
-            UiCommand("exit", "Leave", leave),
+            UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye()),
             UiCommand("fullscreen", "Use the full screen, or no longer", lambda _: self._desk.app.toggle_fullscreen()),
             UiCommand("help", "Show keys and commands", lambda _: self._help()),
             UiCommand("hotkeys", "Show keys and commands", lambda _: self._help()),
-            UiCommand("model", "Choose the model", selectors.model),
+            UiCommand("model", "Choose the model", models.model),
             UiCommand("new", "Begin a new session", lambda _: self._ui.open_new(clear=False)),
-            UiCommand("quit", "Leave", leave),
+            UiCommand("quit", "Leave", lambda _: self._ui.say_goodbye()),
             UiCommand("redraw", "Paint the screen anew, with what is above it", lambda _: self._redraw()),
             UiCommand("reload", "Read settings, keys, themes, rules and models again", lambda _: self._reload()),
-            UiCommand("rewind", "Go back to an earlier message", lambda _: selectors.rewind()),
-            UiCommand("scoped-models", "Choose which models to cycle through", lambda _: selectors.scoped_models()),
-            UiCommand("settings", "Change the settings", lambda _: selectors.settings()),
-            UiCommand("theme", "Choose the colours", selectors.theme, self._theme_names),
-            UiCommand("thinking", "Choose how hard the model thinks", selectors.thinking),
+            UiCommand("rewind", "Go back to an earlier message", lambda _: conversation.rewind()),
+            UiCommand("scoped-models", "Choose which models to cycle through", lambda _: models.scoped_models()),
+            UiCommand("settings", "Change the settings", lambda _: settings.settings()),
+            UiCommand("theme", "Choose the colours", settings.theme, self._theme_names),
+            UiCommand("thinking", "Choose how hard the model thinks", models.thinking),
             UiCommand(
                 "transcript", "Read and search all of the conversation", lambda _: self._desk.app.toggle_fullscreen()
             ),
@@ -116,7 +117,7 @@ class Actions:
             and self._desk.preferences.double_escape_action == "rewind"
             and self._escape.now()
         ):
-            self._ui.selectors.rewind()
+            self._ui.conversation_selectors.rewind()
 
     def _clear_editor(self) -> None:
         if not self._desk.editor.is_empty:

@@ -5,7 +5,7 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 
 from collections.abc import Callable, Sequence
 
-from kaa.core.events import Event, SessionRewound
+from kaa.core.events import Event, MessageEnd, SessionRewound
 from kaa.core.messages import UserMessage
 from kaa.frontends import getting_started
 from kaa.frontends.failures import told
@@ -23,7 +23,10 @@ from kaa.frontends.interactive.opened import Opened, describe_opened
 from kaa.frontends.interactive.project_paths import ProjectPaths
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.questions import Questions
-from kaa.frontends.interactive.selectors import Selectors
+from kaa.frontends.interactive.selectors.conversation import ConversationSelectors
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.models import ModelSelectors
+from kaa.frontends.interactive.selectors.settings import SettingsSelectors
 from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.submission import Submission
@@ -56,6 +59,7 @@ class InteractiveUI:
         self._head: Head | None = None
         self._waiting: list[str] = []  # entered before there was a conversation
         self._is_open = self._is_opening = False
+        self._has_content = False  # something was said in the session
         self._commands_of_core: tuple[Command, ...] = ()
         self.transcript = Transcript(desk.document, desk.view)
         self.attention = Attention(desk, desk.app.terminal)
@@ -66,8 +70,11 @@ class InteractiveUI:
         self.commands = Commands()
         self.attachments = Attachments()
         self.paths = ProjectPaths(core, self._paths_changed)
-        self.selectors = Selectors(
-            desk, core, self.look, self.show_failure, self.show_rewound, self.preferences_changed
+        lists = Lists(desk)
+        self.model_selectors = ModelSelectors(desk, core, lists, self.show_failure)
+        self.conversation_selectors = ConversationSelectors(desk, core, lists, self.show_failure, self.show_rewound)
+        self.settings_selectors = SettingsSelectors(
+            desk, core, lists, self.look, self.show_failure, self.preferences_changed
         )
         self.submission = Submission(
             desk,
@@ -150,6 +157,7 @@ class InteractiveUI:
 
     def _opened(self, opened: Opened) -> None:
         self._is_open, self._is_opening = True, False
+        self._has_content = len(opened.entries) > 0
         self._desk.status.show("")  # it has started
         self._commands_of_core = opened.commands
         self.submission.core_commands = frozenset(command.name for command in opened.commands)
@@ -181,7 +189,9 @@ class InteractiveUI:
     def show_events(self, events: Sequence[Event]) -> None:
         """These things happened."""
         for event in events:
-            if isinstance(event, SessionRewound):
+            if isinstance(event, MessageEnd):
+                self._has_content = True
+            elif isinstance(event, SessionRewound):
                 self.show_notice("The conversation goes on from before that message.")
             self.transcript.show(event)
         self.activity.observe(events)
@@ -268,8 +278,7 @@ class InteractiveUI:
     def say_goodbye(self, exit_code: int = 0) -> None:
         """End the program; say how to go on with the session, if there is anything in it."""
         kept = self._status is not None and self._status.session_path is not None
-        said = self._status is not None and self._status.usage.context.measured
-        self._leave(exit_code, "kaa -c goes on with this session\n" if kept and said else "")
+        self._leave(exit_code, "kaa -c goes on with this session\n" if kept and self._has_content else "")
 
     def _paths_changed(self) -> None:
         """What is being completed may have more to offer."""

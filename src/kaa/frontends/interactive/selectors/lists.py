@@ -1,0 +1,72 @@
+"""Opens lists in the editor's place, and closes them."""
+
+from collections.abc import Callable, Sequence
+
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.tui.component import Component
+from kaa.tui.components.select_list import SelectItem, SelectList
+from kaa.tui.fuzzy import rank
+
+
+class Lists:
+    """Opens lists.
+
+    Args:
+        desk: where they are opened.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def choose(
+        self,
+        title: str,
+        items: Sequence[SelectItem[str]],
+        on_select: Callable[[str], None],
+        *,
+        on_highlight: Callable[[str], None] | None = None,
+        on_cancel: Callable[[], None] | None = None,
+        hint: str = "",
+    ) -> None:
+        """Let somebody choose one of some entries.
+
+        Args:
+            title: what is chosen.
+            items: the entries; those that fit what is typed are shown.
+            on_select: gets the value of the one that is chosen; the list is closed by then.
+            on_highlight: gets the value of each one that the pointer comes to.
+            on_cancel: called when nothing is chosen.
+            hint: said below.
+        """
+
+        def selected(item: SelectItem[str]) -> None:
+            self.close(dialog)
+            on_select(item.value)
+
+        def cancelled() -> None:
+            self.close(dialog)
+            if on_cancel is not None:
+                on_cancel()
+
+        control = SelectList(
+            self._desk.context,
+            items,
+            on_select=selected,
+            on_cancel=cancelled,
+            on_highlight=None if on_highlight is None else lambda item: on_highlight(item.value),
+            rank=rank,
+        )
+        dialog = self.show(title, control, hint)
+
+    def show(self, title: str, control: Component, hint: str) -> DialogFrame:
+        """Open a list of another kind; whoever opens it closes it."""
+        dialog = DialogFrame(self._desk.context, title, None, control, hint)
+        self._desk.dock.open(dialog)
+        self._desk.app.refresh()
+        return dialog
+
+    def close(self, dialog: DialogFrame) -> None:
+        """Close a list."""
+        self._desk.dock.close(dialog)
+        self._desk.app.refresh()

@@ -1,0 +1,148 @@
+"""Choosing the model, those to cycle through, and how hard it thinks."""
+
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+from kaa.core.provider import Model, ThinkingLevel
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.footer import short
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.shell.models import ModelState
+from kaa.tui.components.check_list import CheckActions, CheckList
+from kaa.tui.components.select_list import SelectItem
+from kaa.tui.fuzzy import rank
+
+_ACTIONS = CheckActions(
+    toggle="app.models.toggle",
+    up="app.models.reorderUp",
+    down="app.models.reorderDown",
+    all="app.models.enableAll",
+    none="app.models.clearAll",
+    group="app.models.toggleProvider",
+    save="app.models.save",
+)
+
+
+class ModelSelectors:
+    """Lists of models and of their thinking levels.
+
+    Args:
+        desk: says what was chosen.
+        core: has them, and does what was chosen.
+        lists: opens the lists.
+        on_failure: shows what went wrong.
+    """
+
+    def __init__(
+        self, desk: Desk, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._lists = lists
+        self._on_failure = on_failure
+
+    def model(self, query: str = "") -> None:
+        """Choose the model; a query that means one model chooses it at once."""
+        if query:
+            self._choose_model(query)
+            return
+
+        async def models(engine: Engine) -> tuple[Sequence[Model], ModelState]:
+            models = engine.conversation.models
+            await models.reload()
+            return models.available(), models.current
+
+        self._core.call(models, lambda found: self._open_models(*found), self._on_failure)
+
+    def scoped_models(self) -> None:
+        """Choose which models to cycle through."""
+
+        async def models(engine: Engine) -> tuple[Sequence[Model], list[str]]:
+            models = engine.conversation.models
+            scoped = models.scoped()
+            return models.available(), [_name(one.model) for one in scoped]
+
+        self._core.call(models, lambda found: self._open_scope(*found), self._on_failure)
+
+    def thinking(self, level: str = "") -> None:
+        """Choose how hard the model thinks."""
+
+        async def current(engine: Engine) -> ModelState:
+            return engine.conversation.models.current
+
+        if level:
+            self._set_thinking(level)
+        else:
+            self._core.call(current, self._open_thinking, self._on_failure)
+
+    def _open_models(self, models: Sequence[Model], current: ModelState) -> None:
+        here = current.name
+        items = [SelectItem(_name(model), _name(model), _facts(model), _name(model) == here) for model in models]
+        self._lists.choose("Model", items, self._choose_model, hint="it is kept for new sessions")
+
+    def _choose_model(self, query: str) -> None:
+        def chosen(state: ModelState) -> None:
+            self._desk.say(f"{state.name} answers from now on", "success")
+
+        self._core.call(lambda engine: engine.conversation.models.choose(query, keep=True), chosen, self._on_failure)
+
+    def _open_scope(self, models: Sequence[Model], ticked: list[str]) -> None:
+        def changed(names: list[str]) -> None:
+            self._core.call(lambda engine: engine.conversation.models.set_scoped(names), None, self._on_failure)
+
+        def save(names: list[str]) -> None:
+            self._core.call(
+                lambda engine: engine.conversation.models.set_scoped(names, keep=True),
+                lambda _: self._desk.say("kept in the settings", "success"),
+                self._on_failure,
+            )
+            self._lists.close(dialog)
+
+        control = CheckList(
+            self._desk.context,
+            [SelectItem(_name(model), _name(model), _facts(model)) for model in models],
+            ticked,
+            _ACTIONS,
+            on_change=changed,
+            on_save=save,
+            on_close=lambda: self._lists.close(dialog),
+            group_of=lambda name: name.partition("/")[0],
+            rank=rank,
+        )
+        keys = (("app.models.toggle", "ticks"), ("app.models.reorderUp", "moves up"), ("app.models.save", "keeps"))
+        hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._desk.key_of(action)))
+        dialog = self._lists.show("Models to cycle through (none ticked: all)", control, hint)
+
+    def _open_thinking(self, state: ModelState) -> None:
+        items = [SelectItem[str](level, level, is_current=level == state.thinking) for level in state.levels]
+        self._lists.choose("How hard to think", items, self._set_thinking)
+
+    def _set_thinking(self, wanted: str) -> None:
+        levels: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
+        level = next((level for level in levels if level == wanted), None)
+        if level is None:
+            self._desk.say(f"there is no thinking level {wanted!r}: there are {', '.join(levels)}", "warning")
+            return
+
+        async def think(engine: Engine) -> str:
+            return engine.conversation.models.set_thinking(level)
+
+        self._core.call(think, lambda now: self._desk.say(f"thinking: {now}", "success"), self._on_failure)
+
+
+def _name(model: Model) -> str:
+    return f"{model.provider}/{model.id}"
+
+
+def _facts(model: Model) -> str:
+    """What helps to choose."""
+    facts = [f"{short(model.context_window)} context"]
+    if model.cost is not None:
+        facts.append(f"${model.cost.input:g} in, ${model.cost.output:g} out per million")
+    if model.reasoning:
+        facts.append("thinks")
+    if "image" in model.input:
+        facts.append("sees images")
+    return ", ".join(facts)

@@ -1,0 +1,110 @@
+"""Choosing the theme and the other settings of what is shown, and keeping them."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.look import Look
+from kaa.frontends.interactive.preferences import SETTINGS, Preferences, Setting
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.shell.settings_file import SettingsFile
+from kaa.tui.components.select_list import SelectItem
+from kaa.tui.components.settings_list import SettingRow, SettingsList
+from kaa.tui.fuzzy import rank
+
+
+class SettingsSelectors:
+    """Lists of themes and of settings.
+
+    Args:
+        desk: has the choices in force.
+        core: writes them into the settings.
+        lists: opens the lists.
+        look: shows a theme while it is looked at.
+        on_failure: shows what went wrong.
+        on_kept: the choices have changed.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        lists: Lists,
+        look: Look,
+        on_failure: Callable[[BaseException], None],
+        on_kept: Callable[[], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._lists = lists
+        self._look = look
+        self._on_failure = on_failure
+        self._on_kept = on_kept
+
+    def theme(self, name: str = "") -> None:
+        """Choose the theme; the one with the pointer is shown."""
+        if name:
+            self._keep("theme", name)
+            return
+        before = self._desk.preferences.theme
+        current = self._desk.context.palette.theme.name
+        items = [SelectItem("", "automatic", "dark or light, as the terminal is", is_current=before is None)]
+        items += [
+            SelectItem(name, name, is_current=before is not None and name == current)
+            for name in self._desk.themes.names()
+        ]
+
+        self._lists.choose(
+            "Theme",
+            items,
+            lambda name: self._keep("theme", name or None),
+            on_highlight=lambda name: self._look.preview(name or None),
+            on_cancel=lambda: self._look.preview(before),
+        )
+
+    def settings(self) -> None:
+        """Change what the settings say of the terminal."""
+        preferences = self._desk.preferences
+        rows = [_row(setting, preferences) for setting in SETTINGS if setting.offered]
+
+        def changed(id_: str, value: str) -> None:
+            setting = next(setting for setting in SETTINGS if setting.field == id_)
+            chosen = next(choice for choice in setting.offered if _shown(choice) == value)
+            self._keep(setting.key, chosen)
+
+        control = SettingsList(
+            self._desk.context, rows, on_change=changed, on_close=lambda: self._lists.close(dialog), rank=rank
+        )
+        dialog = self._lists.show(
+            "Settings", control, "Enter changes, Esc closes; /theme and /model have lists of their own"
+        )
+
+    def _keep(self, key: str, value: object) -> None:
+        """Write a choice into the settings and follow it."""
+        changes: Any = value
+        for part in reversed(key.split(".")):
+            changes = {part: changes}
+
+        async def keep(engine: Engine) -> None:
+            await asyncio.to_thread(SettingsFile(engine.home.settings).set, changes)
+
+        def kept(_: None) -> None:
+            self._desk.load_preferences()
+            self._on_kept()
+
+        self._core.call(keep, kept, self._on_failure)
+
+
+def _row(setting: Setting, preferences: Preferences) -> SettingRow:
+    value = getattr(preferences, setting.field)
+    allowed = tuple(_shown(choice) for choice in setting.offered)
+    return SettingRow(setting.field, setting.key, _shown(value), allowed, setting.description)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
