@@ -96,6 +96,13 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert [(document.name, link) for document, link in links if not (document.parent / link).exists()] == []
 
 
+def test_the_tests_that_are_said_to_hold_something_are_there() -> None:
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", _document("architecture"))
+
+    assert named
+    assert [pair for pair in named if f"def {pair[1]}(" not in (_ROOT / "tests" / pair[0]).read_text()] == []
+
+
 def test_every_exit_code_is_documented() -> None:
     documented = re.findall(r"^\| (\d+) \|", (_ROOT / "docs/usage.md").read_text(), re.MULTILINE)
 
