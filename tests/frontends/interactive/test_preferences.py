@@ -41,10 +41,8 @@ def test_all_settings_of_pi_s_that_there_are() -> None:
         editorPaddingX=2,
         autocompleteMaxVisible=10,
         hideThinkingBlock=True,
-        showHardwareCursor=True,
         doubleEscapeAction="none",
         terminal={"showImages": False, "imageWidthCells": 80, "showTerminalProgress": True, "clearOnShrink": True},
-        markdown={"codeBlockIndent": ""},
         externalEditor="hx",
         lastChangelogVersion="0.74.2",
     )
@@ -56,12 +54,10 @@ def test_all_settings_of_pi_s_that_there_are() -> None:
         editor_padding_x=2,
         autocomplete_max_visible=10,
         hide_thinking_block=True,
-        show_hardware_cursor=True,
         double_escape_action="none",
         show_images=False,
         image_width_cells=80,
         show_terminal_progress=True,
-        code_block_indent="",
         external_editor="hx",
     )
 

@@ -95,9 +95,13 @@ class Desk:
 
     def load_preferences(self) -> tuple[str, ...]:
         """Read the preferences again. Returns what is wrong with them."""
-        loaded = load_preferences(self.folder)
-        self.preferences = loaded.preferences
-        return loaded.problems
+        before, (self.preferences, problems) = self.preferences, load_preferences(self.folder)
+        # What a key switches too stays as it was switched, unless the user chose anew.
+        if self.preferences.hide_thinking_block != before.hide_thinking_block:
+            self.view.show_thinking(shown=not self.preferences.hide_thinking_block)
+        if self.preferences.screen != before.screen and (self.preferences.screen == "full") != self.app.is_fullscreen:
+            self.app.toggle_fullscreen()
+        return problems
 
     def apply_preferences(self) -> None:
         """Have what is shown follow the preferences."""

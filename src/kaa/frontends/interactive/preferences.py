@@ -28,11 +28,9 @@ class Preferences(NamedTuple):
     notifications: Literal["on", "bell", "off"] = "on"
     quiet_startup: bool = False
     hide_thinking_block: bool = False
-    code_block_indent: str = "  "
     show_images: bool = True
     image_width_cells: int = 60
     show_terminal_progress: bool = False
-    show_hardware_cursor: bool = False
     editor_mode: Literal["default", "vim"] = "default"
     editor_padding_x: int = 0
     autocomplete_max_visible: int = 5
@@ -107,11 +105,9 @@ SETTINGS = (
     # pi 1.0 has "header" too, which leaves out all but what kaa shows at a start anyway.
     Setting("quiet_startup", "quietStartup", "Start without a header", _YES_NO, (("header", False),)),
     Setting("hide_thinking_block", "hideThinkingBlock", "Hide what the model thinks", _YES_NO),
-    Setting("code_block_indent", "markdown.codeBlockIndent", "What stands before lines of code"),
     Setting("show_images", "terminal.showImages", "Show images in the terminal", _YES_NO),
     Setting("image_width_cells", "terminal.imageWidthCells", "How wide images are shown", range(1, 501)),
     Setting("show_terminal_progress", "terminal.showTerminalProgress", "Show work in the terminal's tab", _YES_NO),
-    Setting("show_hardware_cursor", "showHardwareCursor", "Show the terminal's own cursor", _YES_NO),
     Setting("editor_mode", "editor.mode", "The keys of the editor", ("default", "vim")),
     Setting("editor_padding_x", "editorPaddingX", "Blanks beside the text of the editor", range(4)),
     Setting("autocomplete_max_visible", "autocompleteMaxVisible", "How many suggestions are shown", range(3, 21)),

@@ -75,7 +75,11 @@ class View:
 
     def toggle_thinking(self) -> None:
         """Show the model's reasoning, or hide it."""
-        self.thinking = not self.thinking
+        self.show_thinking(shown=not self.thinking)
+
+    def show_thinking(self, *, shown: bool) -> None:
+        """Whether the model's reasoning is shown from now on."""
+        self.thinking = shown
         self.version += 1
 
     def path(self, path: str) -> str:
