@@ -12,11 +12,11 @@ from kaa.tui.picture import is_picture
 from kaa.tui.width import plain
 
 _PICTURE = "[picture]"
-# Characters that draw and quote, and what stands for them in ASCII.
-_IN_ASCII = {
+# Characters that draw, which screen readers spell out or leave out, and what stands for them.
+_DRAWN = {
     ord(character): replacement
     for characters, replacement in {
-        "─━═\u2013\u2014": "-",
+        "─━═": "-",
         "│┃║▎▌": "|",
         "╭╮╰╯┌┐└┘├┤┬┴┼": "+",
         "•": "*",
@@ -25,7 +25,16 @@ _IN_ASCII = {
         "›▸": ">",
         "▾": "v",
         "✓": "ok",
-        "✗\u00d7": "x",
+        "✗": "x",
+    }.items()
+    for character in characters
+}
+# And what stands for others that ASCII has something like.
+_IN_ASCII = _DRAWN | {
+    ord(character): replacement
+    for characters, replacement in {
+        "\u2013\u2014": "-",
+        "\u00d7": "x",
         "\u2018\u2019": "'",
         "“”": '"',
     }.items()
@@ -102,14 +111,15 @@ class Linear:
 
     def _put(self, lines: list[str]) -> None:
         if lines:
-            self._write("".join(f"{self._worded(line)}{self._line_end}" for line in lines))
+            self._write("".join(f"{self.worded(line)}{self._line_end}" for line in lines))
 
-    def _worded(self, line: str) -> str:
+    def worded(self, line: str) -> str:
+        """A painted line as it is written."""
         if is_picture(line):
             return _PICTURE
         text = line if self._styles else plain(line).rstrip(" ")
         if not self._ascii_only or text.isascii():
-            return text
+            return text.translate(_DRAWN)
         # Accents go, their letters stay; what is left has no likeness in ASCII.
         decomposed = unicodedata.normalize("NFKD", text.translate(_IN_ASCII))
         letters = "".join(character for character in decomposed if not unicodedata.combining(character))

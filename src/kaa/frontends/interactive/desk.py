@@ -26,14 +26,6 @@ from kaa.tui.terminal import Terminal
 
 _STATUS_SECONDS = 4.0
 
-# What the header says, besides where we are.
-_HINTS = (
-    ("app.help", "help"),
-    ("app.model.select", "model"),
-    ("app.tools.expand", "show more"),
-    ("app.exit", "leave"),
-)
-
 
 class Desk:
     """Everything a person looks at and types into.
@@ -54,6 +46,14 @@ class Desk:
         background_is_dark: what was known of the terminal when the first theme was chosen.
         problems: what is wrong with the user's files, to be told behind the first frame.
     """
+
+    # What the header says, besides where we are.
+    hints: tuple[tuple[str, str], ...] = (
+        ("app.help", "help"),
+        ("app.model.select", "model"),
+        ("app.tools.expand", "show more"),
+        ("app.exit", "leave"),
+    )
 
     def __init__(
         self, folder: str, terminal: Terminal, reactor: Reactor, make_surface: MakeSurface = Application
@@ -87,7 +87,7 @@ class Desk:
             images=self.preferences.show_images,
             cwd=_working_directory(),
         )
-        self.header = Header(self.view, "kaa", __version__, short_path(self.view.cwd), _HINTS)
+        self.header = Header(self.view, "kaa", __version__, short_path(self.view.cwd), self.hints)
         if not self.preferences.quiet_startup:
             self.document.blocks.append(self.header)
         self.app = make_surface(terminal, reactor, self.context, self.document)

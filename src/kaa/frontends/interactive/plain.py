@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.tui.component import Component
 from kaa.tui.context import Context
 from kaa.tui.document import Document
@@ -17,7 +18,6 @@ from kaa.tui.linear import Linear
 from kaa.tui.reactor import Reactor
 from kaa.tui.sanitize import sanitize
 from kaa.tui.terminal import Terminal
-from kaa.tui.width import plain
 
 _PROMPT = "> "
 _READ_BYTES = 65536
@@ -28,7 +28,9 @@ _LETTER = 1
 
 
 class PlainDesk(Desk):
-    """A desk whose words about what just happened are lines like all others."""
+    """A desk whose words about what just happened are lines like all others, and that has no keys but Enter."""
+
+    hints = ()
 
     def __init__(self, folder: str, terminal: Terminal, reactor: Reactor) -> None:
         super().__init__(folder, terminal, reactor, PlainSurface)
@@ -152,7 +154,9 @@ class PlainSurface:
         lines = dialog.render(self._size.columns)
         if dialog is not self._dialog or lines is not self._dialog_lines:
             self._dialog, self._dialog_lines = dialog, lines
-            self._write("".join(f"{plain(line).rstrip()}\n" for line in lines))
+            # What has a frame on a screen is read without it.
+            read = dialog.written(self._size.columns) if isinstance(dialog, DialogFrame) else lines
+            self._write("".join(f"{self._linear.worded(line)}\n" for line in read))
             self._write("Answer with a letter or a text, then Enter; an empty line cancels.\n")
 
     def _write(self, text: str) -> None:

@@ -72,6 +72,11 @@ class DialogFrame:
             self._lines = self._framed(body[self._scroll : self._scroll + shown], control, width)
         return self._lines
 
+    def written(self, width: int) -> list[str]:
+        """The same without a frame and as long as it is, to be read line by line."""
+        title = paint(self._title, BOLD)
+        return [title, *self._read(max(1, width)), *self._control.render(max(1, width))]
+
     def key(self, key: Input) -> bool:
         """The control takes it first; what it leaves scrolls the body."""
         if self._hidden and (step := self._step(key)):
