@@ -10,30 +10,17 @@ synchronized output, and writes the text of APC, DCS and PM strings on the scree
 """
 
 import base64
-import codecs
 import re
 from collections.abc import Callable, Sequence
 
+from tests.support.screen_actions import CELL_ACTIONS
 from tests.support.screen_grid import Cell, Grid
+from tests.support.screen_parser import Kind, Parser
 from tests.support.screen_replies import Answers, Replies
 from tests.support.screen_resize import resize
 from tests.support.screen_style import apply
 
-_TOKEN = re.compile(
-    r"(?P<text>[^\x00-\x1f\x7f-\x9f]+)"
-    r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])"
-    r"|\x1b\[(?P<csi>[<=>?!]?[0-9:;]*[ -/]*[@-~])"
-    r"|\x1b\](?P<osc>[^\x07\x1b]*)(?:\x07|\x1b\\)"
-    # Within a string an escape is doubled (tmux's passthrough).
-    r"|\x1b(?P<string>[PX^_](?:[^\x1b]|\x1b\x1b)*)\x1b\\"
-    r"|\x1b(?P<escape>[ -/]*[0-OQ-WYZ`-~])"
-    # Everything that cannot become one of these any more.
-    r"|(?P<broken>\x1b(?=[^\[\]PX^_ -/])|\x1b\[[<=>?!]?[0-9:;]*[ -/]*(?=[^0-9:;@-~ -/]))"
-)
 _CSI = re.compile(r"([<=>?!]?)([0-9:;]*)([ -/]*)([@-~])")
-
-# Synchronized output.
-_FRAME_BEGIN, _FRAME_END = "\x1b[?2026h", "\x1b[?2026l"
 
 # Sequences that leave a pending wrap as it is: styles, modes, saving, and whatever only asks or tells.
 _WITHOUT_MOTION = frozenset("mhlnctuqpsb")
@@ -90,13 +77,8 @@ class Screen:
             Grid(columns, rows, 0, by_grapheme=graphemes),
         )
         self._which = _MAIN
-        self._synchronized = synchronized
+        self._parser = Parser(synchronized=synchronized)
         self._pulls_back, self._reflows = pulls_back, reflows
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._pending = ""
-        # A frame that has not ended, in the pieces it came in: one may be of many megabytes.
-        self._held: list[str] = []
-        self._held_end = ""
         self._replies = Replies(self, answers, is_dark=is_dark)
         self._titles: list[str] = []
         self._keyboard: tuple[list[int], list[int]] = ([0], [0])
@@ -184,54 +166,23 @@ class Screen:
 
     def feed(self, data: bytes | str) -> None:
         """Take what the program writes, in pieces of any size."""
-        text = data if isinstance(data, str) else self._decoder.decode(data)
-        if self._held:
-            self._held.append(text)
-            self._held_end = (self._held_end + text)[-len(text) - len(_FRAME_END) :]
-            if _FRAME_END not in self._held_end:
-                return
-            text = "".join(self._held)
-            self._held.clear()
-        text = self._pending + text
-        self._pending = ""
-        while text:
-            begin = text.find(_FRAME_BEGIN) if self._synchronized else -1
-            if begin:
-                piece = text if begin < 0 else text[:begin]
-                taken = self._take(piece)
-                if taken < len(piece):
-                    self._pending = text[taken:]  # the rest of a sequence has not come yet
-                    return
-                text = text[len(piece) :]
-            elif (end := text.find(_FRAME_END)) >= 0:
-                self._show_frame(text[len(_FRAME_BEGIN) : end])
-                text = text[end + len(_FRAME_END) :]
-            else:
-                self._held, self._held_end = [text], text[-len(_FRAME_END) :]
-                return
-
-    def _show_frame(self, content: str) -> None:
-        self.modes.add(2026)
-        self._take(content)
-        self.modes.discard(2026)
-        self.frames += 1
+        for kind, content in self._parser.feed(data):
+            _ACTIONS[kind](self, content)
 
     def resize(self, columns: int, rows: int) -> None:
         """Get another size. The alternate screen never reflows and has no history."""
         resize(self._main, columns, rows, pulls_back=self._pulls_back, reflows=self._reflows)
         resize(self._grids[_ALTERNATE], columns, rows, pulls_back=False, reflows=False)
 
-    def _take(self, text: str) -> int:
-        """Act on all complete tokens; how many characters these were."""
-        position = 0
-        while match := _TOKEN.match(text, position):
-            position = match.end()
-            kind = match.lastgroup or ""
-            if kind == "text":
-                self._grid.draw(match[0])
-            else:
-                _ACTIONS[kind](self, match[kind])
-        return position
+    def _text(self, text: str) -> None:
+        self._grid.draw(text)
+
+    def _frame(self, border: str) -> None:
+        if border == "begin":
+            self.modes.add(2026)
+        else:
+            self.modes.discard(2026)
+            self.frames += 1
 
     def _control(self, character: str) -> None:
         grid = self._grid
@@ -272,8 +223,8 @@ class Screen:
         """Do what a sequence says; False if this is none of those that do something."""
         first = numbers[0]
         match marks, final:
-            case "", _ if final in _GRID_ACTIONS:
-                _GRID_ACTIONS[final](self._grid, numbers)
+            case "", _ if final in CELL_ACTIONS:
+                CELL_ACTIONS[final](self._grid, numbers)
             case "", "J":
                 self._erase(first)
             case "?", "h" | "l":
@@ -410,39 +361,13 @@ class Screen:
         self.unknown.append(sequence)
 
 
-_ACTIONS: dict[str, Callable[[Screen, str], None]] = {
+_ACTIONS: dict[Kind, Callable[[Screen, str], None]] = {
+    "text": Screen._text,
     "control": Screen._control,
     "csi": Screen._csi,
     "osc": Screen._osc,
     "string": Screen._string,
     "escape": Screen._escape,
     "broken": Screen._broken,
-}
-
-_GRID_ACTIONS: dict[str, Callable[[Grid, Sequence[int]], None]] = {
-    "A": lambda grid, numbers: grid.cursor_up(numbers[0]),
-    "B": lambda grid, numbers: grid.cursor_down(numbers[0]),
-    "C": lambda grid, numbers: grid.cursor_forward(numbers[0]),
-    "D": lambda grid, numbers: grid.cursor_back(numbers[0]),
-    "E": lambda grid, numbers: grid.cursor_down1(numbers[0]),
-    "F": lambda grid, numbers: grid.cursor_up1(numbers[0]),
-    "G": lambda grid, numbers: grid.cursor_to_column(numbers[0]),
-    "`": lambda grid, numbers: grid.cursor_to_column(numbers[0]),
-    "H": lambda grid, numbers: grid.cursor_position(*numbers[:2]),
-    "f": lambda grid, numbers: grid.cursor_position(*numbers[:2]),
-    "K": lambda grid, numbers: grid.erase_in_line(numbers[0]),
-    "L": lambda grid, numbers: grid.insert_lines(numbers[0]),
-    "M": lambda grid, numbers: grid.delete_lines(numbers[0]),
-    "P": lambda grid, numbers: grid.delete_characters(numbers[0]),
-    "S": lambda grid, numbers: grid.scroll(numbers[0] or 1),
-    "T": lambda grid, numbers: grid.scroll(-(numbers[0] or 1)),
-    "X": lambda grid, numbers: grid.erase_characters(numbers[0]),
-    "@": lambda grid, numbers: grid.insert_characters(numbers[0]),
-    "a": lambda grid, numbers: grid.cursor_forward(numbers[0]),
-    "b": lambda grid, numbers: grid.repeat(numbers[0] or 1),
-    "d": lambda grid, numbers: grid.cursor_to_line(numbers[0]),
-    "e": lambda grid, numbers: grid.cursor_down(numbers[0]),
-    "r": lambda grid, numbers: grid.set_margins(*numbers[:2]),
-    "s": lambda grid, _numbers: grid.save_cursor(),
-    "u": lambda grid, _numbers: grid.restore_cursor(),
+    "frame": Screen._frame,
 }

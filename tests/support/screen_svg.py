@@ -1,7 +1,7 @@
 """Draws an emulated screen as SVG, for documentation: the same screen gives the same bytes."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
@@ -56,8 +56,8 @@ class _Run(NamedTuple):
     style: Style
 
 
-def draw(screen: Screen, title: str, colours: Colours = DARK) -> str:
-    """The screen in a window with a title."""
+def draw(screen: Screen, title: str, colours: Colours = DARK, change: Callable[[list[Cell]], list[Cell]] = list) -> str:
+    """The screen in a window with a title; `change` may put other cells into a row."""
     width = round(screen.columns * _CELL_WIDTH + 2 * _MARGIN, 1)
     height = screen.rows * _CELL_HEIGHT + 2 * _MARGIN + _BAR
     lines = [
@@ -72,7 +72,7 @@ def draw(screen: Screen, title: str, colours: Colours = DARK) -> str:
         f'<g font-family="{_FONTS}" font-size="{_FONT_SIZE}" transform="translate({_MARGIN} {_BAR + _MARGIN})">',
     ]
     for row in range(screen.rows):
-        lines += _row(_with_cursor(screen, row), row, colours)
+        lines += _row(change(_with_cursor(screen, row)), row, colours)
     return "\n".join([*lines, "</g>", "</svg>", ""])
 
 
