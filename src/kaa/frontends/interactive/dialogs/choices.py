@@ -57,6 +57,19 @@ class Choices(Display):
                 return self._take_by_letter(key)
         return True
 
+    def take(self, words: str) -> bool:
+        """Give the answer that a line of text names: by its letter, or by the word it begins with.
+
+        Returns:
+            Whether there is one. Nothing is chosen otherwise.
+        """
+        word = words.strip().lower()
+        named = [choice for choice in self._choices if word == choice.letter]
+        named += [choice for choice in self._choices if word and word == choice.label.partition(",")[0].lower()]
+        if named:
+            named[0].take()
+        return bool(named)
+
     def cursor(self) -> tuple[int, int]:
         """At the selected answer, where screen readers and magnifiers look."""
         return self._selected, 0

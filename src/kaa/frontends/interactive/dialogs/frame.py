@@ -26,6 +26,9 @@ class DialogFrame:
         control: takes the keys; may be exchanged.
         hint: said in the lower border.
         token: the colour of the border.
+
+    Attributes:
+        takes_keys: False as long as it is only to be looked at.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class DialogFrame:
         hint: str = "",
         token: str = "borderAccent",
     ) -> None:
+        self.takes_keys = True
         self._context = context
         self._title = " ".join(sanitize(title).split())
         self._body = body
@@ -62,7 +66,7 @@ class DialogFrame:
 
     def render(self, width: int) -> list[str]:
         """The dialog, not higher than the screen leaves room for."""
-        inner = max(1, width - 4)
+        inner = _inner(width)
         body, control = self._read(inner), self._control.render(inner)
         shown = self._visible(len(body), len(control))
         key = (width, self._context.palette.version, control, self._scroll, shown, self._context.size.rows)
@@ -74,8 +78,8 @@ class DialogFrame:
 
     def written(self, width: int) -> list[str]:
         """The same without a frame and as long as it is, to be read line by line."""
-        title = paint(self._title, BOLD)
-        return [title, *self._read(max(1, width)), *self._control.render(max(1, width))]
+        inner = _inner(width)  # as within the frame: what was laid out for it is not laid out again
+        return [paint(self._title, BOLD), *self._read(inner), *self._control.render(inner)]
 
     def key(self, key: Input) -> bool:
         """The control takes it first; what it leaves scrolls the body."""
@@ -115,7 +119,7 @@ class DialogFrame:
 
     def _framed(self, body: list[str], control: list[str], width: int) -> list[str]:
         glyphs, palette = self._context.glyphs, self._context.palette
-        border, inner = palette[self._token], max(1, width - 4)
+        border, inner = palette[self._token], _inner(width)
         side = paint(glyphs.vertical, border)
         rows = list(body)
         if self._hidden:
@@ -143,6 +147,11 @@ class DialogFrame:
         )
         filled = [f"{side} {_filled(row, inner)} {side}" for row in rows]
         return [fit(line, width) for line in (top, *filled, bottom)]
+
+
+def _inner(width: int) -> int:
+    """How wide it is within the frame."""
+    return max(1, width - 4)
 
 
 def _filled(line: str, width: int) -> str:
