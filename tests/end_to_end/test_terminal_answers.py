@@ -1,0 +1,38 @@
+"""Answers given line by line: what is no answer must never be one, least of all a yes."""
+
+import re
+
+import pytest
+
+from tests.end_to_end.seat import Seat
+from tests.support.model_server import call, say
+from tests.support.screen import Screen
+
+_CALL = call("bash", command="echo it > it")
+
+
+@pytest.mark.parametrize("line", ["q", "nope", "/help", "wait, what does it do"])
+def test_a_line_that_is_no_answer_allows_nothing(seat: Seat, line: str) -> None:
+    with seat.start("--plain", script=[_CALL, say("As you like.")], screen=Screen(answers="none")) as program:
+        program.wait_for(re.compile("^>$"))
+        program.write(b"do it\n")
+        program.wait_for("Answer with a letter")
+        program.write(f"{line}\n".encode())
+        program.wait_for("none of the answers")
+        program.write(b"\n")
+        program.wait_for("As you like.")
+
+        assert program.screen.text().count("Allow bash?") == 1
+    assert not (seat.project / "it").exists()
+
+
+@pytest.mark.parametrize(("line", "allowed"), [("yes", True), ("Y", True), ("x", False)])
+def test_an_answer_is_a_letter_or_a_word(seat: Seat, line: str, allowed: bool) -> None:
+    with seat.start("--plain", script=[_CALL, say("All right.")], screen=Screen(answers="none")) as program:
+        program.wait_for(re.compile("^>$"))
+        program.write(b"do it\n")
+        program.wait_for("Answer with a letter")
+        program.write(f"{line}\n".encode())
+        program.wait_for("All right." if allowed else "Stopped.")
+
+    assert (seat.project / "it").exists() == allowed
