@@ -7,7 +7,7 @@ BIN := .venv/bin
 LOCK := requirements/dev.lock
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: demo test check format unit coverage lock clean setup bench
+.PHONY: demo test check format unit coverage lock clean setup bench screenshots
 
 demo: setup ## fix a real bug in a small project with a recorded model; needs no key
 	$(BIN)/kaa demo
@@ -38,8 +38,11 @@ format: setup ## what `check` would complain about, mended where a tool can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## start-up and turn overhead, against other agents found on this machine
+bench: setup ## start-up, turns and the terminal, against other agents found on this machine
 	$(BIN)/python benchmarks/run.py
+
+screenshots: setup ## those of the documentation; nothing changes unless kaa looks different
+	$(BIN)/python scripts/screenshots.py
 
 lock: $(UV) ## refresh the lock file from pyproject.toml
 	$(UV) pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -o $(LOCK) pyproject.toml
