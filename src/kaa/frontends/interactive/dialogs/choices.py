@@ -10,6 +10,9 @@ from kaa.tui.sanitize import sanitize
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, clip
 
+# Below this height of the screen there is no room for a line for each answer, and for what they are about.
+_ROWS_FOR_ALL = 12
+
 
 class Choice(NamedTuple):
     """An answer.
@@ -39,6 +42,15 @@ class Choices(Display):
         self._choices = tuple(choices)
         self._on_cancel = on_cancel
         self._selected = 0
+        self._is_short = False
+
+    def render(self, width: int) -> list[str]:
+        """A line for each answer; on a small screen only one, with the letters of the others."""
+        is_short = self._context.size.rows < _ROWS_FOR_ALL
+        if is_short != self._is_short:
+            self._is_short = is_short
+            self.changed()
+        return super().render(width)
 
     def key(self, key: Input) -> bool:
         """Move, choose or cancel."""
@@ -72,7 +84,7 @@ class Choices(Display):
 
     def cursor(self) -> tuple[int, int]:
         """At the selected answer, where screen readers and magnifiers look."""
-        return self._selected, 0
+        return 0 if self._is_short else self._selected, 0
 
     def _take_by_letter(self, key: Input) -> bool:
         pressed = key.text.lower() if isinstance(key, Key) and key.action != "release" else ""
@@ -86,16 +98,19 @@ class Choices(Display):
         self.changed()
 
     def _paint(self, width: int) -> list[str]:
-        glyphs, palette = self._context.glyphs, self._context.palette
-        blank = " " * cells(glyphs.pointer)
-        lines = []
-        for index, choice in enumerate(self._choices):
-            selected = index == self._selected
-            label = clip(sanitize(choice.label), max(0, width - cells(glyphs.pointer) - 5))
-            spans: list[Span] = [
-                (f"{glyphs.pointer if selected else blank} ", palette["accent"]),
-                (label, palette["accent"] if selected else palette["text"]),
-                (f" ({choice.letter})", palette["dim"]),
-            ]
-            lines.append(paint_spans(spans))
-        return lines
+        if self._is_short:
+            others = " ".join(choice.letter for index, choice in enumerate(self._choices) if index != self._selected)
+            return [self._line(self._selected, width, f"  {others}")]
+        return [self._line(index, width) for index in range(len(self._choices))]
+
+    def _line(self, index: int, width: int, others: str = "") -> str:
+        glyphs, palette, choice = self._context.glyphs, self._context.palette, self._choices[index]
+        selected = index == self._selected
+        letter = f" ({choice.letter}){others}"
+        label = clip(sanitize(choice.label), max(0, width - cells(glyphs.pointer) - 1 - cells(letter)))
+        spans: list[Span] = [
+            (f"{glyphs.pointer if selected else ' ' * cells(glyphs.pointer)} ", palette["accent"]),
+            (label, palette["accent"] if selected else palette["text"]),
+            (letter, palette["dim"]),
+        ]
+        return paint_spans(spans)

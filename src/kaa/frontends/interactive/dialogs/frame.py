@@ -5,14 +5,20 @@ from collections.abc import Callable
 from kaa.tui.component import Component
 from kaa.tui.context import Context
 from kaa.tui.events import Input
+from kaa.tui.key_notation import show_key
 from kaa.tui.sanitize import sanitize
 from kaa.tui.style import BOLD, join, paint, paint_spans
 from kaa.tui.width import cells, clip, fit, plain
 
 Body = Callable[[int], list[str]]
 
-# Rows of the screen that a dialog leaves to the transcript and to the footer.
+_PAGES = ("tui.select.pageUp", "tui.select.pageDown")
+
+# Rows of the screen that a dialog leaves to the transcript and to the footer; on a small screen to the footer only.
 _ROWS_LEFT = 5
+_FOOTER_ROWS = 2
+# Two borders, and what separates the body from the control, or says how much more of it there is.
+_ROWS_AROUND = 3
 _MIN_BODY_ROWS = 3
 
 
@@ -48,7 +54,9 @@ class DialogFrame:
         self._hint = hint
         self._token = token
         self._scroll = 0
+        self._shown = 0  # lines of the body
         self._hidden = 0
+        self._is_tight = False
         self._body_key: tuple[int, int] | None = None
         self._body_lines: list[str] = []
         self._control_row = 0
@@ -68,12 +76,13 @@ class DialogFrame:
         """The dialog, not higher than the screen leaves room for."""
         inner = _inner(width)
         body, control = self._read(inner), self._control.render(inner)
-        shown = self._visible(len(body), len(control))
-        key = (width, self._context.palette.version, control, self._scroll, shown, self._context.size.rows)
+        self._divide(len(body), len(control))
+        key = (width, self._context.palette.version, control, self._scroll, self._shown, self._context.size.rows)
         if key != self._key or control is not self._key[2]:
             self._key = key
-            self._control_row = 1 + shown + (1 if shown else 0) + (1 if self._hidden else 0)
-            self._lines = self._framed(body[self._scroll : self._scroll + shown], control, width)
+            rows = self._above(body[self._scroll : self._scroll + self._shown], inner)
+            self._control_row = 1 + len(rows)
+            self._lines = self._framed([*rows, *control], width)
         return self._lines
 
     def written(self, width: int) -> list[str]:
@@ -99,36 +108,41 @@ class DialogFrame:
             self._body_key, self._body_lines = key, self._body(width)
         return self._body_lines
 
-    def _visible(self, body: int, control: int) -> int:
-        """How many lines of the body are shown."""
-        room = max(_MIN_BODY_ROWS, self._context.size.rows - _ROWS_LEFT - control - 3)
-        shown = min(body, room)
-        self._hidden = body - shown
+    def _divide(self, body: int, control: int) -> None:
+        """Say how many lines of the body are shown."""
+        rows = self._context.size.rows - _ROWS_AROUND - control
+        self._is_tight = rows - _ROWS_LEFT < min(body, _MIN_BODY_ROWS)
+        self._shown = min(body, max(1, rows - (_FOOTER_ROWS if self._is_tight else _ROWS_LEFT)))
+        self._hidden = body - self._shown
         self._scroll = min(self._scroll, self._hidden)
-        return shown
 
     def _step(self, key: Input) -> int:
         """How far a key scrolls the body that does not fit."""
-        match self._context.keymap.first(key, "tui.select.pageUp", "tui.select.pageDown"):
+        match self._context.keymap.first(key, *_PAGES):
             case "tui.select.pageUp":
-                return -max(1, self._context.size.rows // 3)
+                return -max(1, self._shown - 1)
             case "tui.select.pageDown":
-                return max(1, self._context.size.rows // 3)
+                return max(1, self._shown - 1)
             case _:
                 return 0
 
-    def _framed(self, body: list[str], control: list[str], width: int) -> list[str]:
+    def _above(self, body: list[str], width: int) -> list[str]:
+        """What stands above the control: the lines of the body that are shown, and how many there are more."""
+        rows = list(body)
+        if self._hidden:
+            keys = [keys[0] for action in _PAGES if (keys := self._context.keymap.keys(action))]
+            more = (
+                f"{self._scroll} lines above, {self._hidden - self._scroll} below ({' / '.join(map(show_key, keys))})"
+            )
+            rows.append(paint(clip(more, width), self._context.palette["dim"]))
+        if rows and not self._is_tight:
+            rows.append("")
+        return rows
+
+    def _framed(self, rows: list[str], width: int) -> list[str]:
         glyphs, palette = self._context.glyphs, self._context.palette
         border, inner = palette[self._token], _inner(width)
         side = paint(glyphs.vertical, border)
-        rows = list(body)
-        if self._hidden:
-            above, below = self._scroll, self._hidden - self._scroll
-            page = " / ".join((*self._context.keymap.keys("tui.select.pageUp")[:1], "pagedown"))
-            rows.append(paint(clip(f"{above} lines above, {below} below ({page})", inner), palette["dim"]))
-        if rows:
-            rows.append("")
-        rows += control
         title = clip(self._title, max(0, width - 6))
         top = paint_spans(
             [

@@ -1,0 +1,141 @@
+import pytest
+
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.tui.context import Context
+from kaa.tui.events import Key
+from tests.support.keyboard import keyboard_context, press
+from tests.support.painted import assert_well_formed, visible
+
+
+def dialog(context: Context, lines: int = 100, title: str = "A question") -> DialogFrame:
+    choices = [Choice(letter, f"answer {letter}", lambda: None) for letter in "ynx"]
+    return DialogFrame(
+        context, title, lambda _: [f"line {number}" for number in range(lines)], Choices(context, choices, lambda: None)
+    )
+
+
+def shown(frame: DialogFrame, width: int = 60) -> list[int]:
+    """The numbers of the lines of the body that are shown."""
+    words = [line.strip(" │|").split() for line in visible(frame.render(width))]
+    return [int(word[1]) for word in words if word[:1] == ["line"]]
+
+
+def test_what_fits_is_shown_with_title_and_answers() -> None:
+    frame = dialog(keyboard_context(), lines=2)
+
+    assert visible(frame.render(30)) == [
+        "╭─ A question ───────────────╮",
+        "│ line 0                     │",
+        "│ line 1                     │",
+        "│                            │",
+        "│ › answer y (y)             │",
+        "│   answer n (n)             │",
+        "│   answer x (x)             │",
+        "╰────────────────────────────╯",
+    ]
+    assert frame.cursor() == (4, 2)
+
+
+def test_ascii_is_enough() -> None:
+    frame = dialog(keyboard_context(ascii_only=True), lines=1)
+
+    assert all(line.isascii() for line in visible(frame.render(30)))
+
+
+@pytest.mark.parametrize("rows", range(6, 40))
+def test_every_line_of_the_body_can_be_read_on_any_screen(rows: int) -> None:
+    frame = dialog(keyboard_context(rows=rows))
+    read = shown(frame)
+    while press(frame, "pagedown") and shown(frame)[-1] != read[-1]:
+        page = shown(frame)
+        assert page[0] <= read[-1] + 1  # no line is passed over
+        read += [number for number in page if number > read[-1]]
+
+    assert read == list(range(100))
+    press(frame, *["pageup"] * 100)
+    assert shown(frame)[0] == 0
+
+
+@pytest.mark.parametrize("rows", range(8, 40))
+def test_the_dialog_leaves_room_for_the_footer(rows: int) -> None:
+    frame = dialog(keyboard_context(rows=rows))
+
+    assert len(frame.render(60)) <= rows - 2
+    assert any("answer y (y)" in line for line in visible(frame.render(60)))
+
+
+def test_how_much_more_there_is_is_said_with_the_keys_in_force() -> None:
+    context = keyboard_context()
+    frame = dialog(context)
+
+    assert any("0 lines above, 87 below (PageUp / PageDown)" in line for line in visible(frame.render(60)))
+
+
+@pytest.mark.parametrize("width", range(1, 20))
+def test_narrow_screens_are_kept_to(width: int) -> None:
+    frame = dialog(keyboard_context(columns=width), lines=3)
+
+    assert_well_formed(frame.render(width), width)
+
+
+def test_the_same_lines_come_back_until_something_changes() -> None:
+    context = keyboard_context()
+    frame = dialog(context)
+    lines = frame.render(60)
+
+    assert frame.render(60) is lines
+    press(frame, "down")
+    assert frame.render(60) is not lines
+    lines = frame.render(60)
+    context.palette.change(context.palette.theme)
+    assert frame.render(60) is not lines
+
+
+def test_a_title_cannot_act_on_the_terminal() -> None:
+    frame = dialog(keyboard_context(), lines=1, title="\x1b]0;owned\x07two\nlines")
+
+    assert_well_formed(frame.render(60), 60)
+    assert "two lines" in visible(frame.render(60))[0]
+
+
+def test_letters_choose_at_once_and_enter_the_selected() -> None:
+    context = keyboard_context()
+    chosen: list[str] = []
+    cancelled: list[str] = []
+    choices = Choices(
+        context,
+        [Choice(letter, letter, lambda letter=letter: chosen.append(letter)) for letter in "ynx"],  # type: ignore[misc]
+        lambda: cancelled.append("esc"),
+    )
+
+    choices.key(Key("n", "n"))
+    choices.key(Key("shift+x", "X"))
+    press(choices, "enter")
+    press(choices, "down", "enter", "up", "up", "enter")
+    assert not choices.key(Key("q", "q"))
+    press(choices, "escape")
+
+    assert chosen == ["n", "x", "y", "n", "x"]
+    assert cancelled == ["esc"]
+
+
+def test_releasing_a_key_chooses_nothing() -> None:
+    chosen: list[str] = []
+    choices = Choices(keyboard_context(), [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
+
+    choices.key(Key("y", "y", "release"))
+
+    assert chosen == []
+
+
+def test_few_rows_show_one_answer_and_the_letters_of_the_others() -> None:
+    context = keyboard_context(rows=9)
+    choices = Choices(context, [Choice(letter, f"answer {letter}", lambda: None) for letter in "ynx"], lambda: None)
+
+    assert visible(choices.render(30)) == ["› answer y (y)  n x"]
+    press(choices, "down")
+    assert visible(choices.render(30)) == ["› answer n (n)  y x"]
+    assert choices.cursor() == (0, 0)
+    context.size.rows = 24
+    assert len(choices.render(30)) == 3
