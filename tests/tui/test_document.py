@@ -152,3 +152,39 @@ def test_lines_leave_once_and_in_order(heights: list[list[str]], departures: lis
         document.leave(count)
 
     assert left + document.tail(80).lines[:-1] == everything
+
+
+def test_prompts_and_what_follows_them_are_marked_for_the_terminal() -> None:
+    document = document_of(
+        LinesBlock(["", "hello"]),
+        LinesBlock(["", "do it"], is_prompt=True),
+        LinesBlock(["", "and that"], is_prompt=True),
+        LinesBlock(["", "done"]),
+        LinesBlock(["", "more"]),
+    )
+    unmarked = document.tail(80).lines
+
+    document.marks_prompts = True
+    lines = document.tail(80).lines
+
+    start, output = "\x1b]133;A\x1b\\", "\x1b]133;C\x1b\\"
+    marks = {3: start, 5: start, 6: output}
+    assert lines == [marks.get(row, "") + line for row, line in enumerate(unmarked)]
+
+
+def test_what_follows_a_prompt_is_marked_when_the_prompt_has_left() -> None:
+    document = document_of(LinesBlock(["do it"], is_prompt=True), LinesBlock(["", "done"]))
+    document.marks_prompts = True
+    document.tail(80)
+
+    document.leave(1)
+
+    assert document.tail(80).lines == ["\x1b]133;C\x1b\\", "done", "> "]
+
+
+def test_pictures_are_left_as_they_are() -> None:
+    picture = "\x1b_Gr=2;AAAA\x1b\\"
+    document = document_of(LinesBlock([picture, "", "look"], is_prompt=True), LinesBlock([picture, ""]))
+    document.marks_prompts = True
+
+    assert document.tail(80).lines == [picture, "", "\x1b]133;A\x1b\\look", picture, "", "> "]

@@ -99,3 +99,10 @@ def test_fitting_ends_the_style_and_the_link_that_it_cuts() -> None:
 @given(TEXTS, st.integers(0, 30))
 def test_fitted_lines_fit(text: str, width: int) -> None:
     assert plain(fit(f"x\x1b[3m{text}\x1b[0my", width)) == clip(f"x{text}y", width)
+
+
+def test_marks_of_prompts_take_no_room_and_stay_when_a_line_is_cut() -> None:
+    line = "\x1b]133;A\x1b\\\x1b[1mdo it\x1b[0m"
+
+    assert plain(line) == "do it"
+    assert fit(line, 2) == "\x1b]133;A\x1b\\\x1b[1mdo\x1b[0m"

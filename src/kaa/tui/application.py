@@ -71,6 +71,7 @@ class Application:
         """Take the terminal and paint the first frame."""
         self.terminal.open()
         self.terminal.farewell = self._farewell
+        self.document.marks_prompts = self.terminal.capabilities.takes_strings
         self.paint()
         self._input = TerminalInput(
             self.terminal,

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from kaa.tui.component import Component
+from kaa.tui.control import OUTPUT_START, PROMPT_START
+from kaa.tui.picture import is_picture
 
 # What a rebuild brings back to the terminal's scrollback at most; terminals keep 1,000 to 10,000 lines by default.
 MAX_ROWS = 10_000
@@ -83,9 +85,12 @@ class Document:
         blocks: append to it at any time; whatever else changes it is `replace`.
         earlier: blocks before these, for presenters with a viewport of their own; may be built when asked for.
         dock: as given; may be exchanged.
+        marks_prompts: whether `tail` marks where prompts begin, and what follows them, so that terminals can jump from
+            one to the next and select what is between them (OSC 133).
     """
 
     def __init__(self, dock: Component) -> None:
+        self.marks_prompts = False
         self.blocks: list[Block] = []
         self.earlier: Sequence[Block] = ()
         self.dock = dock
@@ -122,15 +127,22 @@ class Document:
             self._begin(width, self._rows_to_begin_with)
             self._rows_to_begin_with = None
         blocks = self.blocks[self._first :]
-        self._left += [0] * (len(blocks) - len(self._left))
-        self._heights = []
+        new = [0] * (len(blocks) - len(self._left))
+        heights: list[int] = []
         lines: list[str] = []
-        for block, left in zip(blocks, self._left, strict=True):
+        after_prompt = self._first > 0 and _is_prompt(self.blocks[self._first - 1])
+        for block, left in zip(blocks, [*self._left, *new], strict=True):
             rendered = block.render(width)
-            self._heights.append(len(rendered))
+            heights.append(len(rendered))
+            if self.marks_prompts:
+                rendered = _marked(block, rendered, after_prompt=after_prompt)
+                after_prompt = _is_prompt(block)
             lines += rendered[left:]
         dock = len(lines)
         lines += self.dock.render(width)
+        # Together, when nothing can fail any more: the last tail is what the terminal is given back with.
+        self._left += new
+        self._heights = heights
         cursor = self.dock.cursor()
         return Tail(lines, dock, cursor and (dock + cursor[0], cursor[1]))
 
@@ -168,3 +180,21 @@ class Document:
         if rows > max_rows:
             self._left = [rows - max_rows]
             self.blocks[first].freeze(rows - max_rows)
+
+
+def _is_prompt(block: Block) -> bool:
+    return getattr(block, "is_prompt", False)
+
+
+def _marked(block: Block, lines: list[str], *, after_prompt: bool) -> list[str]:
+    """The lines with a mark before the first text of a prompt, or before what follows one."""
+    if _is_prompt(block):
+        mark = PROMPT_START
+        at = next((index for index, line in enumerate(lines) if line and not is_picture(line)), 0)
+    elif after_prompt:
+        mark, at = OUTPUT_START, 0
+    else:
+        return lines
+    if not lines or is_picture(lines[at]):
+        return lines
+    return [*lines[:at], mark + lines[at], *lines[at + 1 :]]

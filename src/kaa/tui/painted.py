@@ -5,7 +5,18 @@ from typing import TypeAlias
 
 from kaa.tui.picture import is_picture
 from kaa.tui.style import Style, paint
-from kaa.tui.width import CLOSE_LINK, LINK_ENDS, RESETS, SEQUENCE, cells, grapheme_cells, graphemes, is_narrow, plain
+from kaa.tui.width import (
+    CLOSE_LINK,
+    LINK,
+    LINK_ENDS,
+    RESETS,
+    SEQUENCE,
+    cells,
+    grapheme_cells,
+    graphemes,
+    is_narrow,
+    plain,
+)
 
 # Text, and the sequences of the link and of the styles that are in force for it.
 _Run: TypeAlias = tuple[str, str, str]
@@ -44,9 +55,9 @@ def _runs(line: str) -> Iterator[_Run]:
     for piece in SEQUENCE.split(line):
         if piece.startswith("\x1b["):
             styles = "" if piece in RESETS else styles + piece
-        elif piece.startswith("\x1b]"):
+        elif piece.startswith(LINK):
             link = "" if piece in LINK_ENDS else piece
-        elif piece:
+        elif piece and not piece.startswith("\x1b"):
             yield piece, link, styles
 
 

@@ -15,8 +15,9 @@ _NARROW = re.compile(
     "[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u2070-\u20cf\u2100-\u2319"
     "\u2500-\u25fc\u2713-\u2727\u2758-\u2775\u27c0-\u2b1a]*"
 )
-# What a painted line has besides text: SGR, and OSC 8 links.
-SEQUENCE = re.compile(r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\))")
+# What a painted line has besides text: SGR, OSC 8 links, and OSC 133 marks.
+SEQUENCE = re.compile(r"(\x1b\[[0-9;:]*m|\x1b\](?:8|133);[^\x07\x1b]*(?:\x07|\x1b\\))")
+LINK = "\x1b]8;"
 RESETS = ("\x1b[m", "\x1b[0m")
 CLOSE_LINK = "\x1b]8;;\x1b\\"
 LINK_ENDS = (CLOSE_LINK, "\x1b]8;;\x07")
@@ -80,9 +81,9 @@ def fit(line: str, width: int) -> str:
     for piece in SEQUENCE.split(line):
         if piece.startswith("\x1b["):
             style = "" if piece in RESETS else piece
-        elif piece.startswith("\x1b]"):
+        elif piece.startswith(LINK):
             link = "" if piece in LINK_ENDS else piece
-        else:
+        elif not piece.startswith("\x1b"):
             cut = clip(piece, width)
             width -= cells(cut)
             if cut != piece:
