@@ -31,13 +31,23 @@ class Diff(Display):
         diff: foreign text.
         max_lines: how many of its lines are shown; a last line tells how many were left out. None shows all.
         filename: highlights the code as what files of this name are written in.
+        numbers: whether lines have their numbers; where those of a unified diff are not the file's, they would mislead.
     """
 
-    def __init__(self, context: Context, diff: str, max_lines: int | None = None, filename: str = "") -> None:
+    def __init__(
+        self,
+        context: Context,
+        diff: str,
+        max_lines: int | None = None,
+        filename: str = "",
+        *,
+        numbers: bool = True,
+    ) -> None:
         super().__init__(context)
         self._diff = diff
         self._max_lines = max_lines
         self._filename = filename
+        self._numbers = numbers
 
     def set_diff(self, diff: str) -> None:
         """Show another diff."""
@@ -46,7 +56,7 @@ class Diff(Display):
             self.changed()
 
     def _paint(self, width: int) -> list[str]:
-        all_lines = read_diff(self._diff)
+        all_lines = read_diff(self._diff) if self._numbers else self._unnumbered()
         lines = [line._replace(text=harmless(line.text)) for line in islice(all_lines, self._max_lines)]
         left_out = sum(1 for _ in all_lines)
         digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
@@ -61,6 +71,14 @@ class Diff(Display):
             more = f"{ellipsis} {left_out} more line{'s' if left_out > 1 else ''}"
             painted.append(paint(clip(more, width), self._context.palette["muted"]))
         return painted
+
+    def _unnumbered(self) -> Iterator[DiffLine]:
+        """The lines without numbers; where a hunk begins, something was left out."""
+        for index, line in enumerate(read_diff(self._diff)):
+            if line.sign or not line.text.startswith("@@"):
+                yield line._replace(number=None)
+            elif index:
+                yield DiffLine("", None, self._context.glyphs.ellipsis)
 
     def _highlighters(self) -> dict[Sign, Highlighter]:
         """One for the old text, one for the new: what was removed does not continue what was added."""
