@@ -139,3 +139,12 @@ def test_few_rows_show_one_answer_and_the_letters_of_the_others() -> None:
     assert choices.cursor() == (0, 0)
     context.size.rows = 24
     assert len(choices.render(30)) == 3
+
+
+def test_line_by_line_all_is_written_whatever_the_height() -> None:
+    frame = dialog(keyboard_context(rows=8), lines=30)
+
+    written = visible(frame.written(60))
+
+    assert len(written) == 1 + 30 + 3
+    assert written[-1].strip() == "answer x (x)"

@@ -82,6 +82,10 @@ class Choices(Display):
             named[0].take()
         return bool(named)
 
+    def written(self, width: int) -> list[str]:
+        """A line for each answer, whatever the height of the screen."""
+        return [self._line(index, width) for index in range(len(self._choices))]
+
     def cursor(self) -> tuple[int, int]:
         """At the selected answer, where screen readers and magnifiers look."""
         return 0 if self._is_short else self._selected, 0
@@ -101,7 +105,7 @@ class Choices(Display):
         if self._is_short:
             others = " ".join(choice.letter for index, choice in enumerate(self._choices) if index != self._selected)
             return [self._line(self._selected, width, f"  {others}")]
-        return [self._line(index, width) for index in range(len(self._choices))]
+        return self.written(width)
 
     def _line(self, index: int, width: int, others: str = "") -> str:
         glyphs, palette, choice = self._context.glyphs, self._context.palette, self._choices[index]

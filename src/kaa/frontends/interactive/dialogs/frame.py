@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kaa.frontends.interactive.dialogs.choices import Choices
 from kaa.tui.component import Component
 from kaa.tui.context import Context
 from kaa.tui.events import Input
@@ -88,7 +89,9 @@ class DialogFrame:
     def written(self, width: int) -> list[str]:
         """The same without a frame and as long as it is, to be read line by line."""
         inner = _inner(width)  # as within the frame: what was laid out for it is not laid out again
-        return [paint(self._title, BOLD), *self._read(inner), *self._control.render(inner)]
+        control = self._control
+        asked = control.written(inner) if isinstance(control, Choices) else control.render(inner)
+        return [paint(self._title, BOLD), *self._read(inner), *asked]
 
     def key(self, key: Input) -> bool:
         """The control takes it first; what it leaves scrolls the body."""

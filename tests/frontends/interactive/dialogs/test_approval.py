@@ -1,0 +1,244 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
+from kaa.shell.approvals.requests import (
+    OUTSIDE,
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Answer,
+    ApprovalRequest,
+    Deny,
+    JudgedPart,
+    Lift,
+)
+from kaa.tui.events import Key
+from tests.support.keyboard import keyboard_context, press, type_text
+from tests.support.painted import assert_well_formed, visible
+
+REQUEST = ApprovalRequest(
+    "1",
+    "bash",
+    "command",
+    "git push",
+    {"command": "git fetch && git push --force"},
+    suggestion="bash: git push *",
+    reasons=("no rule allows it",),
+)
+
+
+class Asked:
+    """A dialog, and what was answered."""
+
+    def __init__(self, *, columns: int = 100, rows: int = 60, **changes: Any) -> None:  # any: what a request has
+        values = {name: getattr(REQUEST, name) for name in REQUEST.__struct_fields__} | changes
+        self.answers: list[Answer] = []
+        self.width = columns
+        self.dialog = ApprovalDialog(
+            keyboard_context(columns=columns, rows=rows), ApprovalRequest(**values), self.answers.append
+        )
+        self.dialog.offer()
+
+    @property
+    def text(self) -> str:
+        """What can be read."""
+        return "\n".join(line.strip("│ ") for line in visible(self.dialog.render(self.width)))
+
+    def letter(self, letter: str) -> None:
+        """Press it."""
+        self.dialog.key(Key(letter, letter))
+
+
+@pytest.mark.parametrize(
+    ("letter", "answer"), [("y", AllowOnce()), ("s", AllowForSession()), ("x", Abort()), ("Y", AllowOnce())]
+)
+def test_a_letter_answers_at_once(letter: str, answer: Answer) -> None:
+    asked = Asked()
+
+    asked.letter(letter)
+
+    assert asked.answers == [answer]
+
+
+def test_escape_says_no() -> None:
+    asked = Asked()
+
+    press(asked.dialog, "escape")
+
+    assert asked.answers == [Deny()]
+
+
+def test_an_answer_is_given_once() -> None:
+    asked = Asked()
+
+    asked.letter("y")
+    asked.letter("x")
+
+    assert asked.answers == [AllowOnce()]
+
+
+def test_nothing_is_answered_before_the_answers_are_there() -> None:
+    answers: list[Answer] = []
+    dialog = ApprovalDialog(keyboard_context(), REQUEST, answers.append)
+
+    for key in (Key("y", "y"), Key("enter"), Key("escape")):
+        dialog.key(key)
+
+    assert answers == []
+    assert not dialog.takes_keys
+
+
+def test_always_takes_the_rule_as_it_was_changed() -> None:
+    asked = Asked()
+
+    asked.letter("a")
+    assert "bash: git push *" in asked.text
+    press(asked.dialog, *["backspace"] * 6)
+    type_text(asked.dialog, "pull")
+    press(asked.dialog, "enter")
+
+    assert asked.answers == [AllowAlways("bash: git pull")]
+
+
+def test_always_can_be_left_for_another_answer() -> None:
+    asked = Asked()
+
+    asked.letter("a")
+    press(asked.dialog, "escape")
+    assert asked.answers == []
+    asked.letter("n")
+    press(asked.dialog, "escape")
+    asked.letter("s")
+
+    assert asked.answers == [AllowForSession()]
+
+
+def test_what_no_rule_could_allow_offers_none() -> None:
+    asked = Asked(suggestion=None)
+
+    assert "always" not in asked.text
+    asked.letter("a")
+    assert asked.answers == []
+
+
+@pytest.mark.parametrize(("reason", "given"), [("use a branch", "use a branch"), ("", ""), ("  x ", "x")])
+def test_no_may_have_a_reason(reason: str, given: str) -> None:
+    asked = Asked()
+
+    asked.letter("n")
+    type_text(asked.dialog, reason)
+    press(asked.dialog, "enter")
+
+    assert asked.answers == [Deny(given)]
+
+
+def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
+    asked = Asked(
+        parts=(JudgedPart("git fetch", None), JudgedPart("git push --force", "no rule allows it")),
+        reasons=("it reaches the network",),
+        warning="the history of the remote branch would be lost",
+        lifts=(OUTSIDE, Lift("network", "example.com")),
+    )
+
+    for words in (
+        "Allow bash?",
+        "$ git fetch && git push --force",
+        "Careful: the history of the remote branch would be lost",
+        "it reaches the network",
+        "A yes runs this call outside the sandbox.",
+        "A yes allows network access to example.com for this session.",
+        "✓ git fetch",
+        "✗ git push --force  no rule allows it",
+    ):
+        assert words in asked.text
+
+
+def test_what_was_run_already_says_so() -> None:
+    asked = Asked(was_run=True)
+
+    assert "Run bash again, with more allowed?" in asked.text
+    assert "from its beginning" in asked.text
+
+
+def test_why_the_answer_before_was_none_is_said() -> None:
+    assert "'x(' is no rule" in Asked(problem="'x(' is no rule").text
+
+
+def test_a_change_is_shown_as_a_diff() -> None:
+    asked = Asked(
+        tool="edit",
+        risk="write",
+        arguments={"path": "a.py", "edits": [{"oldText": "a = 1\nb = 2\n", "newText": "a = 1\nb = 3\n"}]},
+    )
+
+    assert "a.py" in asked.text
+    assert "b = 2" in asked.text
+    assert "b = 3" in asked.text
+
+
+def test_a_new_file_is_shown_with_its_content() -> None:
+    asked = Asked(tool="write", risk="write", arguments={"path": "new.txt", "content": "one\ntwo\n"})
+
+    assert "new.txt (2 lines)" in asked.text
+    assert "two" in asked.text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"path": 1, "edits": "no"},
+        {"path": "a", "edits": [1, None, {"oldText": 3}]},
+        {"content": {"deep": [1, 2]}},
+        {"command": None},
+    ],
+)
+@pytest.mark.parametrize("risk", ["read", "write", "command", "outside"])
+def test_whatever_the_model_sent_can_be_shown(risk: str, arguments: dict[str, object]) -> None:
+    asked = Asked(risk=risk, arguments=arguments)
+
+    assert_well_formed(asked.dialog.render(80), 80)
+    asked.letter("y")
+    assert asked.answers == [AllowOnce()]
+
+
+def test_all_of_a_long_command_can_be_read() -> None:
+    command = "\n".join(f"echo {number}" for number in range(300))
+    asked = Asked(rows=24, arguments={"command": command})
+
+    read = asked.text
+    for _ in range(60):
+        press(asked.dialog, "pagedown")
+        read += asked.text
+
+    assert all(f"echo {number}\n" in read for number in range(300))
+
+
+_FOREIGN = st.text(st.characters(), max_size=30) | st.sampled_from(
+    ["\x1b]0;x\x07", "\x9b2J", "a\tb\r\n\x08", "\u202e", "界" * 30]
+)
+
+
+@given(_FOREIGN, _FOREIGN, _FOREIGN, st.integers(1, 100), st.integers(1, 40))
+def test_hostile_text_stays_within_its_lines(one: str, other: str, third: str, width: int, rows: int) -> None:
+    asked = Asked(
+        columns=width,
+        rows=rows,
+        tool=one,
+        arguments={"command": other, one: third},
+        parts=(JudgedPart(one, other), JudgedPart(third, None)),
+        reasons=(third,),
+        warning=one,
+        problem=other,
+        lifts=(Lift("network", third),),
+        suggestion=one,
+    )
+
+    assert_well_formed(asked.dialog.render(width), width)
+    asked.letter("a")
+    assert_well_formed(asked.dialog.render(width), width)
