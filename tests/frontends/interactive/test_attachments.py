@@ -1,0 +1,116 @@
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.builtin.images import ImageError
+from kaa.core.messages import ImageContent
+from kaa.frontends.interactive.attachments import Attachments, as_content, dropped_image, read_image
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+
+ONE, OTHER = ImageContent("one", "image/png"), ImageContent("other", "image/png")
+
+
+def test_images_go_with_the_message_that_names_them() -> None:
+    attachments = Attachments()
+    one, other = attachments.add(ONE), attachments.add(OTHER)
+
+    message = attachments.message(f"compare {other} with {one}, and {other} again")
+
+    assert message.text == "compare [image #2] with [image #1], and [image #2] again"
+    assert [part for part in message.content if isinstance(part, ImageContent)] == [OTHER, ONE]
+
+
+def test_a_deleted_marker_takes_its_image_with_it() -> None:
+    attachments = Attachments()
+    attachments.add(ONE)
+    other = attachments.add(OTHER)
+
+    message = attachments.message(f"only {other}")
+
+    assert [part for part in message.content if isinstance(part, ImageContent)] == [OTHER]
+
+
+def test_a_marker_without_an_image_is_text() -> None:
+    attachments = Attachments()
+    marker = attachments.add(ONE)
+    attachments.message(marker)
+
+    assert attachments.message(f"{marker} and [image #99]").text == "[image #1] and [image #99]"
+    assert attachments.message(marker).content == attachments.message(marker).content
+
+
+@pytest.mark.parametrize(
+    ("pasted", "path"),
+    [
+        ("/home/me/a.png", "/home/me/a.png"),
+        ("/home/me/a.png\n", "/home/me/a.png"),
+        ("'/home/me/two words.JPG'", "/home/me/two words.JPG"),
+        ('"/home/me/two words.webp"', "/home/me/two words.webp"),
+        ("/home/me/two\\ words.gif ", "/home/me/two words.gif"),
+        ("file:///home/me/two%20words.jpeg", "/home/me/two words.jpeg"),
+        ("./a.png", "./a.png"),
+        ("~/a.png", "~/a.png"),
+    ],
+)
+def test_a_dropped_path_of_an_image_is_known_however_it_is_quoted(pasted: str, path: str) -> None:
+    assert dropped_image(pasted) == path
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "",
+        "a.png",
+        "/home/me/a.txt",
+        "see /home/me/a.png",
+        "/a.png /b.png",
+        "/a.png\n/b.png",
+        "'/a.png",
+        "/" + "a" * 5000 + ".png",
+    ],
+)
+def test_other_texts_are_texts(pasted: str) -> None:
+    assert dropped_image(pasted) is None
+
+
+@given(st.text(max_size=50))
+def test_any_text_can_be_pasted(pasted: str) -> None:
+    dropped_image(pasted)
+
+
+@given(
+    st.text(
+        st.characters(exclude_categories=("Cs",), exclude_characters="\n\r\x85\x0b\x0c\x1c\x1d\x1e\u2028\u2029\0"),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_what_a_shell_would_read_is_the_path(name: str) -> None:
+    path = f"/{name}.png"
+
+    assert dropped_image(shlex.quote(path)) == path
+
+
+def test_what_is_no_image_is_said() -> None:
+    workspace = MemoryWorkspace({"notes.png": b"not at all"})
+
+    with pytest.raises(ImageError, match="no image"):
+        run(read_image(workspace, "notes.png"))
+    with pytest.raises(ImageError, match=r"there is no file missing\.png"):
+        run(read_image(workspace, "missing.png"))
+
+
+def test_an_image_of_the_project_is_read(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
+    data = (tmp_path / "a.png").read_bytes()
+
+    image = run(read_image(MemoryWorkspace({"a.png": data}), "a.png"))
+
+    assert image.mime_type == "image/png"
+    assert run(as_content(data)) == image
