@@ -107,22 +107,24 @@ def _answer_that_pauses(text: str) -> Answer:
 # The scenes. Each is driven to the state that is shown.
 
 
-def _ask(program: Program, shown: str) -> None:
-    program.type(_QUESTION)
+def _ask(program: Program, shown: str, question: str = _QUESTION) -> None:
+    program.type(question)
     program.press("enter")
     program.wait_for(shown)
 
 
-def _start(_program: Program) -> None:
+def _start(_program: Program, _server: ModelServer) -> None:
     pass
 
 
-def _streaming(program: Program) -> None:
+def _streaming(program: Program, _server: ModelServer) -> None:
     _ask(program, "run the test again, whi")
 
 
-def _diff(program: Program) -> None:
-    _ask(program, "Allow edit?")
+def _diff(program: Program, server: ModelServer) -> None:
+    _ask(program, "First I")
+    _think(program, server)
+    program.wait_for("Allow edit?")
     _allow(program)
     program.wait_for("Allow bash?")
     _allow(program)
@@ -135,36 +137,44 @@ def _allow(program: Program) -> None:
     program.press("y")
 
 
-def _approval(program: Program) -> None:
-    program.type("commit it and push")
-    program.press("enter")
-    program.wait_for("git push")
+def _think(program: Program, server: ModelServer) -> None:
+    """The model takes its time, as models do: kaa asks nothing while somebody types."""
+    _settle(program)
+    server.release()
 
 
-def _models(program: Program) -> None:
+def _approval(program: Program, server: ModelServer) -> None:
+    _ask(program, "I commit", "commit it and push")
+    _think(program, server)
+    program.wait_for("Allow bash?")
+
+
+def _models(program: Program, _server: ModelServer) -> None:
     program.press("ctrl+l")
     program.wait_for("small-model")
 
 
-def _help(program: Program) -> None:
+def _help(program: Program, _server: ModelServer) -> None:
     program.press("f1")
 
 
-def _full_screen(program: Program) -> None:
-    _diff(program)
+def _full_screen(program: Program, server: ModelServer) -> None:
+    _diff(program, server)
     program.type("/fullscreen")
     program.press("enter")
     program.wait_for(lambda screen: screen.in_alternate_screen)
 
 
-def _settings(program: Program) -> None:
+def _settings(program: Program, _server: ModelServer) -> None:
     program.type("/settings")
     program.press("enter")
 
 
+_PAUSE = Fault("stall", after=1)
 _FIX: tuple[ScriptItem, ...] = (
     Answer(
-        text=("First I look at the code and its test.",),
+        text=("First I", " look at the code and its test."),
+        fault=_PAUSE,
         calls=(_call("read", path="pendulum.py"), _call("read", path="test_pendulum.py")),
     ),
     Answer(text=("The fraction is upside down.",), calls=(_EDIT,)),
@@ -188,7 +198,7 @@ class Scene(NamedTuple):
 
     name: str
     title: str
-    drive: Callable[[Program], None]
+    drive: Callable[[Program, ModelServer], None]
     script: Sequence[ScriptItem] = ()
     is_dark: bool = True
     rows: int = _ROWS
@@ -202,7 +212,13 @@ _SCENES = (
         "approval",
         "kaa asks",
         _approval,
-        (Answer(text=("I commit and push.",), calls=(_call("bash", command="git commit -am Fix && git push"),)),),
+        (
+            Answer(
+                text=("I commit", " and push."),
+                fault=_PAUSE,
+                calls=(_call("bash", command="git commit -am Fix && git push"),),
+            ),
+        ),
     ),
     Scene("models", "Choosing a model", _models),
     Scene("help", "Help, made from the keys in force", _help, rows=36),
@@ -234,7 +250,7 @@ def _take(scene: Scene) -> str:
         with Program.start([kaa], env=environment, cwd=Path(folder) / "pendulum", screen=screen) as program:
             program.wait_for("large-model")
             _settle(program)
-            scene.drive(program)
+            scene.drive(program, server)
             _settle(program)
             return draw(screen, scene.title, DARK if scene.is_dark else LIGHT, change=_steady)
 
