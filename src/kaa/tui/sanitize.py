@@ -22,6 +22,11 @@ def sanitize(text: str) -> str:
     return replace_invisible(text, _escaped)
 
 
+def one_line(text: str) -> str:
+    """The same for text that has one line to be shown in: tabs and line feeds become spaces."""
+    return sanitize(text).replace("\n", " ").replace("\t", " ")
+
+
 def _escaped(characters: str) -> str:
     return "".join(map(_escape, map(ord, characters)))
 

@@ -47,6 +47,19 @@ def test_fits_every_width(width: int) -> None:
     assert all(cells(line) <= width for line in shown(FULL, width))
 
 
+def test_names_that_would_break_its_lines_do_not() -> None:
+    hostile = "a\nb\tc\x1b]2;x\x07\u202e"
+    state = FULL._replace(
+        directory=hostile, branch=hostile, session_name=hostile, model=hostile, network=hostile, sandbox=hostile
+    )
+
+    lines = shown(state, 400)
+
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
+    assert lines[0].count(r"a b c\x1b]2;x\x07\u202e") == 5
+
+
 def test_unknown_prices_are_not_shown_as_nothing() -> None:
     assert "$?" in shown(FULL._replace(cost=None), 120)[1]
 

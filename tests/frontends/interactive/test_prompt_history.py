@@ -26,6 +26,12 @@ def test_damaged_lines_are_passed_over(tmp_path: Path) -> None:
     assert PromptHistory(tmp_path).load() == ["good", "also good"]
 
 
+def test_what_others_wrote_into_the_file_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_bytes(rb'"\u001b]0;title\u0007 \u202e"' + b"\n")
+
+    assert PromptHistory(tmp_path).load() == [r"\x1b]0;title\x07 \u202e"]
+
+
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text('"foreign"\n')
     (tmp_path / "history.jsonl").symlink_to(tmp_path / "elsewhere")

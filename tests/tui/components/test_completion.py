@@ -250,6 +250,14 @@ class TestPaths:
 
         assert editor.text == "cat ~/notes.txt "
 
+    def test_names_of_files_cannot_act_on_the_terminal(self, editor: Editor, directory: _Directory) -> None:
+        type_text(editor, "cat ./\t")
+
+        directory.answer("./a\x1b]2;title\x07b\u202e\udcff")
+
+        assert editor.text == r"cat ./a\x1b]2;title\x07b\u202e\udcff "
+        assert_well_formed(editor.render(40), 40)
+
     def test_an_answer_that_is_late_changes_nothing(self, editor: Editor, directory: _Directory) -> None:
         type_text(editor, "cat ~/no\tx ")
 

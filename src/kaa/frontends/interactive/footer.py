@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, clip
 
@@ -72,21 +72,21 @@ class Footer(Display):
 
     def _place(self) -> list[Span]:
         state, dim = self._state, self._context.palette["dim"]
-        spans: list[Span] = [(sanitize(state.directory), dim)]
+        spans: list[Span] = [(one_line(state.directory), dim)]
         if state.branch:
-            spans.append((f" ({sanitize(state.branch)})", dim))
+            spans.append((f" ({one_line(state.branch)})", dim))
         if state.session_name:
-            spans.append((f" {self._context.glyphs.bullet} {sanitize(state.session_name)}", dim))
+            spans.append((f" {self._context.glyphs.bullet} {one_line(state.session_name)}", dim))
         return spans
 
     def _safety(self) -> list[Span]:
         state, palette = self._state, self._context.palette
         spans: list[Span] = []
         if state.sandbox:
-            spans.append((state.sandbox, palette["error"] if state.unsafe else palette["dim"]))
+            spans.append((one_line(state.sandbox), palette["error"] if state.unsafe else palette["dim"]))
         if state.network:
             token = "dim" if state.network == "off" else "warning"
-            spans.append((f"net {sanitize(state.network)}", palette[token]))
+            spans.append((f"net {one_line(state.network)}", palette[token]))
         if state.approvals:
             spans.append((f"approvals {state.approvals}", palette["dim"]))
         return self._separated(spans)
@@ -112,7 +112,7 @@ class Footer(Display):
 
     def _who(self) -> list[Span]:
         state, palette = self._state, self._context.palette
-        spans: list[Span] = [(sanitize(state.model), palette["dim"])] if state.model else []
+        spans: list[Span] = [(one_line(state.model), palette["dim"])] if state.model else []
         if state.thinking and state.thinking != "off":
             token = f"thinking{state.thinking.capitalize()}"
             spans.append((f"thinking {state.thinking}", palette[token] or palette["dim"]))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from kaa.tui.sanitize import sanitize
+
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
 
@@ -76,7 +78,7 @@ def _decoded(lines: Iterable[bytes]) -> Iterable[str]:
     """The entries; lines that are none, such as a torn first one, are passed over."""
     for line in lines:
         try:
-            yield msgspec.json.decode(line, type=str)
+            yield sanitize(msgspec.json.decode(line, type=str))  # others may have written into the file
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
 

@@ -6,7 +6,7 @@ from kaa.frontends.interactive.footer import short
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.events import Input
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line, sanitize
 from kaa.tui.style import paint, paint_spans
 from kaa.tui.width import cells, clip
 
@@ -69,7 +69,7 @@ class WorkingLine:
             if self._tokens:
                 facts.append(f"about {short(self._tokens)} tokens")
             facts.append(self._hint())
-            text = clip(f" {sanitize(self._what)} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
+            text = clip(f" {one_line(self._what)} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
             lines = [paint_spans([(spinner, palette["accent"]), (text, palette["muted"])])]
         if lines != self._lines:
             self._lines = lines

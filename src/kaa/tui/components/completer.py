@@ -7,6 +7,7 @@ from kaa.tui.components.completion_menu import CompletionMenu
 from kaa.tui.context import Context
 from kaa.tui.editing.buffer import Buffer
 from kaa.tui.events import Input
+from kaa.tui.sanitize import sanitize
 
 
 class Completer:
@@ -84,13 +85,13 @@ class Completer:
         offer, chosen = self.session.offer, self.menu.chosen
         if not offer or not chosen:
             return
-        text = self._buffer.text
+        text, insert = self._buffer.text, sanitize(chosen.insert)  # names of files, for one, come from anywhere
         # A space that is there already is not doubled.
-        is_spaced = chosen.insert.endswith(" ") and text[offer.end : offer.end + 1] == " "
+        is_spaced = insert.endswith(" ") and text[offer.end : offer.end + 1] == " "
         end = offer.end + is_spaced
-        if text[offer.start : end] == chosen.insert:
+        if text[offer.start : end] == insert:
             self._buffer.move(end)
         else:
-            self._buffer.replace(offer.start, end, chosen.insert)
+            self._buffer.replace(offer.start, end, insert)
         if not chosen.is_partial:
             self.session.close()
