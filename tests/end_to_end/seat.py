@@ -75,6 +75,12 @@ def enter(program: Program, text: str) -> None:
     program.press("enter")
 
 
+def answer(program: Program, letter: str) -> None:
+    """Answer a question, as soon as it can be."""
+    program.wait_for(f"({letter})")
+    program.press(letter)
+
+
 def is_idle(screen: Screen) -> bool:
     """Whether the agent does nothing and the editor is there, empty."""
     return "Ask kaa to do something" in screen.text() and not re.search(r"stops it\)", screen.text())

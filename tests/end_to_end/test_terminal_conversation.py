@@ -2,7 +2,7 @@
 
 import json
 
-from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
+from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import MODEL_ID, Answer, Call, call, say
 
 
@@ -37,7 +37,7 @@ def test_a_task_is_done_with_a_yes_for_each_call(seat: Seat) -> None:
         program.wait_for("echo first > made.txt")
         program.wait_for("Yes, this time")
         assert not (seat.project / "made.txt").exists()
-        program.press("y")
+        answer(program, "y")
         program.wait_for("cat made.txt")
         program.wait_for("Yes, this time")
         program.press("enter")
@@ -53,7 +53,7 @@ def test_yes_for_the_session_is_asked_once(seat: Seat) -> None:
     with seat.open(script=script) as program:
         enter(program, "do it twice")
         program.wait_for("Yes, for this session")
-        program.press("s")
+        answer(program, "s")
 
         program.wait_for("Twice.")
 
@@ -65,7 +65,7 @@ def test_yes_for_good_keeps_the_rule_as_it_was_changed(seat: Seat) -> None:
     with seat.open(script=script) as program:
         enter(program, "list")
         program.wait_for("Yes, always")
-        program.press("a")
+        answer(program, "a")
         program.wait_for("Rules, one on each line:")
         program.press("ctrl+a", "ctrl+k")
         program.type("bash: ls *")
@@ -81,12 +81,12 @@ def test_a_rule_that_is_none_is_asked_for_again(seat: Seat) -> None:
     with seat.open(script=[call("bash", command="ls -a"), say("Listed.")]) as program:
         enter(program, "list")
         program.wait_for("Yes, always")
-        program.press("a")
+        answer(program, "a")
         program.wait_for("Rules, one on each line:")
         program.press("ctrl+a", "ctrl+k")
         enter(program, "bash(ls *)")
         program.wait_for("is no rule")
-        program.press("y")
+        answer(program, "y")
 
         program.wait_for("Listed.")
 
@@ -97,7 +97,7 @@ def test_no_with_a_reason_tells_the_model(seat: Seat) -> None:
     with seat.open(script=[call("bash", command="make install"), say("I will not.")]) as program:
         enter(program, "install it")
         program.wait_for("No, and tell the model why")
-        program.press("n")
+        answer(program, "n")
         program.wait_for("Why not, or what instead")
         enter(program, "use a virtual environment")
 
@@ -110,7 +110,7 @@ def test_no_and_stop_ends_the_run(seat: Seat) -> None:
     with seat.open(script=[call("bash", command="make install")]) as program:
         enter(program, "install it")
         program.wait_for("No, and stop")
-        program.press("x")
+        answer(program, "x")
 
         program.wait_for(is_idle)
 
@@ -122,7 +122,7 @@ def test_words_said_meanwhile_reach_the_model_after_the_tool(seat: Seat) -> None
     with seat.open(script=[call("bash", command=wait), say("All right, blue.")]) as program:
         enter(program, "paint it red")
         program.wait_for("Yes, this time")
-        program.press("y")
+        answer(program, "y")
         program.wait_for("Running bash")
         enter(program, "no, blue")
         program.wait_for("steering: no, blue")
@@ -269,7 +269,7 @@ def test_two_tools_at_once_ask_one_after_the_other(seat: Seat) -> None:
         enter(program, "both")
         for side in ("left", "right"):
             program.wait_for(lambda screen, side=side: f"$ echo {side}" in _dialog(screen.lines()))  # type: ignore[misc]
-            program.press("y")
+            answer(program, "y")
 
         program.wait_for("Both.")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.kaa_process import COMMAND
-from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
+from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import call, say
 from tests.support.program import Program
 from tests.support.screen import Screen
@@ -46,14 +46,14 @@ def test_a_project_is_used_only_as_far_as_it_is_trusted(seat: Seat) -> None:
 
     with seat.start(script=[say("Hello.")]) as program:
         program.wait_for("Do you trust this project?")
-        program.press("n")
+        answer(program, "n")
         enter(program, "hi")
         program.wait_for("Hello.")
         assert "pirate" not in _system_prompt(seat)
 
     with seat.start(script=[say("Ahoy.")]) as program:
         program.wait_for("Do you trust this project?")
-        program.press("y")
+        answer(program, "y")
         enter(program, "hi")
         program.wait_for("Ahoy.")
         assert "pirate" in _system_prompt(seat)
@@ -62,7 +62,7 @@ def test_a_project_is_used_only_as_far_as_it_is_trusted(seat: Seat) -> None:
     with seat.start(script=[say("Beep.")]) as program:
         program.wait_for("This project's configuration has changed")
         program.wait_for("Speak like a robot.")
-        program.press("d")
+        answer(program, "d")
         enter(program, "hi")
         program.wait_for("Beep.")
         assert "robot" not in _system_prompt(seat)
@@ -80,6 +80,7 @@ def test_what_is_typed_before_the_question_of_trust_does_not_answer_it(seat: Sea
         program.wait_for("Ask kaa")
         enter(program, "yyy")
         program.wait_for("Do you trust this project?")
+        program.wait_for("(y)")
         program.press("escape")
         program.wait_for("Hello.")
 
@@ -168,7 +169,7 @@ def test_leaving_while_it_works_stops_the_work(seat: Seat) -> None:
     with seat.open(script=[call("bash", command="echo $$ > pid; sleep 600")]) as program:
         enter(program, "wait")
         program.wait_for("Yes, this time")
-        program.press("y")
+        answer(program, "y")
         program.wait_for(lambda _: (seat.project / "pid").exists() and (seat.project / "pid").read_text() != "")
         program.press("ctrl+d")
 

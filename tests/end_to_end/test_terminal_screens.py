@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.end_to_end.seat import Seat, enter, is_idle, pausing
+from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import Answer, Call, call, say
 from tests.support.program import Program
 from tests.support.screen import Screen
@@ -91,7 +91,7 @@ def test_the_conversation_goes_on_in_the_full_screen(seat: Seat) -> None:
         assert program.screen.in_alternate_screen
         enter(program, "say hi")
         program.wait_for("Yes, this time")
-        program.press("y")
+        answer(program, "y")
         program.wait_for("Paragraph number 29")
         program.wait_for(is_idle)
         program.press("ctrl+d")
@@ -127,7 +127,7 @@ def test_hostile_words_of_model_tools_and_files_do_nothing_to_the_terminal(seat:
         enter(program, "work")
         for question in ("bash runs a command", "write changes a file"):
             program.wait_for(question)
-            program.press("y")
+            answer(program, "y")
         program.wait_for("The end.")
         program.wait_for(is_idle)
 
@@ -146,7 +146,7 @@ def test_no_color_has_none(seat: Seat) -> None:
         enter(program, "hello")
         program.wait_for("Yes, this time")
         _has_no_colour(program.screen)
-        program.press("y")
+        answer(program, "y")
         program.wait_for("Some bold words")
         program.wait_for(is_idle)
         _has_no_colour(program.screen)
@@ -166,12 +166,12 @@ def test_small_terminals_are_enough_for_a_task(seat: Seat, columns: int, rows: i
         program.wait_for("Ask kaa")
         enter(program, "do it")
         program.wait_for("Yes, this time")
-        program.press("n")
+        answer(program, "n")
         program.wait_for("Why not")
         program.press("escape")
         program.wait_for("Yes, this time")
         program.press("pagedown")
-        program.press("y")
+        answer(program, "y")
         program.wait_for("It is done.")
         enter(program, "/settings")
         program.wait_for("Settings")

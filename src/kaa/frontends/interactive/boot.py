@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -139,6 +140,7 @@ class Start:
                 case Key(id="ctrl+c" | "ctrl+d") if self._desk.editor.is_empty:
                     self.leave()
                 case Key() | Paste():
+                    self._desk.typed_at = time.monotonic()
                     self._desk.editor.key(event)
 
     def _submit(self) -> None:

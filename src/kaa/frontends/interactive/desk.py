@@ -44,6 +44,7 @@ class Desk:
         preferences: the user's choices about what is shown; replaced when they change.
         themes: the themes there are.
         background_is_dark: what was known of the terminal when the first theme was chosen.
+        typed_at: when something was typed last, in seconds of `time.monotonic`.
         problems: what is wrong with the user's files, to be told behind the first frame.
     """
 
@@ -59,6 +60,7 @@ class Desk:
         self, folder: str, terminal: Terminal, reactor: Reactor, make_surface: MakeSurface = Application
     ) -> None:
         self.folder = folder
+        self.typed_at = float("-inf")
         loaded = load_preferences(folder)
         bindings = load_keybindings(folder)
         self.preferences: Preferences = loaded.preferences

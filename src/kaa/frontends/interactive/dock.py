@@ -1,9 +1,13 @@
 """What is below the transcript: small things above, the editor or a dialog, and the footer."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kaa.tui.component import Component
 from kaa.tui.events import Input
+
+if TYPE_CHECKING:
+    from kaa.frontends.interactive.dialogs.frame import DialogFrame
 
 
 class Dock:
@@ -19,7 +23,7 @@ class Dock:
         self._above = tuple(above)
         self._editor = editor
         self._below = tuple(below)
-        self._dialogs: list[Component] = []
+        self._dialogs: list[DialogFrame] = []
         self._parts: list[list[str]] = []
         self._lines: list[str] = []
         self._cursor_row = 0
@@ -30,19 +34,15 @@ class Dock:
         return self._dialogs[-1] if self._dialogs else self._editor
 
     @property
-    def has_dialog(self) -> bool:
-        """Whether a dialog is open."""
-        return bool(self._dialogs)
+    def dialog(self) -> "DialogFrame | None":
+        """The dialog that is open."""
+        return self._dialogs[-1] if self._dialogs else None
 
-    def open(self, dialog: Component) -> None:
+    def open(self, dialog: "DialogFrame") -> None:
         """Put a dialog in the editor's place; one that is open waits behind it."""
         self._dialogs.append(dialog)
 
-    def open_behind(self, dialog: Component) -> None:
-        """Put a dialog behind those that are open."""
-        self._dialogs.insert(0, dialog)
-
-    def close(self, dialog: Component) -> None:
+    def close(self, dialog: "DialogFrame") -> None:
         """Take a dialog away, wherever it is; nothing happens if it is not there."""
         if dialog in self._dialogs:
             self._dialogs.remove(dialog)

@@ -9,8 +9,8 @@ import signal
 from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.choices import Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
-from kaa.tui.component import Component
 from kaa.tui.context import Context
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Key, Mouse, Paste
@@ -69,7 +69,7 @@ class PlainSurface:
         self._linear = Linear(document, self._write, context.size.columns, ascii_only=not terminal.capabilities.unicode)
         self._is_due = False
         self._is_prompted = False
-        self._dialog: Component | None = None  # the one that is written down
+        self._dialog: DialogFrame | None = None  # the one that is written down
         self._dialog_lines: list[str] = []
         self._continued: list[str] = []  # lines that ended with a backslash
         self._unread = b""
@@ -147,15 +147,15 @@ class PlainSurface:
 
     def _write_dialog(self, desk: Desk) -> None:
         """Write the dialog down when it opens, and when it asks something else."""
-        if not desk.dock.has_dialog:
+        dialog = desk.dock.dialog
+        if dialog is None or not dialog.takes_keys:
             self._dialog = None
             return
-        dialog = desk.dock.focused
         lines = dialog.render(self._size.columns)
         if dialog is not self._dialog or lines is not self._dialog_lines:
             self._dialog, self._dialog_lines = dialog, lines
             # What has a frame on a screen is read without it.
-            read = dialog.written(self._size.columns) if isinstance(dialog, DialogFrame) else lines
+            read = dialog.written(self._size.columns)
             self._write("".join(f"{self._linear.worded(line)}\n" for line in read))
             self._write("Answer with a letter or a text, then Enter; an empty line cancels.\n")
 
@@ -183,8 +183,9 @@ class PlainSurface:
 
     def _take(self, line: str) -> None:
         assert self._desk is not None
-        if self._desk.dock.has_dialog:
-            self._answer(self._desk, line)
+        # What was typed before a question could be read is no answer to it.
+        if self._dialog is not None and self._desk.dock.dialog is self._dialog:
+            self._answer(self._dialog, line)
         elif line.endswith("\\"):
             self._continued.append(line[:-1])
         else:
@@ -195,18 +196,18 @@ class PlainSurface:
                 self._desk.editor.on_submit(text)
         self.refresh()
 
-    def _answer(self, desk: Desk, line: str) -> None:
+    def _answer(self, dialog: DialogFrame, line: str) -> None:
         """A letter chooses; a text is typed and entered, which in a list takes the first that fits."""
-        dialog = desk.dock.focused
+        assert self._desk is not None
         if not line.strip():
             self._hand_over([Key("escape")])
+        elif isinstance(dialog.control, Choices):
+            # Never Enter: it gives the first answer, which may be a yes.
+            if not dialog.control.take(line):
+                self.write_line("[this is none of the answers: give the letter of one]")
         elif len(line) == _LETTER:
             self._hand_over([Key(line.lower(), line)])
-            if (
-                desk.dock.has_dialog
-                and desk.dock.focused is dialog
-                and dialog.render(self._size.columns) is self._dialog_lines
-            ):
+            if self._desk.dock.dialog is dialog and dialog.render(self._size.columns) is self._dialog_lines:
                 self._hand_over([Key("enter")])
         else:
             self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line), Key("enter")])

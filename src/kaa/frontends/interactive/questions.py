@@ -1,5 +1,10 @@
-"""What the core asks the person at the keyboard. Questions come one after another; the newest is in front."""
+"""What the core asks the person at the keyboard, who may be typing something else just now.
 
+A question never takes a key that was not meant for it. It is asked when nobody has typed for a moment, and can be
+answered a moment later, when its answers appear; what is typed until then goes on into the editor.
+"""
+
+import time
 from collections.abc import Callable
 
 from kaa.frontends.interactive.attention import Attention
@@ -10,6 +15,11 @@ from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.options import TrustChoice
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.store import TrustState
+
+# Between two words people pause for less.
+_TYPING_SECONDS = 0.8
+# Nobody has read anything, and decided, in less (the fastest reactions to a light take 0.2 s).
+_REACTION_SECONDS = 0.25
 
 
 class Questions:
@@ -23,7 +33,7 @@ class Questions:
     def __init__(self, desk: Desk, attention: Attention) -> None:
         self._desk = desk
         self._attention = attention
-        self._approvals: list[ApprovalDialog] = []
+        self._asked: list[ApprovalDialog | TrustDialog] = []
 
     def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
         """Ask whether a call may run."""
@@ -33,15 +43,13 @@ class Questions:
             answer(given)
 
         dialog = ApprovalDialog(self._desk.context, request, answered)
-        self._approvals.append(dialog)
-        self._desk.dock.open(dialog)
-        self._attention.call(f"kaa asks whether {request.tool} may run")
-        self._desk.app.refresh()
+        self._ask(dialog, f"kaa asks whether {request.tool} may run")
 
     def withdraw_approval(self, request: ApprovalRequest) -> None:
         """Take the question back."""
-        for dialog in [dialog for dialog in self._approvals if dialog.request is request]:
-            self._close(dialog)
+        for dialog in list(self._asked):
+            if isinstance(dialog, ApprovalDialog) and dialog.request is request:
+                self._close(dialog)
 
     def ask_trust(
         self, configuration: ProjectConfiguration, state: TrustState, answer: Callable[[TrustChoice | None], None]
@@ -49,16 +57,35 @@ class Questions:
         """Ask whether the project may configure anything."""
 
         def answered(choice: TrustChoice | None) -> None:
-            self._desk.dock.close(dialog)
-            self._desk.app.refresh()
+            self._close(dialog)
             answer(choice)
 
         dialog = TrustDialog(self._desk.context, configuration, state, answered)
+        self._ask(dialog, "kaa asks whether this project is to be trusted")
+
+    def _ask(self, dialog: ApprovalDialog | TrustDialog, call: str) -> None:
+        self._asked.append(dialog)
+        self._attention.call(call)
+        self._open_when_quiet(dialog, call)
+
+    def _open_when_quiet(self, dialog: ApprovalDialog | TrustDialog, call: str) -> None:
+        if dialog not in self._asked:
+            return  # it was taken back
+        left = self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
+        later = self._desk.app.reactor.call_later
+        if left > 0:
+            self._desk.say(f"{call}, when you stop typing", "warning")
+            later(left, lambda: self._open_when_quiet(dialog, call))
+            return
         self._desk.dock.open(dialog)
-        self._attention.call("kaa asks whether this project is to be trusted")
+        self._desk.app.refresh()
+        later(_REACTION_SECONDS, lambda: self._offer(dialog))
+
+    def _offer(self, dialog: ApprovalDialog | TrustDialog) -> None:
+        dialog.offer()
         self._desk.app.refresh()
 
-    def _close(self, dialog: ApprovalDialog) -> None:
-        self._approvals.remove(dialog)
+    def _close(self, dialog: ApprovalDialog | TrustDialog) -> None:
+        self._asked.remove(dialog)
         self._desk.dock.close(dialog)
         self._desk.app.refresh()

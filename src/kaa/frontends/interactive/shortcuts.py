@@ -11,6 +11,8 @@ from kaa.tui.events import Event, Focus, Input, Key, Mouse, Paste, Reply
 _DOUBLE_ESCAPE_SECONDS = 0.5
 _DOUBLE_CLEAR_SECONDS = 1.5
 
+_IN_LINE = ("tui.editor.cursorLineStart", "tui.editor.cursorLineEnd")
+
 
 class Shortcuts:
     """Takes everything that comes from the terminal.
@@ -52,8 +54,13 @@ class Shortcuts:
                     self._desk.app.take_mouse(event)
 
     def _take_input(self, key: Input) -> None:
-        if self._desk.dock.has_dialog:
-            self._desk.dock.key(key)
+        dialog = self._desk.dock.dialog
+        if dialog is not None and dialog.takes_keys:
+            dialog.key(key)
+            return
+        self._desk.typed_at = time.monotonic()
+        if self._is_for_text(key):
+            self._desk.editor.key(key)
         elif self._desk.app.take_view_key(key):
             pass
         elif isinstance(key, Paste):
@@ -62,6 +69,11 @@ class Shortcuts:
             pass
         elif not self._desk.editor.key(key):
             self._act(key, *self._actions)
+
+    def _is_for_text(self, key: Input) -> bool:
+        """Keys by which one moves in a line move in the transcript only if there is no line."""
+        keymap = self._desk.context.keymap
+        return not self._desk.editor.is_empty and keymap.first(key, *_IN_LINE) is not None
 
     def _paste(self, paste: Paste) -> None:
         path = dropped_image(paste.text)

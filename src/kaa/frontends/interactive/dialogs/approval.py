@@ -15,11 +15,12 @@ from kaa.shell.approvals.requests import (
     ApprovalRequest,
     Deny,
 )
+from kaa.tui.components.text import Text
 from kaa.tui.context import Context
 
 
 class ApprovalDialog(DialogFrame):
-    """Asks once; the answer is given once.
+    """Asks once; the answer is given once. The answers are there from `offer` on.
 
     Args:
         context: colours and keys.
@@ -32,9 +33,15 @@ class ApprovalDialog(DialogFrame):
         self._on_answer: Callable[[Answer], None] | None = on_answer
         title = f"Run {request.tool} again, with more allowed?" if request.was_run else f"Allow {request.tool}?"
         token = "error" if request.warning else "warning"
-        super().__init__(context, title, ApprovalView(context, request).lines, self._choices(context), token=token)
+        super().__init__(context, title, ApprovalView(context, request).lines, Text(context), token=token)
+        self.takes_keys = False
 
-    def _choices(self, context: Context) -> Choices:
+    def offer(self) -> None:
+        """Let it be answered."""
+        self.takes_keys = True
+        self.exchange(self._choices())
+
+    def _choices(self) -> Choices:
         choices = [
             Choice("y", "Yes, this time", lambda: self._answer(AllowOnce())),
             Choice("s", "Yes, for this session, when it is exactly this", lambda: self._answer(AllowForSession())),
@@ -45,7 +52,7 @@ class ApprovalDialog(DialogFrame):
             Choice("n", "No, and tell the model why…", self._ask_for_reason),
             Choice("x", "No, and stop", lambda: self._answer(Abort())),
         ]
-        return Choices(context, choices, on_cancel=lambda: self._answer(Deny()))
+        return Choices(self._context, choices, on_cancel=lambda: self._answer(Deny()))
 
     def _ask_for_rule(self) -> None:
         """Rules, one on each line; a session's answer takes rules as well as an answer for good."""
@@ -56,7 +63,7 @@ class ApprovalDialog(DialogFrame):
                 "Rules, one on each line:",
                 suggested,
                 on_enter=lambda text: self._answer(AllowAlways(text)),
-                on_cancel=self._back,
+                on_cancel=self.offer,
             ),
             "Enter keeps the rule, Esc goes back",
         )
@@ -68,13 +75,10 @@ class ApprovalDialog(DialogFrame):
                 "Why not, or what instead (may be empty):",
                 "",
                 on_enter=lambda text: self._answer(Deny(text.strip())),
-                on_cancel=self._back,
+                on_cancel=self.offer,
             ),
             "Enter says no, Esc goes back",
         )
-
-    def _back(self) -> None:
-        self.exchange(self._choices(self._context))
 
     def _answer(self, answer: Answer) -> None:
         give, self._on_answer = self._on_answer, None

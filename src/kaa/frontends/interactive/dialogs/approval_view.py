@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -10,13 +11,16 @@ from kaa.shell.approvals.requests import ApprovalRequest
 from kaa.tui.components.diff import Diff
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line, sanitize
 from kaa.tui.style import BOLD, Span, join
 from kaa.tui.width import expand_tabs
 
-# More than anybody reads before a yes; who wants all of it looks at the file.
-_MAX_DIFF_LINES = 200
-_MAX_CHARACTERS = 20_000
+# All of a change is shown, so that nothing is allowed unseen. Beyond these, laying it out would keep the screen waiting
+# for seconds; the person is told so.
+_MAX_DIFF_LINES = 10_000
+_MAX_CHARACTERS = 500_000
+# Comparing longer texts takes too long: then all of the old one goes and all of the new one comes.
+_MAX_COMPARED_LINES = 2_000
 
 _RISKS = {
     "read": "reads files",
@@ -71,20 +75,28 @@ class ApprovalView:
                 yield wrap([(_shown(command), style)], width, [("$ ", self._context.palette["accent"])], [("  ", "")])
             case "write", {"path": str(path), "edits": list(edits)}:
                 yield self._said("toolTitle", path, width)
-                yield Diff(self._context, "\n".join(_patch(edits)), max_lines=_MAX_DIFF_LINES).render(width)
+                yield from self._change(list(_patch(edits)), width, numbers=False)
             case "write", {"path": str(path), "content": str(content)}:
-                yield self._said("toolTitle", f"{path} ({len(content.splitlines())} lines)", width)
-                added = "\n".join(f"+{line}" for line in content[:_MAX_CHARACTERS].splitlines())
-                yield Diff(self._context, f"@@ @@\n{added}", max_lines=_MAX_DIFF_LINES).render(width)
+                lines = _lines(content)
+                yield self._said("toolTitle", f"{path} ({len(lines)} line{'s' if len(lines) != 1 else ''})", width)
+                yield from self._change([f"+{number} {line}" for number, line in enumerate(lines, 1)], width)
             case _:
                 yield self._said("toolTitle", self._request.title, width)
                 for name, value in arguments.items():
                     yield self._argument(name, value, width)
 
+    def _change(self, patch: list[str], width: int, *, numbers: bool = True) -> Iterator[list[str]]:
+        """A change as a diff, and above it that it is not all, if it is not."""
+        text = "\n".join(patch)
+        shown = text[:_MAX_CHARACTERS].rsplit("\n", 1)[0] if len(text) > _MAX_CHARACTERS else text
+        if shown != text or len(patch) > _MAX_DIFF_LINES:
+            yield self._said("error", "This is only its beginning: there is more than can be shown here.", width)
+        yield Diff(self._context, shown, max_lines=_MAX_DIFF_LINES, numbers=numbers).render(width)
+
     def _argument(self, name: str, value: Json, width: int) -> list[str]:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         return wrap(
-            [(_shown(text), "")], width, [(f"  {sanitize(name)}: ", self._context.palette["muted"])], [("    ", "")]
+            [(_shown(text), "")], width, [(f"  {one_line(name)}: ", self._context.palette["muted"])], [("    ", "")]
         )
 
     def _said(self, token: str, text: str, width: int, *, bullet: bool = False) -> list[str]:
@@ -104,9 +116,21 @@ def _patch(edits: list[Json]) -> Iterator[str]:
     for edit in edits:
         match edit:
             case {"oldText": str(old), "newText": str(new)}:
-                changed = difflib.unified_diff(
-                    old[:_MAX_CHARACTERS].splitlines(), new[:_MAX_CHARACTERS].splitlines(), n=2, lineterm=""
-                )
-                yield from list(changed)[2:]  # without the names of files
+                yield from _compared(old.split("\n"), new.split("\n"))
             case _:
-                yield " " + msgspec.json.encode(edit).decode()
+                yield from ("@@ -1 +1 @@", " " + msgspec.json.encode(edit).decode())
+
+
+def _compared(old: list[str], new: list[str]) -> Iterator[str]:
+    if max(len(old), len(new)) > _MAX_COMPARED_LINES:
+        yield "@@ -1 +1 @@"
+        yield from (f"-{line}" for line in old)
+        yield from (f"+{line}" for line in new)
+        return
+    changed = difflib.unified_diff(old, new, n=2, lineterm="")
+    yield from islice(changed, 2, None)  # without the names of files
+
+
+def _lines(text: str) -> list[str]:
+    """As editors count them; `splitlines` would also cut at characters that are no ends of lines in a file."""
+    return text.removesuffix("\n").split("\n") if text else []

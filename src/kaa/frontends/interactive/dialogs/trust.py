@@ -8,6 +8,7 @@ from kaa.shell.options import TrustChoice
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.store import Changed, TrustState
 from kaa.tui.components.diff import Diff
+from kaa.tui.components.text import Text
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import sanitize
@@ -19,7 +20,7 @@ Answer = Callable[[TrustChoice | None], None]
 
 
 class TrustDialog(DialogFrame):
-    """Asks once; the answer is given once.
+    """Asks once; the answer is given once. The answers are there from `offer` on.
 
     Args:
         context: colours and keys.
@@ -36,11 +37,14 @@ class TrustDialog(DialogFrame):
         self._on_answer: Answer | None = on_answer
         changed = isinstance(state, Changed)
         title = "This project's configuration has changed" if changed else "Do you trust this project?"
-        super().__init__(context, title, self._explanation, self._choices(context), token="warning")
+        super().__init__(context, title, self._explanation, Text(context), token="warning")
+        self.takes_keys = False
 
-    def _choices(self, context: Context) -> Choices:
-        return Choices(
-            context,
+    def offer(self) -> None:
+        """Let it be answered."""
+        self.takes_keys = True
+        choices = Choices(
+            self._context,
             [
                 Choice("n", "No, not this time: use nothing of it", lambda: self._answer(None)),
                 Choice("d", "No, and do not ask again here", lambda: self._answer("no")),
@@ -49,6 +53,7 @@ class TrustDialog(DialogFrame):
             ],
             on_cancel=lambda: self._answer(None),
         )
+        self.exchange(choices)
 
     def _explanation(self, width: int) -> list[str]:
         return [line for part in self._parts(width) for line in part]
