@@ -55,31 +55,40 @@ class Submission:
             follow_up: give a message to the model when it would stop, not as soon as possible.
         """
         text = self._desk.editor.text
-        if not text.strip():
-            return
-        command = _COMMAND.match(text.strip())
-        if command is not None and not self._knows(command[1]):
-            self._desk.say(f"there is no command /{command[1]}; /help lists all", "warning")
-            return
-        self._desk.editor.take()
-        self._keep(text)
-        self.enter(text, follow_up=follow_up)
+        if text.strip() and not self._refuse(text):
+            self._desk.editor.take()
+            self.enter(text, follow_up=follow_up)
 
     def command_line(self, text: str) -> None:
         """Run a slash command that was typed without its slash."""
         command = _COMMAND.match(f"/{text.strip()}")
         if command is not None and self._knows(command[1]):
-            self.enter(command[0])
+            self._do(command[0])
         else:
             self._desk.say(f"there is no command {text.strip()!r}; help lists all", "warning")
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
-        """Do what was entered."""
+        """Do what was entered, now or before the start. A command that does not exist goes back into the editor."""
+        if not self._refuse(text):
+            self._keep(text)
+            self._do(text, follow_up=follow_up)
+        elif self._desk.editor.is_empty:
+            self._desk.editor.set_text(text)
+
+    def _refuse(self, text: str) -> bool:
+        """Whether it is a command that does not exist, which is said then."""
+        command = _COMMAND.match(text.strip())
+        if command is None or self._knows(command[1]):
+            return False
+        self._desk.say(f"there is no command /{command[1]}; /help lists all", "warning")
+        return True
+
+    def _do(self, text: str, *, follow_up: bool = False) -> None:
         stripped = text.strip()
         command = _COMMAND.match(stripped)
         if command is not None and self._commands.has(command[1]):
             self._commands.run(command[1], (command[2] or "").strip())
-        elif command is not None and command[1] in self.core_commands:
+        elif command is not None:
             self._core.call(lambda engine: engine.command(stripped), self._replied, self._on_failure)
         elif stripped.startswith("!"):
             self._run(stripped)

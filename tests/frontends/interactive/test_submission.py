@@ -1,0 +1,178 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.core.messages import ImageContent, UserMessage
+from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.commands import Commands, UiCommand
+from kaa.frontends.interactive.prompt_history import PromptHistory
+from kaa.frontends.interactive.submission import Submission
+from kaa.shell.conversation import CommandReply
+from tests.frontends.interactive.desks import Seated, core_of, seated
+
+
+class Engine:
+    """Notes what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.conversation = self
+        self.asked: list[tuple[object, ...]] = []
+        self.said: list[UserMessage] = []
+        self.failure: Exception | None = None
+
+    async def say(self, message: UserMessage, *, follow_up: bool) -> None:
+        self.said.append(message)
+        self._note("say", message.text, follow_up)
+
+    async def command(self, text: str) -> CommandReply:
+        self._note("command", text)
+        return CommandReply(f"reply to {text}")
+
+    async def run_command(self, command: str, *, in_context: bool) -> None:
+        self._note("run", command, in_context)
+
+    def _note(self, *what: object) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.asked.append(what)
+
+
+class World:
+    """A submission and all around it."""
+
+    def __init__(self, seat: Seated, folder: Path) -> None:
+        self.seat = seat
+        self.editor = seat.desk.editor
+        self.engine = Engine()
+        self.attachments = Attachments()
+        self.history = PromptHistory(folder)
+        self.ran: list[tuple[str, str]] = []
+        self.replies: list[str] = []
+        self.failures: list[BaseException] = []
+        commands = Commands()
+        commands.add([UiCommand("theme", "", lambda arguments: self.ran.append(("theme", arguments)))])
+        self.submission = Submission(
+            seat.desk,
+            core_of(self.engine),
+            commands,
+            self.attachments,
+            self.history,
+            self.replies.append,
+            self.failures.append,
+        )
+        self.submission.core_commands = frozenset({"net"})
+
+    def enter(self, text: str, *, follow_up: bool = False) -> None:
+        """Type it and enter it."""
+        self.editor.set_text(text)
+        self.submission.submit(follow_up=follow_up)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with seated(tmp_path) as seat:
+        yield World(seat, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("fix it", ("say", "fix it", False)),
+        ("  two\nlines  ", ("say", "  two\nlines  ", False)),
+        ("/etc/hosts", ("say", "/etc/hosts", False)),
+        ("/ is the root", ("say", "/ is the root", False)),
+        ("/Users are people", ("say", "/Users are people", False)),
+        ("/net on", ("command", "/net on")),
+        (" /net ", ("command", "/net")),
+        ("!ls -l", ("run", "ls -l", True)),
+        ("! ls", ("run", "ls", True)),
+        ("!!ls", ("run", "ls", False)),
+    ],
+)
+def test_what_is_entered_goes_where_it_belongs(world: World, text: str, asked: tuple[object, ...]) -> None:
+    world.enter(text)
+
+    assert world.engine.asked == [asked]
+    assert world.editor.is_empty
+    assert world.history.load() == [text]
+
+
+def test_own_commands_get_their_arguments(world: World) -> None:
+    world.enter("/theme  light ")
+    world.enter("/theme")
+
+    assert world.ran == [("theme", "light"), ("theme", "")]
+    assert world.engine.asked == []
+
+
+def test_afterwards_is_passed_on(world: World) -> None:
+    world.enter("then the tests", follow_up=True)
+
+    assert world.engine.asked == [("say", "then the tests", True)]
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_nothing_is_nothing(world: World, text: str) -> None:
+    world.enter(text)
+
+    assert world.engine.asked == []
+    assert world.history.load() == []
+
+
+def test_an_unknown_command_is_told_and_stays(world: World) -> None:
+    world.enter("/nonsense and more")
+
+    assert world.editor.text == "/nonsense and more"
+    assert "there is no command /nonsense; /help lists all" in world.seat.dock
+    assert world.history.load() == []
+
+
+def test_an_unknown_command_entered_before_the_start_comes_back(world: World) -> None:
+    world.submission.enter("/nonsense")
+
+    assert world.editor.text == "/nonsense"
+    assert world.engine.asked == []
+
+
+def test_an_unknown_command_does_not_replace_what_was_typed_since(world: World) -> None:
+    world.editor.set_text("meanwhile")
+
+    world.submission.enter("/nonsense")
+
+    assert world.editor.text == "meanwhile"
+
+
+def test_what_was_entered_before_the_start_is_remembered_too(world: World) -> None:
+    world.submission.enter("early bird")
+
+    assert world.history.load() == ["early bird"]
+
+
+def test_replies_and_failures_are_shown(world: World) -> None:
+    world.enter("/net")
+    world.engine.failure = OSError("no space left")
+    world.enter("hello")
+
+    assert world.replies == ["reply to /net"]
+    assert [str(error) for error in world.failures] == ["no space left"]
+
+
+def test_images_go_along(world: World) -> None:
+    image = ImageContent("data", "image/png")
+    marker = world.attachments.add(image)
+
+    world.enter(f"what is {marker}?")
+
+    assert image in world.engine.said[0].content
+
+
+def test_a_command_line_needs_no_slash_and_is_not_remembered(world: World) -> None:
+    world.submission.command_line("theme dark")
+    world.submission.command_line("net off")
+    world.submission.command_line("wq!")
+
+    assert world.ran == [("theme", "dark")]
+    assert world.engine.asked == [("command", "/net off")]
+    assert "there is no command 'wq!'" in world.seat.dock
+    assert world.history.load() == []
