@@ -77,7 +77,8 @@ def enter(program: Program, text: str) -> None:
 
 def answer(program: Program, letter: str) -> None:
     """Answer a question, as soon as it can be."""
-    program.wait_for(f"({letter})")
+    # On low screens the other letters stand behind the selected answer.
+    program.wait_for(re.compile(rf"\({letter}\)|\([a-z]\)  .*{letter}"))
     program.press(letter)
 
 
