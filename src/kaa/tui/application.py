@@ -78,7 +78,7 @@ class Application:
             self.reactor,
             self._take,
             on_resize=self._resized,
-            on_resume=self.repaint,
+            on_resume=self._resumed,
             on_gone=self._gone,
         )
         self.terminal.ask()
@@ -166,11 +166,13 @@ class Application:
 
     def stop(self) -> None:
         """Give the terminal back, with what is above the dock left on it."""
-        if self._alternate is not None:
-            self._leave_fullscreen()
-            self._resync(None)  # nobody will take the answer
-            self.paint()
-        self.terminal.close()
+        try:
+            if self._alternate is not None:
+                self._leave_fullscreen()
+                self._resync(None)  # nobody will take the answer
+                self.paint()
+        finally:
+            self.terminal.close()
 
     def _take(self, events: list[Event]) -> None:
         """Deal with what came from the terminal, and show what it led to."""
@@ -203,7 +205,7 @@ class Application:
 
     def _widen(self) -> None:
         self._resize = None
-        self.repaint(clear_scrollback=self.rebuilds)
+        self.repaint(clear_scrollback=self.rebuilds and self.document.has_left)
 
     def _wait_for_cursor(self) -> None:
         if self._cursor_wait is not None:
@@ -215,10 +217,10 @@ class Application:
         self.paint()
 
     def _resync(self, row: int | None) -> None:
-        if self._cursor_wait is not None:
+        self.document.leave(self._main.resync(row))
+        if self._cursor_wait is not None and not self._main.is_waiting:
             self._cursor_wait.cancel()
             self._cursor_wait = None
-        self.document.leave(self._main.resync(row))
 
     def _come_back(self) -> None:
         """The terminal was somebody else's, who may have left it with another size."""
@@ -226,13 +228,20 @@ class Application:
             self._alternate.forget()
             self.paint()
             return
-        size = self.context.size
-        if size.columns != self._main.columns:
-            self._main.resize(size.columns, size.rows)
+        if self._main.resume(self.context.size.columns, self.context.size.rows):
             self._widen()
         else:
-            self._main.rows = size.rows
             self.paint()
+
+    def _resumed(self) -> None:
+        """Somebody else stopped the process, and a shell has written on the screen since then."""
+        size = self.context.size
+        if self._alternate is not None or self._main.resume(size.columns, size.rows):
+            self._come_back()
+            return
+        # What had not left the screen, and no more: what is above it is there.
+        tail = self.document.tail(self._main.columns)
+        self.document.leave(self._main.repaint(tail, clear_scrollback=False))
 
     def _farewell(self) -> str:
         """Erases the dock and leaves the cursor where a shell's prompt is to come."""
@@ -247,6 +256,7 @@ class Application:
         # Lazily: the first frame is on the main screen.
         from kaa.tui.alternate_screen import AlternateScreen
 
+        self._resync(None)  # who waits for an answer now would paint on a screen that is not shown
         self._alternate = AlternateScreen(self.context, self.document, self.terminal.write, on_copy=self._copy)
         self.terminal.set_alternate_screen(on=True)
         self.terminal.set_mouse(on=True)

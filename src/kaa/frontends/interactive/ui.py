@@ -108,7 +108,7 @@ class InteractiveUI:
         desk.app.on_events = self.shortcuts.take
         desk.editor.on_submit = lambda _: self.submit()
         desk.editor.on_change = self._mark_editor
-        desk.editor.commands.on_copy = self.actions.copy
+        desk.editor.commands.on_copy = desk.app.on_copy = self.actions.copy
         desk.editor.completer.session.sources += [
             CommandCompletion(self.completable_commands),
             FileCompletion(self.paths.index),
@@ -254,7 +254,7 @@ class InteractiveUI:
     def show_rewound(self, message: UserMessage) -> None:
         """The conversation goes on from before this message, which can be changed now."""
         self._desk.editor.set_text(message.text)
-        self._desk.app.refresh()
+        self.show_notice("The conversation goes on from before that message.")
 
     def refresh_footer(self) -> None:
         """Show where the conversation stands."""
