@@ -14,7 +14,6 @@ NoticeKind = Literal["info", "warning", "error"]
 _TOKENS: dict[NoticeKind, str] = {"info": "muted", "warning": "warning", "error": "error"}
 # What a session does not tell of a run's end, in the words of the loop.
 _REASONS: dict[EndReason, str] = {
-    "denied": "something was not permitted",
     "length": "the reply reached the model's output limit before it was complete",
     "max_turns": "stopped after the most turns that this run may take",
     "max_messages": "stopped after the most messages that this run may have",
@@ -81,14 +80,14 @@ class Retry(Piece):
 def ending(view: View, reason: EndReason, error: str | None) -> Notice | None:
     """What is said at the end of a run; nothing if the task was done."""
     match reason:
-        case "done":
+        case "done" | "denied":  # the card of the call says what was not permitted, and why
             return None
         case "aborted":
             return Notice(view, "Stopped.", "warning")
         case "error":
             return Notice(view, error or "The model could not be reached.", "error")
-        case "denied" | "length" | "max_turns" | "max_messages":
-            text = error or _REASONS[reason]
+        case "length" | "max_turns" | "max_messages":
+            text = (error or _REASONS[reason]).removesuffix(".")
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
 
 
