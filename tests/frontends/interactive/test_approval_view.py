@@ -1,0 +1,55 @@
+"""What a question about a change shows: all of it, or that it is not all."""
+
+from kaa.core.messages import Json
+from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
+from kaa.shell.approvals.requests import ApprovalRequest
+from tests.support.painted import make_context, visible
+
+
+def _shown(tool: str, arguments: dict[str, Json], width: int = 80) -> list[str]:
+    request = ApprovalRequest(
+        call_id="1", tool=tool, arguments=arguments, risk="write", title=f"{tool} a.py", reasons=("no rule allows it",)
+    )
+    return visible(ApprovalView(make_context(), request).lines(width))
+
+
+def test_all_of_a_long_file_is_shown() -> None:
+    content = "".join(f"line {number}\n" for number in range(5_000))
+
+    shown = _shown("write", {"path": "a.py", "content": content})
+
+    assert shown[0] == "a.py (5000 lines)"
+    assert [line.replace(" ", "") for line in shown[1:5_001]] == [f"+{n + 1}line{n}" for n in range(5_000)]
+
+
+def test_that_there_is_more_than_is_shown_is_said_before_it() -> None:
+    for content in ("x\n" * 20_000, "x" * 600_000, "x\n" + "y" * 600_000):
+        shown = _shown("write", {"path": "a.py", "content": content}, 200)
+
+        assert "only its beginning" in shown[1], content[:3]
+
+
+def test_a_change_has_no_numbers_that_are_not_those_of_the_file() -> None:
+    edits: list[Json] = [
+        {"oldText": "one\ntwo\nthree", "newText": "one\n2\nthree"},
+        {"oldText": "a", "newText": "b"},
+    ]
+
+    shown = _shown("edit", {"path": "a.py", "edits": edits})
+
+    assert shown[:8] == ["a.py", " one", "-two", "+2", " three", " …", "-a", "+b"]
+
+
+def test_a_line_feed_that_goes_is_seen() -> None:
+    shown = _shown("edit", {"path": "a.py", "edits": [{"oldText": "x\n", "newText": "x"}]})
+
+    assert any(line.startswith("-") for line in shown)
+
+
+def test_long_texts_are_shown_without_being_compared() -> None:
+    old = "\n".join(f"old {number}" for number in range(3_000))
+
+    shown = _shown("edit", {"path": "a.py", "edits": [{"oldText": old, "newText": "new"}]})
+
+    assert sum(line.startswith("-") for line in shown) == 3_000
+    assert "+new" in shown
