@@ -21,17 +21,23 @@ class ProjectPaths:
         self._on_change = on_change
         self._index: FuzzyIndex | None = None
         self._version = 0
+        self._conversation = 0  # counts them: what is listed for one is not for the next
         self._is_asking = False
 
     def forget(self) -> None:
         """Another conversation has another index."""
         self._index, self._version = None, 0
+        self._conversation += 1
+        self._is_asking = False
 
     def index(self) -> FuzzyIndex | None:
         """What is known now; what is outdated is listed anew meanwhile."""
         if not self._is_asking:
             self._is_asking = True
-            self._core.call(self._list, self._take, self._give_up)
+            conversation = self._conversation
+            self._core.call(
+                self._list, lambda found: self._take(found, conversation), lambda _: self._give_up(conversation)
+            )
         return self._index
 
     def ask(self, typed: str, found: Callable[[Sequence[str]], None]) -> None:
@@ -52,12 +58,15 @@ class ProjectPaths:
             return listing, None
         return listing, await asyncio.to_thread(FuzzyIndex, listing.paths)
 
-    def _take(self, found: tuple[FileListing, FuzzyIndex | None]) -> None:
+    def _take(self, found: tuple[FileListing, FuzzyIndex | None], conversation: int) -> None:
+        if conversation != self._conversation:
+            return
         self._is_asking = False
         listing, index = found
         if index is not None:
             self._index, self._version = index, listing.version
             self._on_change()
 
-    def _give_up(self, _error: BaseException) -> None:
-        self._is_asking = False  # without paths, nothing is completed
+    def _give_up(self, conversation: int) -> None:
+        if conversation == self._conversation:
+            self._is_asking = False  # without paths, nothing is completed

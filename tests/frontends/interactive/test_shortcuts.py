@@ -1,0 +1,124 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.shortcuts import Shortcuts, Twice
+from kaa.tui.events import Event, Focus, Key, Paste, Reply
+from tests.frontends.interactive.desks import Seated, seated
+
+ACTIONS = ("app.interrupt", "app.clear", "app.exit", "app.help", "app.message.followUp", "app.tools.expand")
+
+
+class World:
+    """Shortcuts, and what they led to."""
+
+    def __init__(self, seat: Seated) -> None:
+        self.desk = seat.desk
+        self.done: list[object] = []
+        self.shortcuts = Shortcuts(
+            seat.desk,
+            {action: lambda action=action: self.done.append(action) for action in ACTIONS},  # type: ignore[misc]
+            on_focus=lambda gained: self.done.append(("focus", gained)),
+            on_told=lambda: self.done.append("told"),
+            on_image=lambda path: self.done.append(("image", path)),
+        )
+
+    def take(self, *events: Event) -> None:
+        """These come from the terminal."""
+        self.shortcuts.take(events)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with seated(tmp_path) as seat:
+        yield World(seat)
+
+
+def test_text_is_the_editors_and_the_rest_does_something(world: World) -> None:
+    world.take(Key("h", "h"), Key("i", "i"), Key("f1"), Key("escape"), Key("ctrl+c"), Key("alt+enter"))
+
+    assert world.desk.editor.text == "hi"
+    assert world.done == ["app.help", "app.interrupt", "app.clear", "app.message.followUp"]
+
+
+def test_leaving_by_key_needs_an_empty_editor(world: World) -> None:
+    world.desk.editor.set_text("ab")
+    world.desk.editor.key(Key("home"))
+
+    world.take(Key("ctrl+d"), Key("ctrl+d"))
+    assert world.desk.editor.text == ""
+    assert world.done == []
+    world.take(Key("ctrl+d"))
+
+    assert world.done == ["app.exit"]
+
+
+def test_a_dialog_takes_all_keys(world: World) -> None:
+    chosen: list[str] = []
+    choices = Choices(world.desk.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: chosen.append("no"))
+    dialog = DialogFrame(world.desk.context, "Sure?", None, choices)
+    world.desk.dock.open(dialog)
+
+    world.take(Key("y", "y"), Key("escape"), Key("f1"), Key("q", "q"), Paste("yes"))
+    assert chosen == ["y", "no"]
+    assert world.done == []
+    assert world.desk.editor.is_empty
+    world.desk.dock.close(dialog)
+    world.take(Key("q", "q"))
+
+    assert world.desk.editor.text == "q"
+
+
+def test_a_dialog_that_cannot_be_answered_yet_takes_none(world: World) -> None:
+    chosen: list[str] = []
+    choices = Choices(world.desk.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
+    dialog = DialogFrame(world.desk.context, "Sure?", None, choices)
+    dialog.takes_keys = False
+    world.desk.dock.open(dialog)
+
+    world.take(Key("y", "y"))
+
+    assert chosen == []
+    assert world.desk.editor.text == "y"
+
+
+def test_a_dropped_image_is_attached_and_other_pastes_are_text(world: World) -> None:
+    world.take(Paste("'/home/me/a picture.png'"), Paste("plain text"))
+
+    assert world.done == [("image", "/home/me/a picture.png")]
+    assert world.desk.editor.text == "plain text"
+
+
+def test_focus_and_answers_are_passed_on(world: World) -> None:
+    world.take(Focus(gained=False), Reply("background", (0, 0, 0)), Focus(gained=True))
+
+    assert world.done == [("focus", False), "told", ("focus", True)]
+
+
+def test_releasing_keys_does_nothing(world: World) -> None:
+    world.take(Key("f1", action="release"), Key("a", "a", "release"))
+
+    assert world.done == []
+    assert world.desk.editor.is_empty
+
+
+@pytest.mark.parametrize(
+    ("pauses", "twice"),
+    [((0.1,), [False, True]), ((2.0,), [False, False]), ((0.1, 0.1, 0.1), [False, True, False, True])],
+)
+def test_twice_is_twice_within_its_time(
+    monkeypatch: pytest.MonkeyPatch, pauses: tuple[float, ...], twice: list[bool]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    counted = Twice(0.5)
+
+    told = [counted.now()]
+    for pause in pauses:
+        now += pause
+        told.append(counted.now())
+
+    assert told == twice
