@@ -105,6 +105,11 @@ class CompletionSession:
         self._unwanted = self._offer.start if self._offer else None
         self._show(None)
 
+    def forget(self) -> None:
+        """Show nothing; whatever is typed next is a new beginning."""
+        self._unwanted = None
+        self._show(None)
+
     def _show(self, offer: Completions | None) -> None:
         if self._offer:
             self._offer.on_change = None

@@ -137,6 +137,15 @@ class TestCommands:
         type_text(editor, "/he")
         assert _menu(editor)
 
+    @pytest.mark.parametrize("erase", ["backspace", "ctrl+u"])
+    def test_what_was_erased_is_offered_again_when_it_is_typed_again(self, editor: Editor, erase: str) -> None:
+        type_text(editor, "/")
+        press(editor, erase)
+
+        type_text(editor, "/")
+
+        assert editor.completer.is_open
+
     def test_unknown_commands_are_submitted_as_they_are(self, editor: Editor) -> None:
         submitted = _submitted(editor)
 

@@ -65,8 +65,12 @@ class Completer:
         self.session.refresh(self._buffer.text, self._buffer.caret)
 
     def close(self) -> None:
-        """Offer nothing."""
+        """Offer nothing until something else is typed."""
         self.session.close()
+
+    def forget(self) -> None:
+        """Offer nothing: there is nothing to complete any more."""
+        self.session.forget()
 
     def _offer_changed(self) -> None:
         offer = self.session.offer

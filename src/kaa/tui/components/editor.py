@@ -169,8 +169,10 @@ class Editor:
         return self.commands.key(key) or self._context.keymap.matches(key, "tui.select.cancel")
 
     def _changed(self) -> None:
-        if self._recall.is_shown or self.is_empty:
+        if self._recall.is_shown:
             self.completer.close()
+        elif self.is_empty:
+            self.completer.forget()
         else:
             self.completer.follow()
         if self.on_change:
