@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,38 @@ def test_blocks_are_told_how_many_of_their_lines_have_left() -> None:
     document.leave(3)
 
     assert (first.frozen, second.frozen) == (2, 1)
+
+
+def test_what_a_block_adds_late_does_not_tear_a_later_one_apart() -> None:
+    early, later, last = LinesBlock(["a"], finished=False), LinesBlock(["b", "c", "d"]), LinesBlock(["e"])
+    document = document_of(early, later, last)
+    document.tail(80)
+    document.leave(2)
+
+    early.change(["a", "and"])
+    lines = document.tail(80).lines
+    document.leave(3)
+
+    assert lines == ["c", "d", "and", "e", "> "]
+    assert (early.frozen, later.frozen, last.frozen) == (2, 3, 0)
+    assert document.tail(80).lines == ["e", "> "]
+
+
+def test_a_block_that_cannot_be_rendered_does_not_spoil_what_was_there() -> None:
+    class Broken(LinesBlock):
+        def render(self, width: int) -> list[str]:
+            raise RuntimeError
+
+    document = document_of(LinesBlock(["a", "b"]))
+    document.tail(80)
+    document.blocks.append(Broken([]))
+    with pytest.raises(RuntimeError):
+        document.tail(80)
+
+    document.leave(1)
+    document.blocks.pop()
+
+    assert document.tail(80).lines == ["b", "> "]
 
 
 def test_finished_blocks_that_have_left_are_not_asked_again() -> None:

@@ -70,6 +70,7 @@ class Session:
         if self.screen.resize(self.terminal.columns, rows):
             self.frame()  # whatever comes in between is not painted
             self.leave(self.screen.resync(self.terminal.cursor[0] if answers else None))
+            self.screen.expect_no_answers()
         self.frame()
 
     def shown(self) -> list[str]:

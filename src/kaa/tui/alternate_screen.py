@@ -181,7 +181,8 @@ class AlternateScreen:
         below = f"{self._context.glyphs.expanded} {new} new  " if new else ""
         return f" {below}{self.viewport.progress:.0%} "
 
-    def _begin_search(self) -> None:
+    def begin_search(self) -> None:
+        """Ask for a text to be found."""
         self._search.open(self._shown[-1].position if self._shown else Position(0, 0))
 
     def _page(self, pages: float) -> None:
@@ -200,5 +201,5 @@ _ACTIONS: dict[str, Callable[[AlternateScreen], object]] = {
     "tui.altScreen.nextPrompt": lambda screen: screen.viewport.to_prompt(1),
     "tui.altScreen.top": lambda screen: screen.viewport.to_start(),
     "tui.altScreen.bottom": lambda screen: screen.viewport.to_end(),
-    "tui.altScreen.search": lambda screen: screen._begin_search(),
+    "tui.altScreen.search": lambda screen: screen.begin_search(),
 }

@@ -25,8 +25,10 @@ _FRAME_SECONDS = 1 / 30
 _PAUSE_FACTOR = 2.0
 # A window that is dragged changes its width many times a second; each change paints everything anew.
 _WIDTH_SECONDS = 0.15
-# A terminal that does not say where the cursor is by now never will.
+# Nobody wants to wait longer for a terminal to say where the cursor is; what it says later is about another screen.
 _CURSOR_SECONDS = 0.5
+# A terminal that has not said it by now never will.
+_LATE_SECONDS = 10.0
 
 
 class Application:
@@ -43,6 +45,7 @@ class Application:
             a frame is painted. The cursor's position and resizes are dealt with already.
         on_gone: called when the terminal was closed.
         on_copy: takes what was selected with the mouse.
+        is_looking: whether another document is shown than the program's own.
         rebuilds: whether a change of the width lays out anew what is in the terminal's scrollback, which erases what
             was there before the program; otherwise only what is on the screen.
     """
@@ -55,10 +58,12 @@ class Application:
         self.on_events: Callable[[Sequence[Event]], object] = lambda _: None
         self.on_gone: Callable[[], object] = reactor.stop
         self.on_copy: Callable[[str], object] = lambda _: None
+        self.is_looking = False
         self.rebuilds = True
         self._last_words: list[str] | None = None  # what the presenter writes while it takes its leave
         self._main = MainScreen(self._write, terminal.size.columns, terminal.size.rows)
         self._alternate: AlternateScreen | None = None
+        self._looks_back_at: AlternateScreen | None = None  # what was shown before another document
         self._input: TerminalInput | None = None
         self._frame: Timer | None = None
         self._painted_at = 0.0
@@ -114,7 +119,9 @@ class Application:
             self._is_stale = True
             return
         self._is_stale = False
-        self.document.reset(MAX_ROWS if clear_scrollback else self.context.size.rows)
+        # What is above the screen stays there, unless it was erased; whatever was on it is painted.
+        is_whole = clear_scrollback or not self.document.has_left
+        self.document.reset(MAX_ROWS if is_whole else self.context.size.rows)
         tail = self.document.tail(self._main.columns)
         self.document.leave(self._main.repaint(tail, clear_scrollback=clear_scrollback))
 
@@ -136,9 +143,34 @@ class Application:
     def toggle_fullscreen(self) -> None:
         """Show the document on the alternate screen, where it can be scrolled and searched, or no longer."""
         if self._alternate is None:
-            self._enter_fullscreen()
+            self._enter_fullscreen(self.context, self.document)
         else:
             self._leave_fullscreen()
+        self.paint()
+
+    def look_at(self, context: Context, document: Document) -> None:
+        """Show another document on the alternate screen, until `look_away`.
+
+        Args:
+            context: its keys.
+            document: what is shown; its dock gets no keys.
+        """
+        self.look_away()
+        self._looks_back_at = self._alternate
+        self._enter_fullscreen(context, document)
+        self.is_looking = True
+        self.paint()
+
+    def look_away(self) -> None:
+        """Show the program's own document again, on the screen it was on; nothing if it is shown."""
+        if not self.is_looking:
+            return
+        self.is_looking = False
+        if self._looks_back_at is None:
+            self._leave_fullscreen()
+        else:
+            self._alternate, self._looks_back_at = self._looks_back_at, None
+            self._alternate.forget()
         self.paint()
 
     def take_view_key(self, key: Input) -> bool:
@@ -205,7 +237,7 @@ class Application:
 
     def _widen(self) -> None:
         self._resize = None
-        self.repaint(clear_scrollback=self.rebuilds and self.document.has_left)
+        self.repaint(clear_scrollback=self.rebuilds and (self.document.has_left or self._main.has_spilled))
 
     def _wait_for_cursor(self) -> None:
         if self._cursor_wait is not None:
@@ -214,6 +246,7 @@ class Application:
 
     def _give_up_on_cursor(self) -> None:
         self._resync(None)
+        self.reactor.call_later(_LATE_SECONDS, self._main.expect_no_answers)
         self.paint()
 
     def _resync(self, row: int | None) -> None:
@@ -252,12 +285,12 @@ class Application:
         words, self._last_words = self._last_words, None
         return "".join(words)
 
-    def _enter_fullscreen(self) -> None:
+    def _enter_fullscreen(self, context: Context, document: Document) -> None:
         # Lazily: the first frame is on the main screen.
         from kaa.tui.alternate_screen import AlternateScreen
 
         self._resync(None)  # who waits for an answer now would paint on a screen that is not shown
-        self._alternate = AlternateScreen(self.context, self.document, self.terminal.write, on_copy=self._copy)
+        self._alternate = AlternateScreen(context, document, self.terminal.write, on_copy=self._copy)
         self.terminal.set_alternate_screen(on=True)
         self.terminal.set_mouse(on=True)
         self._alternate.forget()

@@ -97,6 +97,7 @@ class Document:
         self._first = 0  # blocks before it have left for good
         self._left: list[int] = []  # of each block from there on: how many of its lines have left
         self._heights: list[int] = []  # and how many it had when it was rendered last
+        self._order: list[int] = []  # in which they were in the last tail
         self._rows_to_begin_with: int | None = MAX_ROWS
 
     def replace(self, blocks: Iterable[Block], earlier: Sequence[Block] = ()) -> None:
@@ -113,7 +114,7 @@ class Document:
         """
         for block in self.blocks:
             block.freeze(0)
-        self._first, self._left, self._heights = 0, [], []
+        self._first, self._left, self._heights, self._order = 0, [], [], []
         self._rows_to_begin_with = max_rows
 
     @property
@@ -127,22 +128,19 @@ class Document:
             self._begin(width, self._rows_to_begin_with)
             self._rows_to_begin_with = None
         blocks = self.blocks[self._first :]
-        new = [0] * (len(blocks) - len(self._left))
-        heights: list[int] = []
-        lines: list[str] = []
-        after_prompt = self._first > 0 and _is_prompt(self.blocks[self._first - 1])
-        for block, left in zip(blocks, [*self._left, *new], strict=True):
-            rendered = block.render(width)
-            heights.append(len(rendered))
-            if self.marks_prompts:
-                rendered = _marked(block, rendered, after_prompt=after_prompt)
-                after_prompt = _is_prompt(block)
-            lines += rendered[left:]
+        left = self._left + [0] * (len(blocks) - len(self._left))
+        rendered = [block.render(width) for block in blocks]
+        heights = [len(lines) for lines in rendered]
+        if self.marks_prompts:
+            rendered = [self._marked(index, lines) for index, lines in enumerate(rendered)]
+        # What an earlier block has to add, when the beginning of a later one has left, comes behind the rest of that.
+        split = max((index for index, count in enumerate(left) if count), default=0)
+        order = [split, *range(split), *range(split + 1, len(blocks))][: len(blocks)]
+        lines = [line for index in order for line in rendered[index][left[index] :]]
         dock = len(lines)
         lines += self.dock.render(width)
         # Together, when nothing can fail any more: the last tail is what the terminal is given back with.
-        self._left += new
-        self._heights = heights
+        self._left, self._heights, self._order = left, heights, order
         cursor = self.dock.cursor()
         return Tail(lines, dock, cursor and (dock + cursor[0], cursor[1]))
 
@@ -153,10 +151,11 @@ class Document:
             lines: how many; not more than there were before the dock.
         """
         last = -1
-        for index, (height, left) in enumerate(zip(self._heights, self._left, strict=True)):
-            leaving = min(lines, max(0, height - left))
+        for index in self._order:
+            left = self._left[index]
+            leaving = min(lines, max(0, self._heights[index] - left))
             if leaving:
-                last = index
+                last = max(last, index)
                 lines -= leaving
                 self._left[index] += leaving
                 self.blocks[self._first + index].freeze(left + leaving)
@@ -164,6 +163,12 @@ class Document:
         done = next((index for index in range(last + 1) if not self._is_done(index)), last + 1)
         self._first += done
         del self._left[:done], self._heights[:done]
+        self._order = [index - done for index in self._order if index >= done]
+
+    def _marked(self, index: int, lines: list[str]) -> list[str]:
+        before = self._first + index - 1
+        after_prompt = before >= 0 and _is_prompt(self.blocks[before])
+        return _marked(self.blocks[before + 1], lines, after_prompt=after_prompt)
 
     def _is_done(self, index: int) -> bool:
         height = self._heights[index]

@@ -28,6 +28,10 @@ class Keymap:
         """The keys of `action`, to be shown; empty if it is not bound."""
         return self._keys.get(action, ())
 
+    def extended(self, keys: Mapping[str, Sequence[str]]) -> "Keymap":
+        """These bindings as they are now, with more keys for some actions."""
+        return Keymap({**self._keys, **{action: (*self.keys(action), *more) for action, more in keys.items()}})
+
     def replace(self, other: "Keymap") -> None:
         """Put other bindings in force, for all who hold this keymap."""
         self._keys, self._triggers = other._keys, other._triggers

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from kaa.tui.document import Tail, around_cursor
 from kaa.tui.picture import is_picture, picture_rows, remove_picture
-from kaa.tui.width import fit
+from kaa.tui.width import cells, fit, plain
 
 # Synchronized output (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036): no half painted frame
 # is shown. No automatic wrap: where terminal and program disagree about a width, a line is clipped and no row shifts.
@@ -35,14 +35,17 @@ class MainScreen:
         bytes_written: characters written, in UTF-8.
         frames: how many frames changed anything.
         wipes: how often the scrollback was erased.
+        has_spilled: at another width, what was on the screen may have become more lines than it has rows for: some may
+            be above it, where they are not seen, until `repaint`.
     """
 
     def __init__(self, write: Callable[[str], object], columns: int, rows: int) -> None:
         self._write = write
         self.columns, self.rows = columns, rows
         self.bytes_written = self.frames = self.wipes = 0
-        # Nothing can be painted while questions for the cursor's position are unanswered, or at another width.
-        self._unanswered = 0
+        # Nothing can be painted while questions for the cursor's position are unanswered, or at another width. Answers
+        # that nobody waits for any more are not those to questions that were asked later.
+        self._unanswered = self._late = 0
         self._is_obsolete = False
         self._cursor_shown = True
         self._begin()
@@ -58,7 +61,8 @@ class MainScreen:
         self._dock = 0
         self._row = 0  # where the cursor is
         self._cursor: tuple[int, int] | None = None  # where it was asked to be
-        self._unanswered = 0
+        self._late, self._unanswered = self._late + self._unanswered, 0
+        self.has_spilled = False
         self._is_obsolete = False
 
     # Painting
@@ -130,11 +134,11 @@ class MainScreen:
             Whether the cursor's position is to be asked for; nothing is painted before `resync`. If the width changed,
             nothing is painted before `repaint`.
         """
-        self._is_obsolete |= columns != self.columns
-        height_changed = rows != self.rows
+        self._change_width(columns, rows)
+        asks = rows != self.rows and not self._is_obsolete
         self.columns, self.rows = columns, rows
-        self._unanswered += height_changed
-        return height_changed and not self._is_obsolete
+        self._unanswered += asks
+        return asks
 
     def resync(self, cursor_row: int | None) -> int:
         """Find the rows again after the height has changed; the next frame paints all of them.
@@ -149,14 +153,46 @@ class MainScreen:
         Returns:
             How many lines left the screen.
         """
-        if not self._unanswered or self._is_obsolete:
+        if cursor_row is not None and self._late:
+            self._late -= 1
+            return 0
+        if not self._unanswered:
             return 0
         if cursor_row is None:
             # Should the dock's first rows have gone, the movement to them ends at the top of the screen, where the
             # first of those is that have not.
-            return self.release_dock()
+            return 0 if self._is_obsolete else self.release_dock()
         self._unanswered -= 1
-        return 0 if self._unanswered else self._found(self._row - cursor_row)
+        # There are terminals that answer with more rows than they have.
+        return 0 if self._unanswered or self._is_obsolete else self._found(self._row - min(cursor_row, self.rows - 1))
+
+    def expect_no_answers(self) -> None:
+        """Answers that nobody waits for any more, and that have not come by now, never will."""
+        self._late = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing is painted before `resync`."""
+        return self._unanswered > 0
+
+    def resume(self, columns: int, rows: int) -> bool:
+        """Another program had the terminal: it has got the answers that had not come, and the size may be another.
+
+        Returns:
+            Whether it has another width: nothing is painted before `repaint` then.
+        """
+        self._unanswered = 0
+        self.expect_no_answers()
+        self._change_width(columns, rows)
+        self.columns, self.rows = columns, rows
+        return self._is_obsolete
+
+    def _change_width(self, columns: int, rows: int) -> None:
+        if columns != self.columns:
+            self._is_obsolete = True
+            # Those terminals that wrap lines anew.
+            wrapped = sum(max(1, -(-cells(plain(line or "")) // columns)) for line in self._painted)
+            self.has_spilled |= wrapped > rows
 
     def _found(self, top: int) -> int:
         """The row `top` is in the screen's first row; it is negative if there is something else above ours."""

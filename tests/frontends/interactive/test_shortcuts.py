@@ -24,6 +24,7 @@ class World:
             on_focus=lambda gained: self.done.append(("focus", gained)),
             on_told=lambda: self.done.append("told"),
             on_image=lambda path: self.done.append(("image", path)),
+            on_viewer_key=lambda key: self.done.append(("viewer", key)),
         )
 
     def take(self, *events: Event) -> None:

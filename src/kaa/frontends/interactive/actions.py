@@ -72,7 +72,7 @@ class Actions:
             "app.help": self._help,
             "app.settings": self._ui.settings_selectors.settings,
             "app.fullscreen": self._desk.app.toggle_fullscreen,
-            "app.transcript": self._desk.app.toggle_fullscreen,
+            "app.transcript": self._ui.viewer.toggle,
         }
 
     def commands(self) -> Sequence[UiCommand]:
@@ -100,9 +100,7 @@ class Actions:
             UiCommand("settings", "Change the settings", lambda _: settings.settings()),
             UiCommand("theme", "Choose the colours", settings.theme, self._theme_names),
             UiCommand("thinking", "Choose how hard the model thinks", models.thinking),
-            UiCommand(
-                "transcript", "Read and search all of the conversation", lambda _: self._desk.app.toggle_fullscreen()
-            ),
+            UiCommand("transcript", "Read and search all of the conversation", lambda _: self._ui.viewer.toggle()),
             UiCommand("trust", "Decide whether the project may configure kaa", lambda _: self._decide_trust()),
         ]
 

@@ -56,6 +56,7 @@ class PlainSurface:
     """
 
     is_fullscreen = False
+    is_looking = False
 
     def __init__(self, terminal: Terminal, reactor: Reactor, context: Context, document: Document) -> None:
         self.terminal = terminal
@@ -117,6 +118,16 @@ class PlainSurface:
     def toggle_fullscreen(self) -> None:
         """There is no screen to fill."""
         self.write_line("[there is no full screen line by line; start kaa without --plain]")
+
+    def look_at(self, context: Context, document: Document) -> None:
+        """Write the other document, too."""
+        whole = Document(document.dock)
+        whole.blocks = list(document.earlier)
+        Linear(whole, self._write, context.size.columns, ascii_only=not self.terminal.capabilities.unicode).flush()
+        self.refresh()
+
+    def look_away(self) -> None:
+        """What is written stays."""
 
     def take_view_key(self, key: Input) -> bool:
         """There is nothing to scroll."""

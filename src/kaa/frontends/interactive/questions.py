@@ -77,6 +77,7 @@ class Questions:
             self._desk.say(f"{call}, when you stop typing", "warning")
             later(left, lambda: self._open_when_quiet(dialog, call))
             return
+        self._desk.app.look_away()
         self._desk.dock.open(dialog)
         self._desk.app.refresh()
         later(_REACTION_SECONDS, lambda: self._offer(dialog))

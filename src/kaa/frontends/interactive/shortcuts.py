@@ -23,6 +23,7 @@ class Shortcuts:
         on_focus: the window got or lost the focus.
         on_told: the terminal told something of itself.
         on_image: a path of an image was dropped on the terminal.
+        on_viewer_key: takes what is typed while another document is looked at.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class Shortcuts:
         on_focus: Callable[[bool], None],
         on_told: Callable[[], None],
         on_image: Callable[[str], None],
+        on_viewer_key: Callable[[Input], None],
     ) -> None:
         self._desk = desk
         self._actions = actions
         self._on_focus = on_focus
         self._on_told = on_told
         self._on_image = on_image
+        self._on_viewer_key = on_viewer_key
 
     def take(self, events: Sequence[Event]) -> None:
         """Deal with a batch of events."""
@@ -54,6 +57,9 @@ class Shortcuts:
                     self._desk.app.take_mouse(event)
 
     def _take_input(self, key: Input) -> None:
+        if self._desk.app.is_looking:
+            self._on_viewer_key(key)
+            return
         dialog = self._desk.dock.dialog
         if dialog is not None and dialog.takes_keys:
             dialog.key(key)

@@ -19,6 +19,7 @@ class Surface(Protocol):
         on_events: gets what is typed, in batches.
         on_gone: called when the terminal was closed.
         on_copy: takes what was selected with the mouse.
+        is_looking: whether another document is shown than the desk's.
         rebuilds: whether a change of the width lays out anew what has left the screen.
     """
 
@@ -27,6 +28,7 @@ class Surface(Protocol):
     on_events: Callable[[Sequence[Event]], object]
     on_gone: Callable[[], object]
     on_copy: Callable[[str], object]
+    is_looking: bool
     rebuilds: bool
 
     @property
@@ -64,6 +66,14 @@ class Surface(Protocol):
 
     def toggle_fullscreen(self) -> None:
         """Use the full screen, or no longer."""
+        ...
+
+    def look_at(self, context: Context, document: Document) -> None:
+        """Show another document, until `look_away`."""
+        ...
+
+    def look_away(self) -> None:
+        """Show the desk's document again."""
         ...
 
     def take_view_key(self, key: Input) -> bool:

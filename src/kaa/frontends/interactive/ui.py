@@ -32,6 +32,7 @@ from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
 from kaa.llm.registry import NoModelError
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.options import NewSession, TrustChoice
@@ -85,6 +86,7 @@ class InteractiveUI:
             self.show_reply,
             self.show_failure,
         )
+        self.viewer = TranscriptViewer(desk, core, self.show_failure)
         self.actions = Actions(self, desk, core)
         self.commands.add(self.actions.commands())
         self.shortcuts = Shortcuts(
@@ -93,6 +95,7 @@ class InteractiveUI:
             on_focus=lambda gained: self.attention.focus(gained=gained),
             on_told=self.look.terminal_told,
             on_image=self.actions.attach_image,
+            on_viewer_key=self.viewer.key,
         )
 
     # Taking over from the first frame.
