@@ -28,6 +28,7 @@ class Lists:
         on_highlight: Callable[[str], None] | None = None,
         on_cancel: Callable[[], None] | None = None,
         hint: str = "",
+        query: str = "",
     ) -> None:
         """Let somebody choose one of some entries.
 
@@ -38,6 +39,7 @@ class Lists:
             on_highlight: gets the value of each one that the pointer comes to.
             on_cancel: called when nothing is chosen.
             hint: said below.
+            query: searched for to begin with.
         """
 
         def selected(item: SelectItem[str]) -> None:
@@ -57,6 +59,7 @@ class Lists:
             on_highlight=None if on_highlight is None else lambda item: on_highlight(item.value),
             rank=rank,
         )
+        control.set_query(query)
         dialog = self.show(title, control, hint)
 
     def show(self, title: str, control: Component, hint: str) -> DialogFrame:

@@ -44,17 +44,22 @@ class ModelSelectors:
         self._on_failure = on_failure
 
     def model(self, query: str = "") -> None:
-        """Choose the model; a query that means one model chooses it at once."""
-        if query:
-            self._choose_model(query)
-            return
+        """Choose the model; a query that means one model chooses it at once, another one is searched for."""
 
         async def models(engine: Engine) -> tuple[Sequence[Model], ModelState]:
             models = engine.conversation.models
             await models.reload()
             return models.available(), models.current
 
-        self._core.call(models, lambda found: self._open_models(*found), self._on_failure)
+        def choose(found: tuple[Sequence[Model], ModelState]) -> None:
+            # A name with its provider is taken at its word: servers have models that no list knows.
+            meant = query if "/" in query else _meant(query, [_name(model) for model in found[0]])
+            if meant:
+                self._choose_model(meant)
+            else:
+                self._open_models(*found, query)
+
+        self._core.call(models, choose, self._on_failure)
 
     def scoped_models(self) -> None:
         """Choose which models to cycle through."""
@@ -77,10 +82,10 @@ class ModelSelectors:
         else:
             self._core.call(current, self._open_thinking, self._on_failure)
 
-    def _open_models(self, models: Sequence[Model], current: ModelState) -> None:
+    def _open_models(self, models: Sequence[Model], current: ModelState, query: str) -> None:
         here = current.name
         items = [SelectItem(_name(model), _name(model), _facts(model), _name(model) == here) for model in models]
-        self._lists.choose("Model", items, self._choose_model, hint="it is kept for new sessions")
+        self._lists.choose("Model", items, self._choose_model, hint="it is kept for new sessions", query=query)
 
     def _choose_model(self, query: str) -> None:
         def chosen(state: ModelState) -> None:
@@ -130,6 +135,17 @@ class ModelSelectors:
             return engine.conversation.models.set_thinking(level)
 
         self._core.call(think, lambda now: self._desk.say(f"thinking: {now}", "success"), self._on_failure)
+
+
+def _meant(query: str, names: Sequence[str]) -> str:
+    """The model that a part of its name means, with the thinking level behind it; empty if none or several do."""
+    part, colon, level = query.rpartition(":")
+    for wanted, rest in ((query, ""), (part, colon + level)):
+        fitting = [name for name in names if wanted and wanted.lower() in name.lower()]
+        exact = [name for name in fitting if name.partition("/")[2] == wanted]
+        if len(exact or fitting) == 1:
+            return (exact or fitting)[0] + rest
+    return ""
 
 
 def _name(model: Model) -> str:

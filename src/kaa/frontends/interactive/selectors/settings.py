@@ -15,6 +15,9 @@ from kaa.tui.components.select_list import SelectItem
 from kaa.tui.components.settings_list import SettingRow, SettingsList
 from kaa.tui.fuzzy import rank
 
+# The theme that is none by name.
+_AUTOMATIC = "automatic"
+
 
 class SettingsSelectors:
     """Lists of themes and of settings.
@@ -46,12 +49,19 @@ class SettingsSelectors:
 
     def theme(self, name: str = "") -> None:
         """Choose the theme; the one with the pointer is shown."""
+        if name == _AUTOMATIC:
+            self._keep("theme", None)
+            return
         if name:
-            self._keep("theme", name)
+            problem = self._desk.themes.problem(name)
+            if problem is None:
+                self._keep("theme", name)
+            else:
+                self._desk.say(str(problem), "warning")
             return
         before = self._desk.preferences.theme
         current = self._desk.context.palette.theme.name
-        items = [SelectItem("", "automatic", "dark or light, as the terminal is", is_current=before is None)]
+        items = [SelectItem("", _AUTOMATIC, "dark or light, as the terminal is", is_current=before is None)]
         items += [
             SelectItem(name, name, is_current=before is not None and name == current)
             for name in self._desk.themes.names()

@@ -55,6 +55,15 @@ class ThemeLibrary:
         """
         return self._load(name)[0]
 
+    def problem(self, setting: str) -> ThemeError | None:
+        """Why the setting cannot be used, with either background; None if it can."""
+        try:
+            for is_dark in (True, False):
+                self._load(self._resolve(setting, is_dark))
+        except ThemeError as error:
+            return error
+        return None
+
     def choose(self, setting: str | None, background_is_dark: bool | None) -> Choice:
         """The theme that the setting asks for, with one of kaa's if that cannot be had.
 
