@@ -88,7 +88,7 @@ def test_the_full_screen_has_it_all_and_leaves_the_main_screen_as_it_was(seat: S
 
 def test_the_conversation_goes_on_in_the_full_screen(seat: Seat) -> None:
     with seat.open("--fullscreen", script=[call("bash", command="echo hi"), say(*PARAGRAPHS)]) as program:
-        assert program.screen.in_alternate_screen
+        program.wait_for(lambda screen: screen.in_alternate_screen)
         enter(program, "say hi")
         program.wait_for("Yes, this time")
         answer(program, "y")
