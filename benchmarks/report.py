@@ -62,7 +62,7 @@ def _cell(result: Result, name: str) -> str:
     value, base = result.values.get(name), result.values.get("kaa")
     if value is None:
         return ""
-    if name == "kaa" or not base or result.unit == "%":
+    if name == "kaa" or not base or base < 0 or result.unit.startswith("%"):  # where a ratio says nothing
         return _number(value)
     return f"{_number(value)} ({value / base:.1f}\N{MULTIPLICATION SIGN})"
 
