@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Closing waits for the disk and for commands to end.
 _CLOSE_SECONDS = 10.0
-_USAGE_ERROR = 2
+_FAILED, _USAGE_ERROR = 1, 2  # as in `kaa.frontends.exit_codes`
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -77,6 +77,7 @@ class Start:
         app.on_gone = lambda: self.leave(128 + signal.SIGHUP)
         self._desk.editor.on_submit = lambda _: self._submit()
         try:
+            app.reactor.on_signal(signal.SIGINT, lambda: self.leave(128 + signal.SIGINT))
             app.start()
             if fullscreen:
                 app.toggle_fullscreen()
@@ -85,6 +86,8 @@ class Start:
             app.reactor.on_signal(signal.SIGHUP, lambda: self.leave(128 + signal.SIGHUP))
             self._core.start()
             app.reactor.run()
+        except Exception as error:  # noqa: BLE001 isolation boundary: the terminal is given back, and the bug is told
+            self._crash = error
         finally:
             app.stop()
         if self._farewell:
@@ -92,9 +95,7 @@ class Start:
             sys.stdout.flush()
         if not self._core.stop(_CLOSE_SECONDS):
             sys.stderr.write("kaa: what was under way did not end in time; the session is kept as far as it came\n")
-        if self._crash is not None:
-            raise self._crash
-        return self._exit_code
+        return self._exit_code if self._crash is None else _report(self._crash)
 
     def leave(self, exit_code: int = 0, farewell: str = "") -> None:
         """End `run`.
@@ -150,7 +151,15 @@ class Start:
     def _crashed(self, error: BaseException) -> None:
         """The core ended by a bug of ours: the terminal is given back, and the bug is told."""
         self._crash = error
-        self.leave(1)
+        self.leave(_FAILED)
+
+
+def _report(error: BaseException) -> int:
+    from kaa.frontends.failures import told
+    from kaa.tui.sanitize import sanitize
+
+    sys.stderr.write(f"kaa: {sanitize(told(error))}\n")
+    return _FAILED
 
 
 async def _close(engine: "Engine") -> None:
