@@ -42,6 +42,26 @@ def test_says_where_we_are_what_was_used_and_who_answers() -> None:
     assert second.endswith("anthropic/claude • thinking high")
 
 
+def test_what_matters_least_goes_first_and_nothing_is_cut_in_two() -> None:
+    state = FULL._replace(session_name="lunch", turn_tokens=5)
+
+    def words(width: int) -> list[str]:
+        return [" ".join(line.split()) for line in shown(state, width)]
+
+    assert words(120)[1].startswith("in 12k out 678 (turn 5) • cache 40k 76% • $0.123 • context")
+    assert words(80) == [
+        "~/projects/kaa (main) • lunch workspace-write • net off • approvals ask",
+        "$0.123 • context 25% of 200k anthropic/claude • thinking high",
+    ]
+    assert words(60) == [
+        "~/projects/kaa (main) workspace-write • net off",
+        "context 25% of 200k anthropic/claude • thinking high",
+    ]
+    assert words(40) == ["…projects/kaa workspace-write • net off", "context 25% of 200k anthropic/claude"]
+    assert words(25) == ["workspace-write • net off", "context 25% of 200k"]
+    assert words(15) == ["workspace-write", "context 25% of"]
+
+
 @pytest.mark.parametrize("width", [1, 5, 20, 40, 79, 200])
 def test_fits_every_width(width: int) -> None:
     assert all(cells(line) <= width for line in shown(FULL, width))

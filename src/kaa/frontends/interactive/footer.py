@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.sanitize import one_line
-from kaa.tui.style import Span, paint_spans
+from kaa.tui.style import Span, Style, paint_spans
 from kaa.tui.width import cells, clip
 
 # From these shares of the window on, the context is shown as a warning and as an error (pi's figures).
@@ -14,6 +14,8 @@ _CONTEXT_WARNING = 0.7
 _CONTEXT_ERROR = 0.9
 
 _GAP = 2
+# Less of a directory than this says nothing.
+_SHORTEST = 8
 
 
 class FooterState(NamedTuple):
@@ -49,6 +51,20 @@ class FooterState(NamedTuple):
     mode: str = ""
 
 
+class _Part(NamedTuple):
+    """Something that is shown or left out.
+
+    Attributes:
+        rank: what has the highest is left out first.
+        is_apart: a bullet is put between it and the part before it.
+    """
+
+    text: str
+    style: Style
+    rank: int
+    is_apart: bool = True
+
+
 class Footer(Display):
     """Shows a `FooterState`; what does not fit is left out."""
 
@@ -70,68 +86,83 @@ class Footer(Display):
     def _paint(self, width: int) -> list[str]:
         return [self._line(self._place(), self._safety(), width), self._line(self._use(), self._who(), width)]
 
-    def _place(self) -> list[Span]:
+    def _place(self) -> list[_Part]:
         state, dim = self._state, self._context.palette["dim"]
-        spans: list[Span] = [(one_line(state.directory), dim)]
+        parts = [_Part(one_line(state.directory), dim, 2)]
         if state.branch:
-            spans.append((f" ({one_line(state.branch)})", dim))
+            parts.append(_Part(f" ({one_line(state.branch)})", dim, 3, is_apart=False))
         if state.session_name:
-            spans.append((f" {self._context.glyphs.bullet} {one_line(state.session_name)}", dim))
-        return spans
+            parts.append(_Part(one_line(state.session_name), dim, 5))
+        return parts
 
-    def _safety(self) -> list[Span]:
+    def _safety(self) -> list[_Part]:
         state, palette = self._state, self._context.palette
-        spans: list[Span] = []
+        parts = []
         if state.sandbox:
-            spans.append((one_line(state.sandbox), palette["error"] if state.unsafe else palette["dim"]))
+            parts.append(_Part(one_line(state.sandbox), palette["error" if state.unsafe else "dim"], 0))
         if state.network:
-            token = "dim" if state.network == "off" else "warning"
-            spans.append((f"net {one_line(state.network)}", palette[token]))
+            parts.append(
+                _Part(f"net {one_line(state.network)}", palette["dim" if state.network == "off" else "warning"], 1)
+            )
         if state.approvals:
-            spans.append((f"approvals {state.approvals}", palette["dim"]))
-        return self._separated(spans)
+            parts.append(_Part(f"approvals {state.approvals}", palette["dim"], 4))
+        return parts
 
-    def _use(self) -> list[Span]:
+    def _use(self) -> list[_Part]:
         state, palette = self._state, self._context.palette
         dim = palette["dim"]
-        spans: list[Span] = []
+        parts = []
         if state.mode:
-            spans.append((state.mode, palette["accent"]))
+            parts.append(_Part(state.mode, palette["accent"], 0))
         if state.tokens_in or state.tokens_out or state.cache_read:
             sent = f"in {short(state.tokens_in)} out {short(state.tokens_out)}"
-            spans.append((sent + (f" (turn {short(state.turn_tokens)})" if state.turn_tokens else ""), dim))
+            parts.append(_Part(sent + (f" (turn {short(state.turn_tokens)})" if state.turn_tokens else ""), dim, 5))
             if state.cache_read or state.cache_write:
                 hits = "" if state.cache_hits is None else f" {state.cache_hits:.0%}"
-                spans.append((f"cache {short(state.cache_read)}{hits}", dim))
-            spans.append(("$?" if state.cost is None else f"${state.cost:.3f}", dim))
+                parts.append(_Part(f"cache {short(state.cache_read)}{hits}", dim, 6))
+            parts.append(_Part("$?" if state.cost is None else f"${state.cost:.3f}", dim, 4))
         if state.context_window:
             share = state.context_used / state.context_window
             token = "error" if share > _CONTEXT_ERROR else "warning" if share > _CONTEXT_WARNING else "dim"
-            spans.append((f"context {share:.0%} of {short(state.context_window)}", palette[token]))
-        return self._separated(spans)
+            parts.append(_Part(f"context {share:.0%} of {short(state.context_window)}", palette[token], 1))
+        return parts
 
-    def _who(self) -> list[Span]:
+    def _who(self) -> list[_Part]:
         state, palette = self._state, self._context.palette
-        spans: list[Span] = [(one_line(state.model), palette["dim"])] if state.model else []
+        parts = [_Part(one_line(state.model), palette["dim"], 2)] if state.model else []
         if state.thinking and state.thinking != "off":
             token = f"thinking{state.thinking.capitalize()}"
-            spans.append((f"thinking {state.thinking}", palette[token] or palette["dim"]))
-        return self._separated(spans)
+            parts.append(_Part(f"thinking {state.thinking}", palette[token] or palette["dim"], 3))
+        return parts
 
-    def _separated(self, spans: list[Span]) -> list[Span]:
-        """Shown beside each other."""
+    def _line(self, left: list[_Part], right: list[_Part], width: int) -> str:
+        """Both ends of a line; what matters least goes first when there is no room."""
+        while True:
+            begin, end = self._beside(left), self._beside(right)
+            room = width - _width(begin) - _width(end) - (_GAP if left and right else 0)
+            if room >= 0 or len(left) + len(right) == 1:
+                break
+            least = max((*left, *right), key=lambda part: part.rank)
+            wanted = cells(least.text) + room
+            if least in left and len(left) == 1 and wanted >= _SHORTEST:
+                # The end of a path says more than its beginning.
+                ellipsis = self._context.glyphs.ellipsis
+                left = [least._replace(text=ellipsis + _end_of(least.text, wanted - cells(ellipsis)))]
+            else:
+                left = [part for part in left if part is not least]
+                right = [part for part in right if part is not least]
+        if not right:
+            return paint_spans(_clipped(begin, width))
+        return paint_spans(_clipped([*begin, (" " * (width - _width(begin) - _width(end)), ""), *end], width))
+
+    def _beside(self, parts: list[_Part]) -> list[Span]:
         between = (f" {self._context.glyphs.bullet} ", self._context.palette["dim"])
-        return [piece for span in spans for piece in (between, span)][1:]
-
-    @staticmethod
-    def _line(left: list[Span], right: list[Span], width: int) -> str:
-        """Both ends of a line; the right one goes first when there is no room."""
-        taken = sum(cells(text) for text, _ in right)
-        if taken > width:
-            right, taken = [], 0
-        left = _clipped(left, width - taken - (_GAP if taken else 0))
-        gap = width - taken - sum(cells(text) for text, _ in left)
-        return paint_spans([*left, (" " * gap, ""), *right]) if right else paint_spans(left)
+        spans: list[Span] = []
+        for part in parts:
+            if spans and part.is_apart:
+                spans.append(between)
+            spans.append((part.text, part.style))
+        return spans
 
 
 def short(count: int) -> str:
@@ -157,3 +188,16 @@ def _clipped(spans: list[Span], width: int) -> list[Span]:
             break
         kept.append((text if cells(text) <= room else clip(text, room), style))
     return kept
+
+
+def _width(spans: list[Span]) -> int:
+    return sum(cells(text) for text, _ in spans)
+
+
+def _end_of(text: str, width: int) -> str:
+    """As much of the text, up to its end, as `width` cells hold."""
+    end = len(text)
+    for start in range(max(0, end - width), end):
+        if cells(text[start:]) <= width:
+            return text[start:]
+    return ""
