@@ -21,6 +21,8 @@ _TYPING_SECONDS = 0.8
 # Nobody has read anything, and decided, in less (the fastest reactions to a light take 0.2 s).
 _REACTION_SECONDS = 0.25
 
+_WAITING = "Waiting for your answer"
+
 
 class Questions:
     """Opens the dialogs.
@@ -65,6 +67,7 @@ class Questions:
 
     def _ask(self, dialog: ApprovalDialog | TrustDialog, call: str) -> None:
         self._asked.append(dialog)
+        self._desk.working.show_instead(_WAITING)
         self._attention.call(call)
         self._open_when_quiet(dialog, call)
 
@@ -73,10 +76,13 @@ class Questions:
             return  # it was taken back
         left = self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
         later = self._desk.app.reactor.call_later
+        said = f"{call}, when you stop typing"
         if left > 0:
-            self._desk.say(f"{call}, when you stop typing", "warning")
+            self._desk.say(said, "warning")
             later(left, lambda: self._open_when_quiet(dialog, call))
             return
+        if self._desk.status.text == said:
+            self._desk.status.show("")
         self._desk.app.look_away()
         self._desk.dock.open(dialog)
         self._desk.app.refresh()
@@ -88,5 +94,6 @@ class Questions:
 
     def _close(self, dialog: ApprovalDialog | TrustDialog) -> None:
         self._asked.remove(dialog)
+        self._desk.working.show_instead(_WAITING if self._asked else "")
         self._desk.dock.close(dialog)
         self._desk.app.refresh()

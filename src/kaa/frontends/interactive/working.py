@@ -28,7 +28,7 @@ class WorkingLine:
         self._now = now
         self._hint = hint
         self._since: float | None = None
-        self._what = ""
+        self._what = self._instead = ""
         self._tokens = 0
         self._step = 0
         self._lines: list[str] = []
@@ -45,6 +45,10 @@ class WorkingLine:
     def change(self, what: str) -> None:
         """The same is called something else now."""
         self._what = what
+
+    def show_instead(self, what: str) -> None:
+        """It waits for something else meanwhile, called `what`; empty if it no longer does."""
+        self._instead = what
 
     def add_tokens(self, count: int) -> None:
         """The model wrote about this many tokens more."""
@@ -69,7 +73,7 @@ class WorkingLine:
             if self._tokens:
                 facts.append(f"about {short(self._tokens)} tokens")
             facts.append(self._hint())
-            text = clip(f" {one_line(self._what)} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
+            text = clip(f" {one_line(self._instead or self._what)} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
             lines = [paint_spans([(spinner, palette["accent"]), (text, palette["muted"])])]
         if lines != self._lines:
             self._lines = lines

@@ -1,0 +1,92 @@
+"""When somebody is asked, and what counts as an answer."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.frontends.interactive.attention import Attention
+from kaa.frontends.interactive.questions import Questions
+from kaa.shell.approvals.requests import AllowOnce, Answer, ApprovalRequest
+from kaa.tui.events import Key
+from tests.frontends.interactive.desks import Seated, seated
+
+
+@pytest.fixture
+def seat(tmp_path: Path) -> Iterator[Seated]:
+    with seated(tmp_path) as seat:
+        yield seat
+
+
+def request(command: str = "make") -> ApprovalRequest:
+    return ApprovalRequest("1", "bash", "command", f"bash {command}", {"command": command})
+
+
+def run_until(seat: Seated, wanted: str) -> None:
+    """Let the loop go on until the dock shows something."""
+
+    def look() -> None:
+        if wanted in seat.dock:
+            seat.reactor.stop()
+        else:
+            seat.reactor.call_later(0.01, look)
+
+    look()
+    seat.reactor.run()
+
+
+def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None:
+    answers: list[Answer] = []
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), answers.append)
+    asked_at_once = seat.dock
+    dialog = seat.desk.dock.dialog
+    assert dialog is not None
+    took_keys = dialog.takes_keys
+
+    run_until(seat, "Yes, this time (y)")
+    dialog.key(Key("y", "y"))
+
+    assert "Allow bash?" in asked_at_once
+    assert "(y)" not in asked_at_once
+    assert not took_keys
+    assert answers == [AllowOnce()]
+    assert "Allow bash?" not in seat.dock
+
+
+def test_nobody_is_asked_while_typing(seat: Seated) -> None:
+    seat.desk.typed_at = time.monotonic()
+
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
+
+    assert seat.desk.dock.dialog is None
+    assert "kaa asks whether bash may run, when you stop typing" in seat.dock
+    run_until(seat, "Allow bash?")
+    assert "when you stop typing" not in seat.dock
+
+
+def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
+    questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
+    taken_back, asked = request("one"), request("two")
+    seat.desk.typed_at = time.monotonic()
+
+    questions.ask_approval(taken_back, lambda _: None)
+    questions.withdraw_approval(taken_back)
+    questions.ask_approval(asked, lambda _: None)
+    run_until(seat, "Allow bash?")
+
+    assert "$ two" in seat.dock
+    assert "$ one" not in seat.dock
+
+
+def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
+    questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
+    asked = request()
+    seat.desk.working.begin("Running bash")
+
+    questions.ask_approval(asked, lambda _: None)
+    waiting = seat.dock
+    questions.withdraw_approval(asked)
+
+    assert "Waiting for your answer" in waiting
+    assert "Running bash" in seat.dock
