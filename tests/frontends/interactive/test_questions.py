@@ -23,6 +23,11 @@ def request(command: str = "make") -> ApprovalRequest:
     return ApprovalRequest("1", "bash", "command", f"bash {command}", {"command": command})
 
 
+def type_something(seat: Seated) -> None:
+    seat.desk.editor.insert("and th")
+    seat.desk.typed_at = time.monotonic()
+
+
 def run_until(seat: Seated, wanted: str) -> None:
     """Let the loop go on until the dock shows something."""
 
@@ -55,7 +60,7 @@ def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None
 
 
 def test_nobody_is_asked_while_typing(seat: Seated) -> None:
-    seat.desk.typed_at = time.monotonic()
+    type_something(seat)
 
     Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
 
@@ -65,10 +70,19 @@ def test_nobody_is_asked_while_typing(seat: Seated) -> None:
     assert "when you stop typing" not in seat.dock
 
 
+def test_what_was_sent_is_not_typed_any_more(seat: Seated) -> None:
+    type_something(seat)
+    seat.desk.editor.take()
+
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
+
+    assert "Allow bash?" in seat.dock
+
+
 def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
     questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
     taken_back, asked = request("one"), request("two")
-    seat.desk.typed_at = time.monotonic()
+    type_something(seat)
 
     questions.ask_approval(taken_back, lambda _: None)
     questions.withdraw_approval(taken_back)

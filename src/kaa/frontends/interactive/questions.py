@@ -77,7 +77,7 @@ class Questions:
         left = self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
         later = self._desk.app.reactor.call_later
         said = f"{call}, when you stop typing"
-        if left > 0:
+        if left > 0 and not self._desk.editor.is_empty:
             self._desk.say(said, "warning")
             later(left, lambda: self._open_when_quiet(dialog, call))
             return
