@@ -73,7 +73,8 @@ class WorkingLine:
             if self._tokens:
                 facts.append(f"about {short(self._tokens)} tokens")
             facts.append(self._hint())
-            text = clip(f" {one_line(self._instead or self._what)} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
+            what = one_line(self._instead or self._what)
+            text = clip(f" {what} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
             lines = [paint_spans([(spinner, palette["accent"]), (text, palette["muted"])])]
         if lines != self._lines:
             self._lines = lines
