@@ -1,29 +1,268 @@
-"""Choosing by name: what is meant is taken, what is misspelt is not kept."""
+"""Lists and keys that change how the conversation goes on, and what happens when that is done while the agent works."""
 
+import base64
 import json
+from io import BytesIO
 
-from tests.end_to_end.seat import READY, Seat, enter
+import pytest
+
+from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing
+from tests.support.model_server import MODEL_ID, SERVER_ERROR, call, rate_limited, say
 
 
-def test_a_model_that_nobody_knows_is_searched_for_and_not_kept(seat: Seat) -> None:
-    with seat.open() as program:
+@pytest.fixture
+def two_models(seat: Seat) -> Seat:
+    """A seat with another model."""
+    models = json.loads((seat.home / "models.json").read_text())
+    models["providers"]["test"]["models"].append({"id": "other-model"})
+    (seat.home / "models.json").write_text(json.dumps(models))
+    return seat
+
+
+def test_models_are_cycled_through(two_models: Seat) -> None:
+    with two_models.open("--model", f"test/{MODEL_ID}", script=[say("Hello.")]) as program:
+        program.press("ctrl+p")
+        program.wait_for("test/other-model answers from now on")
+        program.press("ctrl+shift+p")
+        program.wait_for(f"test/{MODEL_ID} answers from now on")
+        program.press("ctrl+p")
+        program.wait_for("test/other-model answers from now on")
+        enter(program, "hello")
+        program.wait_for("Hello.")
+
+    assert two_models.model.requests[0].json["model"] == "other-model"
+
+
+def test_models_to_cycle_through_are_kept(two_models: Seat) -> None:
+    with two_models.open("--model", f"test/{MODEL_ID}") as program:
+        enter(program, "/scoped-models")
+        program.wait_for("Models to cycle through")
+        program.type("other")
+        program.wait_for(
+            lambda screen: "[ ] test/other-model" in screen.text() and "[ ] test/test" not in screen.text()
+        )
+        program.press("space", "ctrl+s")
+        program.wait_for("kept in the settings")
+
+    assert json.loads((two_models.home / "settings.json").read_text())["enabledModels"] == ["test/other-model"]
+
+
+def test_a_model_that_does_not_exist_is_looked_for_in_the_list(seat: Seat) -> None:
+    with seat.open(script=[say("Hello.")]) as program:
         enter(program, "/model nonsense")
         program.wait_for("Search: nonsense")
-        program.wait_for("Nothing found")
         program.press("escape")
-        program.wait_for(READY)
+        enter(program, "hello")
+        program.wait_for("Hello.")
 
-    assert "defaultModel" not in json.loads((seat.home / "settings.json").read_text())
+
+def test_thinking_goes_round_by_key(seat: Seat) -> None:
+    seat.use(seat.model, "openai-completions", reasoning=True)
+
+    with seat.open("--thinking", "off") as program:
+        program.press("shift+tab")
+        program.wait_for("thinking: minimal")
+        enter(program, "/thinking")
+        program.wait_for("How hard to think")
+        program.type("medium")
+        program.press("enter")
+        program.wait_for("thinking: medium")
 
 
-def test_a_theme_that_does_not_exist_is_not_kept(seat: Seat) -> None:
+def test_a_model_that_cannot_think_says_so(seat: Seat) -> None:
     with seat.open() as program:
-        enter(program, "/theme nonsense")
-        program.wait_for("there is no theme 'nonsense'")
-        assert "theme" not in json.loads((seat.home / "settings.json").read_text())
+        program.press("shift+tab")
+        program.wait_for("think")
+        program.wait_for(is_idle)
 
-        enter(program, "/theme light")
-        program.wait_for(lambda _: json.loads((seat.home / "settings.json").read_text()).get("theme") == "light")
 
-        enter(program, "/theme automatic")
-        program.wait_for(lambda _: not json.loads((seat.home / "settings.json").read_text()).get("theme"))
+def test_approvals_are_chosen_from_a_list(seat: Seat) -> None:
+    with seat.open(script=[call("bash", command="echo hi"), say("Not allowed.")]) as program:
+        enter(program, "/approvals")
+        program.wait_for("nobody is asked")
+        program.type("never")
+        program.press("enter")
+        program.wait_for("approvals never")
+        enter(program, "do it")
+        program.wait_for("Not allowed.")
+        enter(program, "/approvals nonsense")
+        program.wait_for("there is no policy 'nonsense'")
+
+
+def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:
+    with seat.open() as program:
+        for command, title in (("/approvals", "Approvals"), ("/model", "Model"), ("/theme", "Theme")):
+            enter(program, command)
+            program.wait_for(f"─ {title} ─")
+            program.press("escape")
+            program.wait_for(is_idle)
+
+        assert "approvals ask" in program.screen.text()
+
+
+def test_tools_are_shown_at_length_and_in_short(seat: Seat) -> None:
+    with seat.open(script=[call("bash", command="seq 1 60"), say("Counted.")]) as program:
+        enter(program, "count")
+        answer(program, "y")
+        program.wait_for("Counted.")
+        program.wait_for(is_idle)
+        assert "\n  1\n" not in program.screen.text()
+        program.press("ctrl+o")
+        program.wait_for("all of what tools said is shown")
+        program.press("ctrl+o")
+        program.wait_for("tools are shown in short")
+
+
+def test_a_new_session_while_it_works_stops_the_work(seat: Seat) -> None:
+    with seat.open(script=[pausing("Half an ", "answer."), say("Fresh.")]) as program:
+        enter(program, "explain")
+        program.wait_for("Half an")
+        enter(program, "/new")
+        program.wait_for("A new session has begun.")
+        program.wait_for(is_idle)
+        enter(program, "hello")
+        program.wait_for("Fresh.")
+
+    assert seat.heard() == [("user", "hello")]
+
+
+def test_a_new_session_while_a_tool_runs_ends_the_tool(seat: Seat) -> None:
+    with seat.open(
+        script=[call("bash", command="echo begun > begun; sleep 600; touch late"), say("Fresh.")]
+    ) as program:
+        enter(program, "wait")
+        answer(program, "y")
+        program.wait_for(lambda _: (seat.project / "begun").exists())
+        enter(program, "/clear")
+        program.wait_for("A new session has begun.")
+        program.wait_for(is_idle)
+        enter(program, "hello")
+        program.wait_for("Fresh.")
+
+    assert seat.heard() == [("user", "hello")]
+
+
+def test_going_back_while_it_works_is_refused_in_words(seat: Seat) -> None:
+    with seat.open(script=[say("One."), pausing("Half an ", "answer.")]) as program:
+        enter(program, "first")
+        program.wait_for("One.")
+        program.wait_for(is_idle)
+        enter(program, "second")
+        program.wait_for("Half an")
+        enter(program, "/rewind")
+        program.wait_for("Go back to before which message?")
+        program.press("enter")
+        program.wait_for("working")
+        seat.model.release()
+        program.wait_for("Half an answer.")
+
+
+def test_nothing_to_go_back_to_is_told(seat: Seat) -> None:
+    with seat.open() as program:
+        program.press("escape", "escape")
+
+        program.wait_for("there is no message to go back to")
+
+
+def test_the_model_switched_while_it_works_answers_next(two_models: Seat) -> None:
+    script = [pausing("From ", "one."), say("From the other.")]
+    with two_models.open("--model", f"test/{MODEL_ID}", script=script) as program:
+        enter(program, "hello")
+        program.wait_for("From")
+        enter(program, "/model other")
+        program.wait_for("test/other-model answers from now on")
+        two_models.model.release()
+        program.wait_for("From one.")
+        program.wait_for(is_idle)
+        enter(program, "again")
+        program.wait_for("From the other.")
+
+    assert [request.json["model"] for request in two_models.model.requests] == [MODEL_ID, "other-model"]
+
+
+def test_refusals_of_the_server_are_tried_again_and_told(seat: Seat) -> None:
+    seat.settings(retry={"baseDelayMs": 1, "maxRetries": 1})
+    with seat.open(script=[rate_limited(), say("At last."), SERVER_ERROR, SERVER_ERROR, say("Better.")]) as program:
+        enter(program, "hello")
+        program.wait_for("At last.")
+        program.wait_for(is_idle)
+        enter(program, "again")
+        program.wait_for("500")
+        program.wait_for(is_idle)
+        enter(program, "and again")
+        program.wait_for("Better.")
+
+
+def test_an_image_of_the_clipboard_goes_along(seat: Seat) -> None:
+    from PIL import Image
+
+    seat.use(seat.model, "openai-completions", input=["text", "image"])
+    buffer = BytesIO()
+    Image.new("RGB", (8, 8), "red").save(buffer, "png")
+    (seat.project / "red.png").write_bytes(buffer.getvalue())
+    (seat.project / "wl-paste").write_text(f"#!/bin/sh\nexec cat {seat.project}/red.png\n")
+    (seat.project / "wl-paste").chmod(0o755)
+    seat.setenv(PATH=f"{seat.project}:{seat.environ['PATH']}", WAYLAND_DISPLAY="wayland-0")
+
+    with seat.open(script=[say("Red, twice.")]) as program:
+        program.press("ctrl+v")
+        program.wait_for("[image #1]")
+        program.paste(f"{seat.project}/red.png")
+        program.wait_for("[image #2]")
+        enter(program, "what is it?")
+        program.wait_for("Red, twice.")
+
+    (message,) = (message for message in seat.model.requests[0].json["messages"] if message["role"] == "user")
+    images = [part["image_url"]["url"] for part in message["content"] if part["type"] == "image_url"]
+    assert len(images) == 2
+    assert Image.open(BytesIO(base64.b64decode(images[0].partition(",")[2]))).size == (8, 8)
+
+
+def test_a_dropped_image_that_cannot_be_read_stays_a_path(seat: Seat) -> None:
+    with seat.open() as program:
+        program.paste("/nowhere/at/all.png")
+
+        program.wait_for("its path was inserted")
+        program.wait_for("/nowhere/at/all.png")
+
+
+def test_the_footer_follows_the_branch(seat: Seat) -> None:
+    (seat.project / ".git").mkdir()
+    for folder in ("objects", "refs"):
+        (seat.project / ".git" / folder).mkdir()
+    (seat.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+    with seat.open(script=[say("Hello.")]) as program:
+        program.wait_for("(main)")
+        (seat.project / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+        enter(program, "hello")
+        program.wait_for("(topic)")
+
+
+def test_broken_files_of_the_user_are_told_and_do_not_stop_it(seat: Seat) -> None:
+    (seat.home / "keybindings.json").write_text("{nonsense")
+    (seat.home / "themes").mkdir()
+    (seat.home / "themes" / "mine.json").write_text("[]")
+    seat.settings(theme="mine", ui={"screen": "sideways"})
+
+    with seat.open(script=[say("Hello.")]) as program:
+        program.wait_for("keybindings.json")
+        program.wait_for("mine.json")
+        program.wait_for("ui.screen")
+        enter(program, "hello")
+        program.wait_for("Hello.")
+
+
+def test_settings_that_keep_it_from_starting_can_be_mended(seat: Seat) -> None:
+    seat.settings(approvals="auto")
+
+    with seat.start(script=[say("Hello.")]) as program:
+        program.wait_for("settings.json")
+        assert "bug in kaa" not in program.screen.text()
+        enter(program, "hello")
+        program.wait_for(lambda screen: screen.text().count("settings.json") == 2)
+        program.wait_for("hello")
+        seat.settings()
+        program.press("enter")
+
+        program.wait_for("Hello.")

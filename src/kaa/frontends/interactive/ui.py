@@ -5,7 +5,7 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 
 from collections.abc import Callable, Sequence
 
-from kaa.core.events import Event, MessageEnd, SessionRewound
+from kaa.core.events import Event, MessageEnd
 from kaa.core.messages import UserMessage
 from kaa.frontends import getting_started
 from kaa.frontends.failures import told
@@ -194,8 +194,6 @@ class InteractiveUI:
         for event in events:
             if isinstance(event, MessageEnd):
                 self._has_content = True
-            elif isinstance(event, SessionRewound):
-                self.show_notice("The conversation goes on from before that message.")
             self.transcript.show(event)
         self.activity.observe(events)
         self._desk.app.refresh()
