@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kaa.frontends.interactive.core_thread import CoreThread
@@ -116,7 +117,10 @@ class Start:
 
         # What the hands need to know is little. They build their walls while the rest is imported.
         chosen = self._arguments
-        opened = open_workspace(hands, chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git)
+        open_project = partial(
+            open_workspace, hands, chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git
+        )
+        opened = open_project()
         import kaa.frontends.interactive.ui  # noqa: F401 - for `_hand_over`, which must not take long
         from kaa.frontends.interactive.engine import Engine
 
@@ -125,7 +129,7 @@ class Start:
         # What is loaded by now lives as long as the process.
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
-        return Engine(self._arguments, opened, post)
+        return Engine(self._arguments, opened, open_project, post)
 
     def _hand_over(self) -> None:
         from kaa.frontends.interactive.ui import InteractiveUI

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from kaa.core.events import AgentEnd
 from kaa.core.messages import UserMessage
-from kaa.frontends.command_line import conversation_options
+from kaa.frontends.command_line import UsageError, conversation_options
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import Listener, Reporter
 from kaa.frontends.interactive.transcript.preload import preload
@@ -31,7 +31,7 @@ AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
 
 
-class OpeningError(Exception):
+class OpeningError(UsageError):
     """The project cannot be opened; the message says why."""
 
 
@@ -65,13 +65,21 @@ class Engine:
 
     Args:
         arguments: as `kaa.cli` parses them.
-        opened: the project, or why it cannot be opened.
+        opened: the project, or why it could not be opened.
+        reopen: tries it again.
         post: runs a function in the user interface's thread.
     """
 
-    def __init__(self, arguments: argparse.Namespace, opened: LocalWorkspace | Unopened, post: Post) -> None:
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        opened: LocalWorkspace | Unopened,
+        reopen: Callable[[], LocalWorkspace | Unopened],
+        post: Post,
+    ) -> None:
         self._arguments = arguments
         self._workspace = opened
+        self._reopen = reopen
         self._served: UserInterface | None = None
         self._post = post
         self._home = Home.of(os.environ)
@@ -114,6 +122,8 @@ class Engine:
         Raises:
             OpeningError: it cannot be opened.
         """
+        if isinstance(self._workspace, Unopened):
+            self._workspace = self._reopen()  # what kept it closed may have been mended
         if isinstance(self._workspace, Unopened):
             raise OpeningError(self._workspace.reason)
         return self._workspace
