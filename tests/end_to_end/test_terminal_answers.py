@@ -36,3 +36,13 @@ def test_an_answer_is_a_letter_or_a_word(seat: Seat, line: str, allowed: bool) -
         program.wait_for("All right." if allowed else "Stopped.")
 
     assert (seat.project / "it").exists() == allowed
+
+
+def test_a_terminal_that_cannot_draw_shows_names_in_all_languages(seat: Seat) -> None:
+    seat.setenv(TERM="dumb", LANG="C.UTF-8", LC_ALL="")
+
+    with seat.start(script=[say("Gr\u00fc\u00dfe an \u6f22\u5b57.")], screen=Screen(answers="none")) as program:
+        program.wait_for(re.compile("^>$"))
+        program.write(b"hello\n")
+
+        program.wait_for("Gr\u00fc\u00dfe an \u6f22\u5b57.")

@@ -69,6 +69,13 @@ def test_unicode_by_the_locale(environment: dict[str, str], unicode: bool) -> No
     assert Capabilities({"TERM": "xterm", **environment}).unicode is unicode
 
 
+@pytest.mark.parametrize(("locale", "utf8"), [("C.UTF-8", True), ("en_US", False)])
+def test_terminals_that_cannot_draw_may_get_text_in_utf8(locale: str, *, utf8: bool) -> None:
+    known = Capabilities({"TERM": "dumb", "LANG": locale})
+
+    assert (known.utf8, known.unicode) == (utf8, False)
+
+
 def test_what_a_multiplexer_swallows_is_not_counted_on() -> None:
     capabilities = Capabilities({"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "WezTerm"})
 

@@ -92,7 +92,8 @@ class Capabilities:
         over_ssh: whether keys and output travel.
         dumb: whether it can do nothing but print lines.
         colors: how many there are. `none` also if the user wants none (https://no-color.org).
-        unicode: whether characters beyond ASCII can be shown.
+        utf8: whether text is sent in UTF-8. What cannot draw, such as an editor's shell, can show names all the same.
+        unicode: whether characters beyond ASCII can be shown, those that draw too.
         hyperlinks: whether OSC 8 links work.
         images: how images can be shown.
         progress: whether OSC 9;4 shows progress.
@@ -110,7 +111,8 @@ class Capabilities:
         self.multiplexer = _multiplexer(environment, term)
         self.program = "" if self.multiplexer or self.dumb else _program(environment, term)
         self.version = environment.get("TERM_PROGRAM_VERSION", "") if self.program else ""
-        self.unicode = not self.dumb and self.program != "linux" and _is_utf8(environment)
+        self.utf8 = _is_utf8(environment)
+        self.unicode = self.utf8 and not self.dumb and self.program != "linux"
         self._may_color = not environment.get("NO_COLOR") and not self.dumb
         self.kitty_keyboard = False
         self.synchronized_output = False

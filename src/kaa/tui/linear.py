@@ -33,7 +33,7 @@ _DRAWN = {
 _IN_ASCII = _DRAWN | {
     ord(character): replacement
     for characters, replacement in {
-        "\u2013\u2014": "-",
+        "\u2013\u2014\u00b7": "-",
         "\u00d7": "x",
         "\u2018\u2019": "'",
         "“”": '"',

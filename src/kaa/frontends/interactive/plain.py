@@ -67,7 +67,7 @@ class PlainSurface:
         self.rebuilds = False
         self._desk: Desk | None = None
         self._size = context.size
-        self._linear = Linear(document, self._write, context.size.columns, ascii_only=not terminal.capabilities.unicode)
+        self._linear = Linear(document, self._write, context.size.columns, ascii_only=not terminal.capabilities.utf8)
         self._is_due = False
         self._is_prompted = False
         self._dialog: DialogFrame | None = None  # the one that is written down
