@@ -1,4 +1,5 @@
 import os
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -188,3 +189,29 @@ def test_posting_to_a_closed_one_writes_nowhere() -> None:
         os.read(out, 1)
     os.close(out)
     os.close(into)
+
+
+def test_what_is_posted_while_the_wake_up_is_taken_does_not_keep_the_next_from_waking(
+    reactor: Reactor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, wait = os.read, select.select
+    waited: list[list[int]] = []
+
+    def read_late(fd: int, size: int) -> bytes:
+        reactor.post(lambda: None)  # another thread, at the worst moment
+        return read(fd, size)
+
+    def wait_for_a_post(readers: list[int], writers: object, errors: object, timeout: float | None) -> object:
+        if timeout is not None:
+            return wait(readers, (), (), timeout)
+        monkeypatch.setattr(os, "read", read)
+        reactor.post(reactor.stop)
+        waited.append(wait(readers, (), (), 1)[0])
+        return waited[-1], [], []
+
+    monkeypatch.setattr(os, "read", read_late)
+    monkeypatch.setattr(select, "select", wait_for_a_post)
+    reactor.post(lambda: None)
+    reactor.run()
+
+    assert [len(ready) for ready in waited] == [1]

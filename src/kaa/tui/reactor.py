@@ -140,7 +140,9 @@ class Reactor:
             return  # full of wake-ups
 
     def _woken(self) -> None:
+        woken_by = os.read(self._wake_out, 4096)
+        # Not before: what wakes us between the two would be read here, and what comes after it wake nobody.
         self._is_woken = False
-        for signum in set(os.read(self._wake_out, 4096)) - {0}:
+        for signum in set(woken_by) - {0}:
             if callback := self._signals.get(signum):
                 callback()
