@@ -65,6 +65,8 @@ def test_the_window_tells_what_goes_on(open_desk: Open, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path / "my;project")
     attention, seat = open_desk(terminal={"showTerminalProgress": True})
 
+    attention.rest()
+    assert seat.look().title == "kaa: my;project"
     attention.begin()
     assert seat.look().title == "kaa: my;project (working)"
     assert seat.look().progress != ""

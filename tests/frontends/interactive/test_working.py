@@ -37,6 +37,17 @@ def test_what_goes_on_is_shown_with_its_time_and_tokens() -> None:
     assert line.render(80) == []
 
 
+def test_what_it_waits_for_has_the_keys() -> None:
+    line = WorkingLine(make_context(), Clock(), lambda: "Esc stops it")
+    line.begin("Running bash")
+
+    line.show_instead("Waiting for your answer")
+    assert visible(line.render(80)) == ["⠋ Waiting for your answer (0 s)"]
+
+    line.show_instead("")
+    assert visible(line.render(80)) == ["⠋ Running bash (0 s, Esc stops it)"]
+
+
 def test_the_time_begins_anew_with_each_run() -> None:
     clock = Clock()
     line = WorkingLine(make_context(), clock, lambda: "")

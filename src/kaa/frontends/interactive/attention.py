@@ -36,6 +36,10 @@ class Attention:
         if choice == "on" and self._focused is False:
             self._terminal.notify("kaa", text)
 
+    def rest(self) -> None:
+        """Nothing goes on."""
+        self._terminal.set_title(f"kaa: {self._project}")
+
     def begin(self) -> None:
         """The agent works."""
         self._terminal.set_title(f"kaa: {self._project} (working)")
@@ -44,7 +48,7 @@ class Attention:
 
     def end(self, seconds: float, text: str) -> None:
         """The agent is done, after so many seconds."""
-        self._terminal.set_title(f"kaa: {self._project}")
+        self.rest()
         if self._desk.preferences.show_terminal_progress:
             self._terminal.set_progress(busy=False)
         if seconds >= _WORTH_A_CALL_SECONDS:

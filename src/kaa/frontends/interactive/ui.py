@@ -119,6 +119,7 @@ class InteractiveUI:
         ]
         self.preferences_changed()
         self.look.begin()
+        self.attention.rest()
         for problem in desk.problems:
             self.show_notice(problem, "warning")
         self.open()

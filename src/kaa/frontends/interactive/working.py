@@ -72,7 +72,8 @@ class WorkingLine:
             facts = [elapsed(self._now() - self._since)]
             if self._tokens:
                 facts.append(f"about {short(self._tokens)} tokens")
-            facts.append(self._hint())
+            if not self._instead:  # keys are for what it waits for
+                facts.append(self._hint())
             what = one_line(self._instead or self._what)
             text = clip(f" {what} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
             lines = [paint_spans([(spinner, palette["accent"]), (text, palette["muted"])])]
