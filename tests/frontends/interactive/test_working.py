@@ -107,6 +107,15 @@ def test_a_status_is_shown_until_it_is_another() -> None:
     assert status.render(80) == []
 
 
+def test_a_long_status_can_be_read_to_its_end_but_does_not_take_the_screen() -> None:
+    status = StatusLine(make_context())
+
+    status.show("mine.json is not a theme: it is not JSON")
+    assert visible(status.render(20)) == [" mine.json is not a", " theme: it is not", " JSON"]
+    status.show("word " * 100)
+    assert len(status.render(20)) == 4
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0.4, "0 s"), (59.9, "59 s"), (60, "1 min 00 s"), (3605, "60 min 05 s")]
 )

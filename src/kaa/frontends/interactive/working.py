@@ -6,12 +6,15 @@ from kaa.frontends.interactive.footer import short
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.events import Input
+from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, sanitize
-from kaa.tui.style import paint, paint_spans
+from kaa.tui.style import Span, paint, paint_spans
 from kaa.tui.width import cells, clip
 
 _MINUTE_SECONDS = 60
 _QUEUED_SHOWN = 3
+# Why something did not work takes a sentence or two, with the name of a file in it.
+_STATUS_ROWS = 4
 
 
 class WorkingLine:
@@ -136,7 +139,8 @@ class StatusLine(Display):
 
     def _paint(self, width: int) -> list[str]:
         text = " ".join(sanitize(self._text).split())
-        return [paint(clip(f" {text}", width), self._context.palette[self._token])] if text else []
+        margin: list[Span] = [(" ", "")]
+        return wrap([(text, self._context.palette[self._token])], width, margin, margin)[:_STATUS_ROWS] if text else []
 
 
 def elapsed(seconds: float) -> str:
