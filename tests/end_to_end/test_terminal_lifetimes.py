@@ -73,6 +73,36 @@ def test_a_project_is_used_only_as_far_as_it_is_trusted(seat: Seat) -> None:
         assert "robot" not in _system_prompt(seat)
 
 
+def test_trust_can_be_decided_later(seat: Seat) -> None:
+    with seat.open(script=[say("Ahoy.")]) as program:
+        enter(program, "/trust")
+        program.wait_for("there is nothing to trust")
+        _configure(seat.project, "Speak like a pirate.")
+        enter(program, "/trust")
+        program.wait_for("Do you trust this project?")
+        answer(program, "o")
+        program.wait_for("until you leave kaa")
+        enter(program, "/new")
+        program.wait_for("A new session has begun.")
+        enter(program, "hi")
+        program.wait_for("Ahoy.")
+
+    assert "pirate" in _system_prompt(seat)
+
+
+def test_what_nobody_can_answer_for_is_told_and_not_used(seat: Seat) -> None:
+    _configure(seat.project, "Speak like a pirate.\n" * 200_000)
+
+    with seat.open(script=[say("Hello.")]) as program:
+        enter(program, "/trust")
+        program.wait_for("This project cannot be trusted: its configuration is larger than 2 MiB.")
+        program.wait_for(is_idle)
+        enter(program, "hi")
+        program.wait_for("Hello.")
+
+    assert "pirate" not in _system_prompt(seat)
+
+
 def test_what_is_typed_before_the_question_of_trust_does_not_answer_it(seat: Seat) -> None:
     _configure(seat.project, "Speak like a pirate.")
 

@@ -20,7 +20,7 @@ from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
 from kaa.shell.options import TrustChoice
 from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import TrustState
+from kaa.shell.trust.store import TrustState, Untrustable
 from kaa.tui.clipboard import Clipboard
 from kaa.tui.keymap import Keymap
 
@@ -279,16 +279,27 @@ class Actions:
             if not configuration.exists:
                 self._ui.show_notice("This project brings no configuration along: there is nothing to trust.")
                 return
+            if isinstance(state, Untrustable):
+                self._ui.show_notice(f"This project cannot be trusted: {state.reason}.", "warning")
+                return
             self._ui.ask_trust(configuration, state, lambda choice: decide(configuration, choice))
 
         def decide(configuration: ProjectConfiguration, choice: TrustChoice | None) -> None:
             self._core.call(
                 lambda engine: engine.decide_trust(configuration, choice),
-                lambda _: self._ui.show_notice("This holds from the next session on: /new begins one."),
+                lambda _: self._ui.show_notice(f"{_DECIDED[choice]} /new begins a session for which this holds."),
                 self._ui.show_failure,
             )
 
         self._core.call(lambda engine: engine.survey(), ask, self._ui.show_failure)
+
+
+_DECIDED: Mapping[TrustChoice | None, str] = {
+    "stored": "What the project configures is used, until it changes.",
+    "yes": "What the project configures is used, until you leave kaa.",
+    "no": "What the project configures is not used, and you are not asked again.",
+    None: "What the project configures is not used, until you leave kaa.",
+}
 
 
 def _among(words: str) -> Callable[[str], Sequence[tuple[str, str]]]:
