@@ -77,14 +77,15 @@ def test_a_model_that_cannot_think_says_so(seat: Seat) -> None:
 
 
 def test_approvals_are_chosen_from_a_list(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="echo hi"), say("Not allowed.")]) as program:
+    with seat.open(script=[call("bash", command="echo hi"), say("Unasked.")]) as program:
         enter(program, "/approvals")
         program.wait_for("nobody is asked")
         program.type("never")
         program.press("enter")
         program.wait_for("approvals never")
         enter(program, "do it")
-        program.wait_for("Not allowed.")
+        program.wait_for("Unasked.")
+        assert "Yes, this time" not in program.screen.text()
         enter(program, "/approvals nonsense")
         program.wait_for("there is no policy 'nonsense'")
 
