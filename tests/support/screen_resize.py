@@ -53,7 +53,7 @@ def _place(grid: Grid, rows: Iterable[Row]) -> None:
 
 
 def _cut(grid: Grid, columns: int) -> None:
-    for row in grid.buffer.values():
+    for row in (*grid.history, *grid.buffer.values()):
         for x in [x for x in row if x >= columns]:
             del row[x]
 

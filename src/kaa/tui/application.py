@@ -102,7 +102,7 @@ class Application:
         begun = time.monotonic()
         if self._alternate is not None:
             self._alternate.frame()
-        else:
+        elif self._main.takes_frames:
             self.document.leave(self._main.frame(self.document.tail(self._main.columns)))
         self._painted_at = time.monotonic()
         self._paint_seconds = self._painted_at - begun
@@ -299,9 +299,13 @@ class Application:
         self._alternate = None
         self.terminal.set_mouse(on=False)
         self.terminal.set_alternate_screen(on=False)
-        width_changed = self.context.size.columns != self._main.columns
+        size = self.context.size
+        width_changed = size.columns != self._main.columns
+        height_changed = size.rows != self._main.rows
+        # What left the screen with its height must be what the document believes to have left.
+        is_other = not width_changed and height_changed and not self._main.shows(self.document.tail(size.columns))
         self._resize_main()
-        if width_changed or self._is_stale:
+        if width_changed or is_other or self._is_stale:
             self.repaint(clear_scrollback=self.rebuilds)
 
     def _resize_main(self) -> None:

@@ -73,9 +73,19 @@ class MainScreen:
         Returns:
             How many lines left the screen: the document's `leave` wants to know.
         """
-        if self._unanswered or self._is_obsolete:
-            return 0
-        return self._show(tail, "")
+        return self._show(tail, "") if self.takes_frames else 0
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether it is known where on the screen things are: a tail that is not shown is better not asked for.
+
+        Otherwise `leave` would speak of lines that were never there.
+        """
+        return not self._unanswered and not self._is_obsolete
+
+    def shows(self, tail: Tail) -> bool:
+        """Whether what is above the dock is on the screen as in this tail."""
+        return self._painted[: self._dock] == tail.lines[: self._dock]
 
     def repaint(self, tail: Tail, *, clear_scrollback: bool) -> int:
         """Erase the screen and show the tail from its first row on.
