@@ -1,0 +1,290 @@
+"""A core that only tells and answers: what it tells is by chance, in an order that can happen."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kaa.core.events import SessionRewound
+from kaa.core.messages import Usage, UserMessage, user_message
+from kaa.core.provider import Model
+from kaa.core.usage import ContextUse, Spent, UsageReport
+from kaa.shell.approvals.requests import Answer, ApprovalRequest
+from kaa.shell.conversation import CommandReply
+from kaa.shell.home import Home
+from kaa.shell.models import ModelState
+from kaa.shell.rewinding import RewindPoint
+from kaa.shell.status import Status
+from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
+from kaa.shell.trust.difference import Difference
+from kaa.shell.trust.store import Changed, TrustState, Undecided
+from kaa.workspace.file_index import FileListing
+from kaa.workspace.git import Head
+from kaa.workspace.sandbox.sandbox import SandboxStatus
+from tests.frontends.interactive.chance import Chance
+from tests.frontends.interactive.scripted_agent import ScriptedAgent, Story, user_command
+
+ResultT = TypeVar("ResultT")
+
+
+class ScriptedCore:
+    """Stands for the core's thread and for the engine in it, and tells what an agent might do.
+
+    Args:
+        chance: what it says.
+        home: kaa's folder.
+
+    Attributes:
+        ui: is told; set before anything else is done.
+    """
+
+    def __init__(self, chance: Chance, home: Path) -> None:
+        self.ui: Any = None
+        self.chance = chance
+        self.home = Home(home)
+        self.conversation = self
+        self.models = self
+        self.files = self
+        self.workspace = self
+        self.commands: tuple[Any, ...] = ()
+        self.approvals = "ask"
+        self._loop = asyncio.new_event_loop()
+        self._calls: list[Callable[[], None]] = []
+        self._agent = ScriptedAgent(chance)
+        self._stories: list[Story] = []
+        self._runs_command = False
+        self._listings = 0
+        self._questions: list[ApprovalRequest] = []
+        self._number = 0
+
+    def close(self) -> None:
+        """No more calls come."""
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    # As `CoreThread`.
+
+    def call(
+        self,
+        work: Callable[[Any], Awaitable[ResultT]],
+        done: Callable[[ResultT], None] | None = None,
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        """Work that is carried out some time later, in order."""
+
+        async def awaited() -> ResultT:
+            return await work(self)
+
+        def carry_out() -> None:
+            try:
+                if failed is not None and self.chance.one_in(15):
+                    raise OSError(self.chance.text(4))
+                result = self._loop.run_until_complete(awaited())
+            except Exception as error:
+                if failed is None:
+                    raise
+                failed(error)
+            else:
+                if done is not None:
+                    done(result)
+
+        self._calls.append(carry_out)
+
+    # What happens.
+
+    def go_on(self) -> None:
+        """Something happens: work that was asked for is done, the agent goes on, or somebody has a question."""
+        random = self.chance.random
+        what = random.randrange(10)
+        if self._calls and what < 5:
+            self._calls.pop(0)()
+        elif what < 9:
+            self.work_on()
+        else:
+            random.choice((self._ask, self._withdraw, self._tell_status, self._notice))()
+
+    def work_on(self) -> None:
+        """The agent or a command goes on, if there is one."""
+        if self._stories:
+            story = self.chance.random.choice(self._stories)
+            events = next(story, None)
+            if events is None:
+                self._stories.remove(story)
+            else:
+                self.ui.show_events(events)
+
+    def _ask(self) -> None:
+        if len(self._questions) > 2:
+            return
+        self._number += 1
+        request = self.chance.approval(self._number)
+        self._questions.append(request)
+        answers: list[Answer] = []
+
+        def answer(given: Answer) -> None:
+            assert not answers, "a question was answered twice"
+            answers.append(given)
+            if request in self._questions:
+                self._questions.remove(request)
+
+        self.ui.ask_approval(request, answer)
+
+    def _withdraw(self) -> None:
+        if self._questions:
+            self.ui.withdraw_approval(self._questions.pop(self.chance.random.randrange(len(self._questions))))
+
+    def _tell_status(self) -> None:
+        self.ui.show_status(self._status())
+        self.ui.show_head(self.chance.random.choice([None, Head(self.chance.text(1)), Head("0" * 40, detached=True)]))
+
+    def _notice(self) -> None:
+        self.ui.show_notice(self.chance.text())
+
+    # As `Engine` and what it has.
+
+    async def serve(self, ui: object) -> None:
+        self.ui = ui
+
+    async def open(self, session: object = None) -> "ScriptedCore":
+        await self.abort()
+        for story in self._stories:
+            for events in story:
+                self.ui.show_events(events)
+        self._stories = []
+        return self
+
+    def transcript(self) -> list[Any]:
+        return self.chance.entries()
+
+    async def submit_first(self) -> None:
+        pass
+
+    async def prepare(self) -> None:
+        pass
+
+    def refresh_status(self) -> None:
+        self._tell_status()
+
+    async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
+        if self._agent.is_working:
+            self._agent.steering.append(message)
+            self.ui.show_events([self._agent.queue()])
+        else:
+            self._agent.is_working = True
+            self._stories.append(self._agent.run(message))
+
+    async def command(self, text: str) -> CommandReply:
+        return CommandReply(self.chance.text())
+
+    async def abort(self) -> list[UserMessage]:
+        waiting, self._agent.steering = self._agent.steering, []
+        self._agent.is_aborted = self._agent.is_working
+        if waiting:
+            self.ui.show_events([self._agent.queue()])
+        return waiting
+
+    def dequeue(self) -> UserMessage | None:
+        message = self._agent.steering.pop() if self._agent.steering else None
+        self.ui.show_events([self._agent.queue()])
+        return message
+
+    async def run_command(self, command: str, *, in_context: bool) -> None:
+        if self._runs_command:
+            raise RuntimeError("a command runs already")
+        self._runs_command = True
+        self._stories.append(self._user_command(command, in_context=in_context))
+
+    def _user_command(self, command: str, *, in_context: bool) -> Story:
+        yield from user_command(self.chance, command, in_context=in_context)
+        self._runs_command = False
+
+    async def status(self) -> Status:
+        return self._status()
+
+    def set_network(self, network: str) -> str:
+        return network
+
+    def set_approvals(self, policy: str) -> None:
+        self.approvals = policy
+
+    async def git_head(self) -> Head | None:
+        return None
+
+    async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
+        text = self.chance.text
+        configuration = ProjectConfiguration(text(1), (ConfigurationFile(f".kaa/{text(2)}", "file", b"x"),))
+        difference = Difference((text(2),), (text(1),), (text(3),), text(20))
+        return configuration, Undecided() if self.chance.one_in(2) else Changed(difference)
+
+    async def decide_trust(self, configuration: object, choice: object) -> None:
+        pass
+
+    def rewind_points(self) -> list[RewindPoint]:
+        return [RewindPoint(str(number), self.chance.text(), 1) for number in range(self.chance.random.randrange(30))]
+
+    async def rewind(self, entry_id: str) -> UserMessage:
+        self.ui.show_events([SessionRewound(entry_id)])
+        return user_message(self.chance.text())
+
+    @property
+    def current(self) -> ModelState:
+        return ModelState(self._models()[0], "high", ("off", "low", "high"))
+
+    def available(self) -> Sequence[Model]:
+        return self._models()
+
+    def scoped(self) -> tuple[Any, ...]:
+        return ()
+
+    async def set_scoped(self, patterns: object, *, keep: bool = False) -> None:
+        pass
+
+    async def choose(self, query: str, *, keep: bool = False) -> ModelState:
+        return self.current
+
+    async def cycle(self, step: int) -> ModelState:
+        return self.current
+
+    def cycle_thinking(self) -> str:
+        return "low"
+
+    def set_thinking(self, level: str) -> str:
+        return level
+
+    async def reload(self) -> str:
+        return self.chance.text(3)
+
+    async def refresh(self) -> FileListing:
+        self._listings += 1
+        return FileListing(tuple(filter(None, (self.chance.text(2) for _ in range(9)))), True, self._listings)
+
+    async def complete_path(self, typed: str) -> list[str]:
+        return [typed + self.chance.text(1) for _ in range(3)]
+
+    async def stat(self, path: str) -> None:
+        return None
+
+    def _models(self) -> list[Model]:
+        return [Model(f"m{number}{self.chance.text(1)}", "provider", "api") for number in range(3)]
+
+    def _status(self) -> Status:
+        text = self.chance.text
+        sandbox = SandboxStatus("full", "workspace-write", text(1), True, False, {}, (), (), {})
+        usage = UsageReport(Spent(), Spent(), Spent(Usage(100, 20)), ContextUse(5000, 100_000, True))
+        named = self.chance.random.choice((None, text(2)))
+        return Status(
+            self.current,
+            "id",
+            text(1),
+            named,
+            text(2),
+            usage,
+            sandbox,
+            None,
+            "ask",
+            0,
+            0,
+            self._agent.is_working,
+            False,
+            (),
+        )
