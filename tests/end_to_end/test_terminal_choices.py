@@ -102,8 +102,7 @@ def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:
 
 
 def test_tools_are_shown_at_length_and_in_short(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="seq 1 60"), say("Counted.")]) as program:
-        enter(program, "count")
+    with seat.open("count", script=[call("bash", command="seq 1 60"), say("Counted.")]) as program:
         answer(program, "y")
         program.wait_for("Counted.")
         program.wait_for(is_idle)

@@ -32,8 +32,7 @@ def test_a_task_is_done_with_a_yes_for_each_call(seat: Seat) -> None:
         call("bash", command="cat made.txt"),
         say("It says first."),
     ]
-    with seat.open(script=script) as program:
-        enter(program, "make a file")
+    with seat.open("make a file", script=script) as program:
         program.wait_for("echo first > made.txt")
         program.wait_for("Yes, this time")
         assert not (seat.project / "made.txt").exists()
@@ -50,8 +49,7 @@ def test_a_task_is_done_with_a_yes_for_each_call(seat: Seat) -> None:
 
 def test_yes_for_the_session_is_asked_once(seat: Seat) -> None:
     script = [call("bash", command="echo same"), call("bash", command="echo same"), say("Twice.")]
-    with seat.open(script=script) as program:
-        enter(program, "do it twice")
+    with seat.open("do it twice", script=script) as program:
         program.wait_for("Yes, for this session")
         answer(program, "s")
 
@@ -62,8 +60,7 @@ def test_yes_for_the_session_is_asked_once(seat: Seat) -> None:
 
 def test_yes_for_good_keeps_the_rule_as_it_was_changed(seat: Seat) -> None:
     script = [call("bash", command="ls -a"), call("bash", command="ls -l"), say("Listed.")]
-    with seat.open(script=script) as program:
-        enter(program, "list")
+    with seat.open("list", script=script) as program:
         program.wait_for("Yes, always")
         answer(program, "a")
         program.wait_for("Rules, one on each line:")
@@ -78,8 +75,7 @@ def test_yes_for_good_keeps_the_rule_as_it_was_changed(seat: Seat) -> None:
 
 
 def test_a_rule_that_is_none_is_asked_for_again(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="ls -a"), say("Listed.")]) as program:
-        enter(program, "list")
+    with seat.open("list", script=[call("bash", command="ls -a"), say("Listed.")]) as program:
         program.wait_for("Yes, always")
         answer(program, "a")
         program.wait_for("Rules, one on each line:")
@@ -94,8 +90,7 @@ def test_a_rule_that_is_none_is_asked_for_again(seat: Seat) -> None:
 
 
 def test_no_with_a_reason_tells_the_model(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="make install"), say("I will not.")]) as program:
-        enter(program, "install it")
+    with seat.open("install it", script=[call("bash", command="make install"), say("I will not.")]) as program:
         program.wait_for("No, and tell the model why")
         answer(program, "n")
         program.wait_for("Why not, or what instead")
@@ -107,8 +102,7 @@ def test_no_with_a_reason_tells_the_model(seat: Seat) -> None:
 
 
 def test_no_and_stop_ends_the_run(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="make install")]) as program:
-        enter(program, "install it")
+    with seat.open("install it", script=[call("bash", command="make install")]) as program:
         program.wait_for("No, and stop")
         answer(program, "x")
 
@@ -119,8 +113,7 @@ def test_no_and_stop_ends_the_run(seat: Seat) -> None:
 
 def test_words_said_meanwhile_reach_the_model_after_the_tool(seat: Seat) -> None:
     wait = "until test -e go; do sleep 0.02; done; echo waited"
-    with seat.open(script=[call("bash", command=wait), say("All right, blue.")]) as program:
-        enter(program, "paint it red")
+    with seat.open("paint it red", script=[call("bash", command=wait), say("All right, blue.")]) as program:
         program.wait_for("Yes, this time")
         answer(program, "y")
         program.wait_for("Running bash")
@@ -265,8 +258,7 @@ def test_thinking_is_set_by_command(seat: Seat) -> None:
 
 def test_two_tools_at_once_ask_one_after_the_other(seat: Seat) -> None:
     calls = Answer(calls=(Call("bash", '{"command": "echo left"}'), Call("bash", '{"command": "echo right"}')))
-    with seat.open(script=[calls, say("Both.")]) as program:
-        enter(program, "both")
+    with seat.open("both", script=[calls, say("Both.")]) as program:
         for side in ("left", "right"):
             program.wait_for(lambda screen, side=side: f"$ echo {side}" in _dialog(screen.lines()))  # type: ignore[misc]
             answer(program, "y")

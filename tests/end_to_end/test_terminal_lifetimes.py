@@ -67,8 +67,7 @@ def test_a_project_is_used_only_as_far_as_it_is_trusted(seat: Seat) -> None:
         program.wait_for("Beep.")
         assert "robot" not in _system_prompt(seat)
 
-    with seat.open(script=[say("Hello again.")]) as program:
-        enter(program, "hi")
+    with seat.open("hi", script=[say("Hello again.")]) as program:
         program.wait_for("Hello again.")
         assert "robot" not in _system_prompt(seat)
 
@@ -196,8 +195,7 @@ def test_ctrl_c_clears_then_leaves(seat: Seat) -> None:
 
 
 def test_leaving_while_it_works_stops_the_work(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="echo $$ > pid; sleep 600")]) as program:
-        enter(program, "wait")
+    with seat.open("wait", script=[call("bash", command="echo $$ > pid; sleep 600")]) as program:
         program.wait_for("Yes, this time")
         answer(program, "y")
         program.wait_for(lambda _: (seat.project / "pid").exists() and (seat.project / "pid").read_text() != "")

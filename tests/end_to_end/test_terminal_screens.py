@@ -142,8 +142,9 @@ def test_hostile_words_of_model_tools_and_files_do_nothing_to_the_terminal(seat:
 def test_no_color_has_none(seat: Seat) -> None:
     seat.setenv(NO_COLOR="1")
 
-    with seat.open(script=[call("bash", command="echo hi"), say("Some **bold** words and `code`.")]) as program:
-        enter(program, "hello")
+    with seat.open(
+        "hello", script=[call("bash", command="echo hi"), say("Some **bold** words and `code`.")]
+    ) as program:
         program.wait_for("Yes, this time")
         _has_no_colour(program.screen)
         answer(program, "y")
@@ -198,8 +199,11 @@ def test_terminals_that_answer_nothing_are_not_waited_for(seat: Seat) -> None:
 
 
 def test_the_title_tells_what_goes_on_and_goes(seat: Seat) -> None:
-    with seat.open(script=[pausing("Half ", "and half.")]) as program:
-        program.screen.title = "mine"
+    terminal = Screen(100, 30)
+    terminal.title = "mine"
+
+    with seat.open(script=[pausing("Half ", "and half.")], screen=terminal) as program:
+        program.wait_for(lambda screen: screen.title == "kaa: project")
         enter(program, "work")
         program.wait_for(lambda screen: screen.title == "kaa: project (working)")
         seat.model.release()
