@@ -247,6 +247,13 @@ class TestBefore:
         assert problem in (stage.person.questions[1].problem or "")
         assert (stage.ran, end.reason) == ([], "denied")
 
+    def test_a_rule_with_a_mistake_is_there_to_be_mended(self) -> None:
+        stage = Stage(AllowAlways("bash: npm tset"), Deny())
+
+        stage.commands("npm test")
+
+        assert stage.person.questions[1].suggestion == "bash: npm tset"
+
     def test_a_file_that_cannot_be_written_is_asked_about_again_and_not_overwritten(self, tmp_path: Path) -> None:
         path = tmp_path / "approvals.json"
         stage = Stage(AllowAlways("bash: npm test"), AllowOnce(), file=RuleFile(path))

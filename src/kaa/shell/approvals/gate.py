@@ -248,7 +248,11 @@ class Gate:
             try:
                 return await self._take(answer, call, outside=outside, rules_count=rules_count)
             except (RuleError, ApprovalsError) as error:
-                question = msgspec.structs.replace(question, problem=str(error))
+                written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
+                # What somebody wrote is there to be mended.
+                question = msgspec.structs.replace(
+                    question, problem=str(error), suggestion=written or question.suggestion
+                )
         return Denied(wording.refused("nobody is there any more to be asked"))
 
     async def _take(self, answer: Answer, call: Call, *, outside: bool, rules_count: bool) -> Allowed | Denied:
