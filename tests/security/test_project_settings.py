@@ -44,6 +44,7 @@ _ALLOWED = {
     "defaultProvider",
     "defaultThinkingLevel",
     "defaultTools",
+    "enabledModels",
     "followUpMode",
     "retry",
     "steeringMode",

@@ -251,7 +251,7 @@ class Gate:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
                 # What somebody wrote is there to be mended.
                 question = msgspec.structs.replace(
-                    question, problem=str(error), suggestion=written or question.suggestion
+                    question, problem=str(error), suggestion=question.suggestion and (written or question.suggestion)
                 )
         return Denied(wording.refused("nobody is there any more to be asked"))
 
