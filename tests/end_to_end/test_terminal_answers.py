@@ -46,3 +46,15 @@ def test_a_terminal_that_cannot_draw_shows_names_in_all_languages(seat: Seat) ->
         program.write(b"hello\n")
 
         program.wait_for("Gr\u00fc\u00dfe an \u6f22\u5b57.")
+
+
+def test_line_by_line_a_text_takes_the_entry_that_it_names_and_searches_for_others(seat: Seat) -> None:
+    with seat.start("--plain", screen=Screen(answers="none")) as program:
+        program.wait_for(re.compile("^>$"))
+        program.write(b"/approvals\n")
+        program.wait_for("Answer with a letter")
+        program.write(b"v\n")  # in the names and descriptions of several
+        program.wait_for("Search: v")
+        program.write(b"nev\n")
+
+        program.wait_for("[approvals: never]")

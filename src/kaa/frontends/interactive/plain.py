@@ -7,10 +7,12 @@ lines, which the terminal itself edits. A dialog is written down when it opens, 
 import os
 import signal
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.tui.components.select_list import SelectList
 from kaa.tui.context import Context
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Key, Mouse, Paste
@@ -19,12 +21,12 @@ from kaa.tui.reactor import Reactor
 from kaa.tui.sanitize import sanitize
 from kaa.tui.terminal import Terminal
 
+ValueT = TypeVar("ValueT")
+
 _PROMPT = "> "
 _READ_BYTES = 65536
 # What is to be written within this time is written at once.
 _WRITE_SECONDS = 0.05
-# A single letter is one of the answers of a dialog that has such.
-_LETTER = 1
 
 
 class PlainDesk(Desk):
@@ -208,7 +210,7 @@ class PlainSurface:
         self.refresh()
 
     def _answer(self, dialog: DialogFrame, line: str) -> None:
-        """A letter chooses; a text is typed and entered, which in a list takes the first that fits."""
+        """A letter chooses. A text is typed and entered, but in a list only if it says which entry is meant."""
         assert self._desk is not None
         if not line.strip():
             self._hand_over([Key("escape")])
@@ -216,13 +218,17 @@ class PlainSurface:
             # Never Enter: it gives the first answer, which may be a yes.
             if not dialog.control.take(line):
                 self.write_line("[this is none of the answers: give the letter of one]")
-        elif len(line) == _LETTER:
-            self._hand_over([Key(line.lower(), line)])
-            if self._desk.dock.dialog is dialog and dialog.render(self._size.columns) is self._dialog_lines:
-                self._hand_over([Key("enter")])
         else:
-            self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line), Key("enter")])
+            self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line)])
+            if not isinstance(dialog.control, SelectList) or _is_meant(dialog.control, line):
+                self._hand_over([Key("enter")])
 
     def _hand_over(self, events: Sequence[Event]) -> None:
         self.on_events(events)
         self.refresh()
+
+
+def _is_meant(entries: SelectList[ValueT], text: str) -> bool:
+    """Whether the entry that would be taken is the only one that fits, or the one whose name begins so."""
+    selected = entries.selected
+    return len(entries.found) == 1 or (selected is not None and selected.label.lower().startswith(text.strip().lower()))
