@@ -4,7 +4,6 @@ import os
 import secrets
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.end_to_end.kaa_process import SECRET, Finished, Kaa, conversation
 from tests.escapes.world import forced
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import Answer, ModelServer, call, say
 
 _DENIED = 3
@@ -26,8 +26,8 @@ def outside() -> Path:
 @pytest.fixture
 def elsewhere() -> Iterator[Path]:
     """A folder that is not below /tmp, where nothing of the host is to be seen from inside anyway."""
-    with tempfile.TemporaryDirectory(prefix=".kaa-test-", dir=Path(__file__).parents[2]) as folder:
-        yield Path(folder)
+    with folder_elsewhere() as folder:
+        yield folder
 
 
 def _play(kaa: Kaa, *script: Answer, flags: tuple[str, ...] = ()) -> tuple[Finished, list[str]]:

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -30,6 +29,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.end_to_end.kaa_process import conversation as said_in
 from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import Answer as Reply
 from tests.support.model_server import ModelServer, call, say
 
@@ -97,8 +97,8 @@ async def _talk(conversation: Conversation) -> AgentEnd:
 
 @pytest.fixture
 def project() -> Iterator[Project]:
-    with TemporaryDirectory(prefix=".kaa-test-", dir=Path(__file__).parents[2]) as folder:
-        yield Project(Path(folder))
+    with folder_elsewhere() as folder:
+        yield Project(folder)
 
 
 @pytest.fixture

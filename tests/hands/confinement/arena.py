@@ -104,7 +104,9 @@ class Arena:
         interpreter, user = sys.executable, None
         if wrapper and self.user is not None:  # the wrapper, too, must be the user's
             interpreter, user = _interpreter_for_everybody(), self.user
-        command = [*wrapper, interpreter, "-I", "-S", str(_PROBE), str(_PARENT_OF_KAA)]
+        # Beside the project: in bubblewrap's view there may be nothing else of where these tests are.
+        probe = shutil.copy(_PROBE, self.base) if wrapper else _PROBE
+        command = [*wrapper, interpreter, "-I", "-S", str(probe), str(_PARENT_OF_KAA)]
         order = self.order(
             policy, *attempts, missing=missing, mask_proc=mask_proc, join=join, late=late, user_changed=bool(user)
         )

@@ -9,7 +9,6 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -22,6 +21,7 @@ from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.protocol import Command, CommandResult
 from kaa.workspace.sandbox import sandbox as sandbox_module
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.processes import Processes
 
 Scenario = Callable[[LocalWorkspace], Awaitable[None]]
@@ -30,9 +30,9 @@ Scenario = Callable[[LocalWorkspace], Awaitable[None]]
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A home that is not below /tmp, of which nothing is to be seen inside."""
-    with TemporaryDirectory(prefix=".kaa-test-", dir=Path(__file__).parents[3]) as name:
-        (Path(name) / "project").mkdir()
-        yield Path(name)
+    with folder_elsewhere() as folder:
+        (folder / "project").mkdir()
+        yield folder
 
 
 @contextlib.asynccontextmanager
