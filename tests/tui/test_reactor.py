@@ -137,6 +137,43 @@ def test_signals_are_handled_in_the_loop(reactor: Reactor) -> None:
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
+def test_signals_that_are_ignored_for_a_while_are_not_heard_of_afterwards(reactor: Reactor) -> None:
+    seen: list[str] = []
+    reactor.on_signal(signal.SIGUSR1, lambda: seen.append("ignored"))
+    reactor.on_signal(signal.SIGUSR2, lambda: seen.append("heard"))
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        os.kill(os.getpid(), signal.SIGUSR2)
+        reactor.post(lambda: seen.append("posted"))
+        reactor.call_later(0.001, reactor.stop)
+
+    reactor.ignoring([signal.SIGUSR1], work)
+    reactor.run()
+    assert sorted(seen) == ["heard", "posted"]
+
+    os.kill(os.getpid(), signal.SIGUSR1)
+    reactor.call_later(0.001, reactor.stop)
+    reactor.run()
+    assert seen[2:] == ["ignored"]
+
+
+def test_a_signal_that_the_loop_does_not_get_to_goes_to_whoever_had_it_before(reactor: Reactor) -> None:
+    before: list[int] = []
+    old = signal.signal(signal.SIGUSR1, lambda number, _: before.append(number))
+    reactor.on_signal(signal.SIGUSR1, reactor.stop)
+
+    for expected in ([], [signal.SIGUSR1]):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert before == expected
+    reactor.run()
+
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert before == [signal.SIGUSR1]
+    reactor.close()
+    signal.signal(signal.SIGUSR1, old)
+
+
 def test_an_exception_comes_out_of_run_and_the_rest_is_still_to_be_done(reactor: Reactor) -> None:
     seen: list[str] = []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kaa.tui.terminal_modes import RESET_SEQUENCE
+from tests.support.processes import Processes
 from tests.support.program import Program
 from tests.support.screen import Screen
 
@@ -47,6 +48,7 @@ def act(events):
             case Key("k"): os.kill(os.getpid(), signal.SIGTERM)
             case Key("a"): terminal.set_alternate_screen(on=True); terminal.set_mouse(on=True); show("alternate")
             case Key("t"): terminal.set_title("mine"); show("titled")
+            case Key("w"): open(sys.argv[1], "w").write(str(os.getpid())); terminal.write("x" * 1_000_000)
             case Key("z"): terminal.suspend(); show("awake")
             case Key("s"): show("size", terminal.size.columns, terminal.size.rows)
 
@@ -83,8 +85,8 @@ while True:
     raw = not termios.tcgetattr(0)[3] & termios.ICANON
     termios.tcsetattr(0, termios.TCSADRAIN, mine)
     print("stopped", "raw" if raw else "cooked", flush=True)
-    input()
-    os.tcsetpgrp(0, job)
+    if input() != "bg":
+        os.tcsetpgrp(0, job)
     os.killpg(job, signal.SIGCONT)
 print("done", flush=True)
 """
@@ -178,6 +180,62 @@ def test_another_program_gets_the_terminal_as_it_was() -> None:
         assert program.is_raw
         assert program.screen.in_alternate_screen
         assert program.screen.keyboard == 5
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x1c"])
+def test_keys_that_end_another_program_do_not_end_this_one(key: bytes) -> None:
+    with run() as program:
+        program.wait_for("ready")
+        program.press("e")
+        program.wait_for(re.compile("^icanon"))
+
+        program.write(key)
+        program.wait_for("back")
+
+        assert program.is_raw
+        assert program.exit_status is None
+
+
+def test_the_key_that_suspends_another_program_gives_the_shell_the_terminal() -> None:
+    with run(script=(_SHELL, _PROGRAM)) as program:
+        program.wait_for("ready")
+        program.press("e")
+        program.wait_for(re.compile("^icanon"))
+        program.write(b"\x1a")
+        program.wait_for("stopped cooked")
+
+        program.write(b"\n")
+        program.write(b"hello\n")
+        program.wait_for("got hello")
+        program.wait_for("back")
+
+        assert program.is_raw
+
+
+def test_let_go_on_in_the_background_it_waits_for_the_terminal() -> None:
+    with run(script=(_SHELL, _PROGRAM)) as program:
+        program.wait_for("ready")
+        program.press("z")
+        program.wait_for("stopped cooked")
+
+        program.write(b"bg\n")
+        program.wait_for(lambda screen: screen.text().count("stopped cooked") == 2)
+        program.write(b"\n")
+
+        program.wait_for("awake")
+        assert program.is_raw
+
+
+def test_a_terminal_that_takes_nothing_does_not_keep_it(tmp_path: Path) -> None:
+    with run(str(tmp_path / "pid")) as program:
+        program.wait_for("ready")
+        program.press("w")
+        Processes.pids_in(tmp_path / "pid", 1)
+
+        program.signal(signal.SIGTERM)
+        Processes().wait_until_gone(program.pid)
+
+        assert not program.is_raw
 
 
 def test_a_suspended_program_leaves_the_terminal_to_the_shell_and_comes_back() -> None:

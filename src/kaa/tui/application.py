@@ -4,6 +4,7 @@ What is typed is painted at once. What comes from elsewhere (`refresh`) is paint
 times a second, and so that painting takes a third of the time at most. (Stage 1.)
 """
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -192,8 +193,12 @@ class Application:
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
         """Leave the terminal to another program while this function runs."""
-        with self.terminal.released():
-            program()
+
+        def run() -> None:
+            with self.terminal.released():
+                program()
+
+        self.reactor.ignoring((signal.SIGINT,), run)
         self._come_back()
 
     def stop(self) -> None:

@@ -1,10 +1,12 @@
 """The terminal as the kernel has it: two descriptors, line settings, a size."""
 
+import errno
 import fcntl
 import os
 import select
 import sys
 import termios
+from typing import Any
 
 # Indices into what `termios.tcgetattr` returns.
 _INPUT, _OUTPUT, _CONTROL, _LOCAL, _CHARACTERS = 0, 1, 2, 3, 6
@@ -70,8 +72,7 @@ class Device:
             raw[_LOCAL] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
             raw[_CHARACTERS][termios.VMIN] = 1
             raw[_CHARACTERS][termios.VTIME] = 0
-            # Not TCSAFLUSH, which throws away what was typed.
-            termios.tcsetattr(self.input_fd, termios.TCSADRAIN, raw)
+            self._set_line(raw)
             self._typed_ahead = self._waiting()
         except (termios.error, OSError):
             self.gone = True
@@ -79,9 +80,22 @@ class Device:
     def make_cooked(self) -> None:
         """Set the line as it was."""
         try:
-            termios.tcsetattr(self.input_fd, termios.TCSADRAIN, self._saved)
+            self._set_line(self._saved)
         except termios.error:
             self.gone = True
+
+    def _set_line(self, settings: list[Any]) -> None:
+        # Not TCSAFLUSH, which throws away what was typed. Nobody waits for a terminal that takes nothing any more.
+        when = termios.TCSANOW if self.gone else termios.TCSADRAIN
+        while True:
+            try:
+                termios.tcsetattr(self.input_fd, when, settings)
+            except termios.error as error:
+                # Who does this in the background is stopped, and interrupted when it goes on.
+                if error.args[0] != errno.EINTR:
+                    raise
+            else:
+                return
 
     def read(self) -> bytes:
         """What is there, waiting for something; empty if the terminal is gone."""
@@ -108,6 +122,14 @@ class Device:
         except OSError:
             return b""
         return self.read() if ready else b""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the terminal takes nothing at the moment: it is paused, or its connection is stuck."""
+        try:
+            return not select.select((), (self.output_fd,), (), 0)[1]
+        except OSError:
+            return True
 
     def write(self, text: str) -> None:
         """All of it; waits for a terminal that is slow."""

@@ -9,7 +9,8 @@ import signal
 import time
 from bisect import insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from types import FrameType
 from typing import TypeAlias
 
 Callback: TypeAlias = Callable[[], object]
@@ -45,6 +46,7 @@ class Reactor:
         self._posted: deque[Callback] = deque()
         self._signals: dict[int, Callback] = {}
         self._previous_handlers: dict[int, object] = {}
+        self._unseen: set[int] = set()  # signals that the loop has not got to
         self._previous_wakeup = -1
         self._is_stopped = False
         self._is_woken = False
@@ -74,13 +76,26 @@ class Reactor:
             self._wake()
 
     def on_signal(self, signum: int, callback: Callback) -> None:
-        """Call after this signal, in the loop; several in a row may be one call. From the main thread only."""
+        """Call after this signal, in the loop; several in a row may be one call. From the main thread only.
+
+        If it comes again before the loop got to it, whoever handled the signal before does.
+        """
         if not self._signals:
             self._previous_wakeup = signal.set_wakeup_fd(self._wake_in, warn_on_full_buffer=False)
-        # The wakeup descriptor only hears of signals that have a handler in Python.
-        previous = signal.signal(signum, lambda *_: None)
+        previous = signal.signal(signum, self._note)
         self._previous_handlers.setdefault(signum, previous)
         self._signals[signum] = callback
+
+    def ignoring(self, signums: Collection[int], work: Callback) -> None:
+        """Work, and hear nothing of these signals if they come meanwhile."""
+        callbacks = {signum: self._signals.pop(signum) for signum in signums if signum in self._signals}
+        try:
+            work()
+        finally:
+            if others := bytes(byte for byte in self._read_wakeups() if byte not in signums):
+                os.write(self._wake_in, others)
+            self._unseen -= {*signums}
+            self._signals |= callbacks
 
     def run(self) -> None:
         """Until `stop`. Can be run again."""
@@ -140,9 +155,23 @@ class Reactor:
             return  # full of wake-ups
 
     def _woken(self) -> None:
-        woken_by = os.read(self._wake_out, 4096)
+        woken_by = self._read_wakeups()
         # Not before: what wakes us between the two would be read here, and what comes after it wake nobody.
         self._is_woken = False
         for signum in set(woken_by) - {0}:
+            self._unseen.discard(signum)
             if callback := self._signals.get(signum):
                 callback()
+
+    def _read_wakeups(self) -> bytes:
+        try:
+            return os.read(self._wake_out, 4096)
+        except BlockingIOError:
+            return b""
+
+    def _note(self, signum: int, frame: FrameType | None) -> None:
+        """Only signals that have a handler in Python have their numbers written into the pipe."""
+        before = self._previous_handlers.get(signum)
+        if signum in self._unseen and callable(before):
+            before(signum, frame)
+        self._unseen.add(signum)

@@ -136,7 +136,11 @@ class Terminal:
         return True
 
     def released(self) -> "Released":
-        """A context in which the terminal is as it was before, for another program such as an editor."""
+        """A context in which the terminal is as it was before, for another program such as an editor.
+
+        Keys such as Ctrl+C send signals to all programs of the terminal: they are for that one. But Ctrl+Z stops us
+        too, so that the shell has the terminal.
+        """
         return Released(self._give_back, self._take)
 
     def _give_back(self) -> None:
@@ -175,6 +179,8 @@ class Terminal:
         self._is_answering = False
 
     def _die(self, signum: int, _: FrameType | None) -> None:
+        if self.device.is_cut_off and self.device.is_blocked:
+            self.device.gone = True  # it would have to be waited for
         self.close()
         signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
@@ -230,9 +236,15 @@ class Released:
     def __init__(self, give_back: Callable[[], None], take: Callable[[], None]) -> None:
         self._give_back = give_back
         self._take = take
+        self._handlers: dict[int, object] = {}
 
     def __enter__(self) -> None:
         self._give_back()
+        # A function, because a program that is started inherits what is ignored.
+        self._handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+        self._handlers[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what `signal.signal` returned
         self._take()
