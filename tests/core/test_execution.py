@@ -146,6 +146,31 @@ def test_a_tool_that_cancels_itself_does_not_end_the_run(calls: int) -> None:
     assert [result.text for result in results(end)] == ["confused cancelled itself. It may have had effects."] * calls
 
 
+def test_a_call_that_is_stopped_before_it_begins_had_no_effects() -> None:
+    async def ask(_: ToolCall) -> None:
+        scene.agent.abort()
+        await asyncio.sleep(60)
+
+    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})])], hooks=ToolHooks(before=(ask,)))
+
+    end = run(scene.agent.run(say("go")))
+
+    assert end.reason == "aborted"
+    assert [result.text for result in results(end)] == ["Stopped by the user before it began. It had no effects."]
+
+
+def test_how_long_somebody_was_asked_is_no_time_of_the_tool() -> None:
+    async def ask(_: ToolCall) -> Block:
+        await asyncio.sleep(0.02)
+        return Block("no")
+
+    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=ToolHooks(before=(ask,)))
+
+    run(scene.agent.run(say("go")))
+
+    assert [event.duration_ms for event in scene.of(ToolExecutionEnd)] == [0]
+
+
 def test_arguments_nested_without_end_are_refused() -> None:
     bottomless = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
     scene = Scene([reply(tool_calls=[("echo", bottomless)]), reply(text="ok")])

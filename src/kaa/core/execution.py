@@ -19,6 +19,8 @@ _KEPT_OUTPUT_CHARACTERS = 16_384
 _MAX_RUNS = 5
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have had effects."
+# Such as one that the user was still asked about.
+_NOT_BEGUN = "Stopped by the user before it began. It had no effects."
 
 
 class _Run:
@@ -29,7 +31,7 @@ class _Run:
         self._emit = emit
         self._shown = ""
         self.permit: Permit | None = None
-        self.started = time.monotonic()
+        self._began: float | None = None
 
     @property
     def call_id(self) -> str:
@@ -44,8 +46,18 @@ class _Run:
         self._shown = (self._shown + delta)[-_KEPT_OUTPUT_CHARACTERS:]
         self._emit(ToolExecutionUpdate(self._call.id, self._call.name, delta, skipped_bytes))
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the tool was started: hooks, and the people they ask, take their time first."""
+        return self._began is not None
+
+    def begin(self) -> None:
+        """The tool starts now; for the second time, it goes on."""
+        if self._began is None:
+            self._began = time.monotonic()
+
     def elapsed_ms(self) -> int:
-        return round((time.monotonic() - self.started) * 1000)
+        return 0 if self._began is None else round((time.monotonic() - self._began) * 1000)
 
 
 class ToolExecutor:
@@ -99,7 +111,8 @@ class ToolExecutor:
             for index, call in enumerate(calls):
                 if index not in results:
                     run = running.get(index) or _Run(call, self._emit)
-                    text = f"{run.shown}\n\n{_INTERRUPTED}" if run.shown else _INTERRUPTED
+                    why = _INTERRUPTED if run.has_begun else _NOT_BEGUN
+                    text = f"{run.shown}\n\n{why}" if run.shown else why
                     results[index] = self._record(call, run, text_result(text, is_error=True))
             raise
         except BaseExceptionGroup as group_error:
@@ -126,6 +139,7 @@ class ToolExecutor:
         if isinstance(admitted, ToolResult):
             return admitted
         for _ in range(_MAX_RUNS):
+            run.begin()
             result = await _run_tool(tool, admitted, run)
             try:
                 final = await self._after(admitted, result)

@@ -8,7 +8,7 @@ _NOTE = re.compile(
     r"\[(?:Lines \d|Showing lines \d|The last |Line \d+ is longer|The file is empty|\d+ background process|Process \d+:"
     r"|stopped at \d|the search took|long lines cut|\d+ of \d+ (?:lines|names) shown)"
     r"|Command (?:exited with code|was ended by signal|timed out after|aborted)"
-    r"|Interrupted by the user before"
+    r"|(?:Interrupted|Stopped) by the user before"
 )
 _SANDBOX = "[sandbox] "
 _NO_OUTPUT = "(no output)"
