@@ -161,7 +161,7 @@ def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is RateLimitError:
         return "Wait a little, or choose another model."
     if kind is ContextOverflowError:
-        return "Compact the conversation, start a new session, or choose a model with a larger context window."
+        return "Start a new session, go back to an earlier message, or choose a model with a larger context window."
     if kind is OverloadedError:
         return "Try again later, or choose another model."
     return f"Check the name of the model, '{peer.model}', and its settings in models.json."
