@@ -147,6 +147,8 @@ class Transcript:
 
     def _end_message(self, message: UserMessage | AssistantMessage | ToolResultMessage) -> None:
         match message:
+            case UserMessage() if self._view.linear:
+                pass  # it was typed as a line, which the terminal has shown
             case UserMessage(content=content):
                 self.add(UserMessageBlock(self._view, *split_content(content)))
             case AssistantMessage():
