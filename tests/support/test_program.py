@@ -51,7 +51,8 @@ def test_a_program_that_ends_is_not_waited_for() -> None:
 
 def test_replies_keys_and_pastes_reach_the_program() -> None:
     with Program.start([sys.executable, "-c", ECHO], env=ENVIRONMENT) as program:
-        program.wait_for(r"\x1b[1;1R\x1b[?62;22c")
+        program.wait_for(r"\x1b[1;1R")
+        program.wait_for(r"\x1b[?62;22c")
         program.paste("a\nb")
         program.wait_for(r"\x1b[200~a\rb\x1b[201~")
         assert program.is_raw
