@@ -75,6 +75,44 @@ def test_what_is_asked_before_the_core_is_there_waits_and_keeps_its_order() -> N
     assert surface.core.stop(10)
 
 
+def test_a_core_that_is_being_made_need_not_be_waited_for() -> None:
+    goes_on = threading.Event()
+
+    def make() -> Core:
+        goes_on.wait(10)
+        return Core()
+
+    surface = Surface(make)
+    surface.core.start()
+
+    assert not surface.core.is_there
+    assert not surface.core.stop(0.01)
+    goes_on.set()
+    assert surface.core.stop(10)
+    assert surface.core.is_there
+
+
+def test_what_closing_failed_with_is_kept_for_when_nobody_listens() -> None:
+    async def close(_core: Core) -> None:
+        raise OSError("the disk is full")
+
+    core = CoreThread(Core, close, lambda _: None, lambda _: None)
+    core.start()
+
+    assert core.stop(10)
+    assert str(core.failure) == "the disk is full"
+
+
+def test_a_core_that_ended_is_asked_in_vain() -> None:
+    surface = Surface()
+    surface.core.start()
+    assert surface.core.stop(10)
+
+    surface.core.call(lambda core: core.add(1, 2))
+
+    assert surface.core.failure is None
+
+
 def test_failures_come_back_to_who_asked() -> None:
     surface = Surface()
     surface.core.start()

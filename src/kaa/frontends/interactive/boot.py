@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Closing waits for the disk and for commands to end.
 _CLOSE_SECONDS = 10.0
+# As long as most of what a start loads takes, so that it ends in order. Nothing is lost if it does not.
+_START_SECONDS = 1.0
 _FAILED, _USAGE_ERROR = 1, 2  # as in `kaa.frontends.exit_codes`
 
 
@@ -90,13 +92,14 @@ class Start:
         except Exception as error:  # noqa: BLE001 isolation boundary: the terminal is given back, and the bug is told
             self._crash = error
         finally:
-            app.stop()
+            self._give_back_terminal()
         if self._farewell:
             sys.stdout.write(self._farewell)
             sys.stdout.flush()
-        if not self._core.stop(_CLOSE_SECONDS):
+        if not self._core.stop(_CLOSE_SECONDS if self._core.is_there else _START_SECONDS) and self._core.is_there:
             sys.stderr.write("kaa: what was under way did not end in time; the session is kept as far as it came\n")
-        return self._exit_code if self._crash is None else _report(self._crash)
+        crash = self._crash or self._core.failure
+        return self._exit_code if crash is None else _report(crash)
 
     def leave(self, exit_code: int = 0, farewell: str = "") -> None:
         """End `run`.
@@ -107,6 +110,12 @@ class Start:
         """
         self._exit_code, self._farewell = exit_code, farewell
         self._desk.app.reactor.stop()
+
+    def _give_back_terminal(self) -> None:
+        try:
+            self._desk.app.stop()
+        except Exception as error:  # noqa: BLE001 isolation boundary: what cannot be painted cannot be painted now either
+            self._crash = self._crash or error
 
     def _make(self) -> "Engine":
         """Stage 2, on the core's thread."""
@@ -144,6 +153,8 @@ class Start:
             match event:
                 case Key(id="ctrl+c" | "ctrl+d") if self._desk.editor.is_empty:
                     self.leave()
+                case Key(id="ctrl+c"):
+                    self._desk.editor.set_text("")
                 case Key() | Paste():
                     self._desk.typed_at = time.monotonic()
                     self._desk.editor.key(event)

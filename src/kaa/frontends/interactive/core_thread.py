@@ -31,6 +31,9 @@ class CoreThread(Generic[CoreT]):
         close: ends the core, as the last thing on its event loop.
         post: runs a function in the thread of the user interface.
         on_crash: told, there, what `make`, `close` or the loop itself failed with.
+
+    Attributes:
+        failure: the same, for when nobody takes what is posted any more; None as long as nothing failed.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class CoreThread(Generic[CoreT]):
         self._core: CoreT | None = None
         self._stopping: asyncio.Event | None = None
         self._stop_requested = False
+        self.failure: BaseException | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="kaa-core", daemon=True)
 
@@ -85,7 +89,13 @@ class CoreThread(Generic[CoreT]):
             if self._loop is None:
                 self._waiting.append(carried_out)
                 return
-        self._loop.call_soon_threadsafe(self._begin, carried_out)
+        with suppress(RuntimeError):  # it has ended, of itself: whoever is told of that ends the program
+            self._loop.call_soon_threadsafe(self._begin, carried_out)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the core was made: before, nothing is under way that would have to be waited for."""
+        return self._loop is not None
 
     def stop(self, timeout: float) -> bool:
         """End the core and wait for it.
@@ -119,6 +129,7 @@ class CoreThread(Generic[CoreT]):
             sys.setswitchinterval(interval)
             asyncio.run(self._work_until_stopped())
         except BaseException as error:  # noqa: BLE001 isolation boundary: this thread has nobody above it
+            self.failure = error
             self._report(self._on_crash, error)
         finally:
             sys.setswitchinterval(interval)

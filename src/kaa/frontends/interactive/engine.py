@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from kaa.core.events import AgentEnd
@@ -267,7 +268,8 @@ class Engine:
                 answered.set_result(answer)
 
         def answer(given: AnswerT) -> None:
-            loop.call_soon_threadsafe(take, given)
+            with suppress(RuntimeError):  # the core has ended, and needs no answer any more
+                loop.call_soon_threadsafe(take, given)
 
         self._post(lambda: ask(answer))
         return await answered
