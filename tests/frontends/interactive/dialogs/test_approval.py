@@ -158,6 +158,16 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
         assert words in asked.text
 
 
+def test_enter_alone_is_no_yes_where_something_would_be_lost() -> None:
+    harmless, careful = Asked(), Asked(warning="deletes build for good")
+
+    press(harmless.dialog, "enter")
+    press(careful.dialog, "enter", "enter")
+
+    assert harmless.answers == [AllowOnce()]
+    assert careful.answers == [Deny("")]
+
+
 def test_what_was_run_already_says_so() -> None:
     asked = Asked(was_run=True)
 

@@ -52,7 +52,9 @@ class ApprovalDialog(DialogFrame):
             Choice("n", "No, and tell the model why…", self._ask_for_reason),
             Choice("x", "No, and stop", lambda: self._answer(Abort())),
         ]
-        return Choices(self._context, choices, on_cancel=lambda: self._answer(Deny()))
+        # Where something would be lost, a yes takes more than Enter.
+        proposed = "n" if self.request.warning else "y"
+        return Choices(self._context, choices, lambda: self._answer(Deny()), proposed)
 
     def _ask_for_rule(self) -> None:
         """Rules, one on each line; a session's answer takes rules as well as an answer for good."""

@@ -33,15 +33,18 @@ class Choices(Display):
 
     Args:
         context: colours and keys.
-        choices: the first is the one that Enter gives if nothing else is done.
+        choices: the answers.
         on_cancel: called for Esc.
+        proposed: the letter of the one that Enter gives if nothing else is done; the first if it is empty.
     """
 
-    def __init__(self, context: Context, choices: Sequence[Choice], on_cancel: Callable[[], None]) -> None:
+    def __init__(
+        self, context: Context, choices: Sequence[Choice], on_cancel: Callable[[], None], proposed: str = ""
+    ) -> None:
         super().__init__(context)
         self._choices = tuple(choices)
         self._on_cancel = on_cancel
-        self._selected = 0
+        self._selected = next((index for index, choice in enumerate(choices) if choice.letter == proposed), 0)
         self._is_short = False
 
     def render(self, width: int) -> list[str]:
