@@ -42,14 +42,15 @@ class ApprovalDialog(DialogFrame):
         self.exchange(self._choices())
 
     def _choices(self) -> Choices:
+        more = self._context.glyphs.ellipsis
         choices = [
             Choice("y", "Yes, this time", lambda: self._answer(AllowOnce())),
             Choice("s", "Yes, for this session, when it is exactly this", lambda: self._answer(AllowForSession())),
         ]
         if self.request.suggestion is not None:
-            choices.append(Choice("a", "Yes, always, by a rule that I can change first…", self._ask_for_rule))
+            choices.append(Choice("a", f"Yes, always, by a rule that I can change first{more}", self._ask_for_rule))
         choices += [
-            Choice("n", "No, and tell the model why…", self._ask_for_reason),
+            Choice("n", f"No, and tell the model why{more}", self._ask_for_reason),
             Choice("x", "No, and stop", lambda: self._answer(Abort())),
         ]
         # Where something would be lost, a yes takes more than Enter.
