@@ -293,6 +293,18 @@ def test_escape_ends_the_search_and_stays_there() -> None:
 # Selecting
 
 
+def test_what_is_selected_may_go_away() -> None:
+    session = numbered(10)
+    session.screen.frame()
+    session.mouse("down", 1, 0)
+    session.mouse("drag", 3, 3)
+
+    session.document.replace([])
+    session.mouse("up", 3, 3)
+
+    assert session.copied == []
+
+
 def test_dragging_selects_and_letting_go_copies() -> None:
     session = Session()
     session.add("first line", "second line")

@@ -45,6 +45,18 @@ def test_what_a_block_adds_late_does_not_tear_a_later_one_apart() -> None:
     assert document.tail(80).lines == ["e", "> "]
 
 
+def test_what_a_block_heard_of_when_all_of_it_left_is_not_lost() -> None:
+    block = LinesBlock(["a", "b"], finished=False)
+    document = document_of(block, LinesBlock(["c"]))
+    document.tail(80)
+
+    block.change(["a", "b", "ended"])
+    block.finished = True
+    document.leave(2)
+
+    assert document.tail(80).lines == ["ended", "c", "> "]
+
+
 def test_a_block_that_cannot_be_rendered_does_not_spoil_what_was_there() -> None:
     class Broken(LinesBlock):
         def render(self, width: int) -> list[str]:
@@ -67,6 +79,7 @@ def test_finished_blocks_that_have_left_are_not_asked_again() -> None:
     document = document_of(*blocks)
     document.tail(80)
     document.leave(990)
+    document.tail(80)
     asked = sum(block.times_asked for block in blocks)
 
     document.tail(80)

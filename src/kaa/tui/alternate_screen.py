@@ -148,8 +148,8 @@ class AlternateScreen:
             self._is_dragging = False
             if selection.is_empty:
                 self._selection = None
-            else:
-                self._on_copy(selection.text(self.viewport, self._columns))
+            elif text := selection.text(self.viewport, self._columns):
+                self._on_copy(text)
 
     # What is shown
 

@@ -131,6 +131,7 @@ class Document:
         left = self._left + [0] * (len(blocks) - len(self._left))
         rendered = [block.render(width) for block in blocks]
         heights = [len(lines) for lines in rendered]
+        done = self._count_done(left, heights)
         if self.marks_prompts:
             rendered = [self._marked(index, lines) for index, lines in enumerate(rendered)]
         # What an earlier block has to add, when the beginning of a later one has left, comes behind the rest of that.
@@ -140,7 +141,9 @@ class Document:
         dock = len(lines)
         lines += self.dock.render(width)
         # Together, when nothing can fail any more: the last tail is what the terminal is given back with.
-        self._left, self._heights, self._order = left, heights, order
+        self._first += done
+        self._left, self._heights = left[done:], heights[done:]
+        self._order = [index - done for index in order if index >= done]
         cursor = self.dock.cursor()
         return Tail(lines, dock, cursor and (dock + cursor[0], cursor[1]))
 
@@ -150,29 +153,30 @@ class Document:
         Args:
             lines: how many; not more than there were before the dock.
         """
-        last = -1
         for index in self._order:
             left = self._left[index]
             leaving = min(lines, max(0, self._heights[index] - left))
             if leaving:
-                last = max(last, index)
                 lines -= leaving
                 self._left[index] += leaving
                 self.blocks[self._first + index].freeze(left + leaving)
-        # Blocks without lines stay until something behind them has left.
-        done = next((index for index in range(last + 1) if not self._is_done(index)), last + 1)
-        self._first += done
-        del self._left[:done], self._heights[:done]
-        self._order = [index - done for index in self._order if index >= done]
 
     def _marked(self, index: int, lines: list[str]) -> list[str]:
         before = self._first + index - 1
         after_prompt = before >= 0 and _is_prompt(self.blocks[before])
         return _marked(self.blocks[before + 1], lines, after_prompt=after_prompt)
 
-    def _is_done(self, index: int) -> bool:
-        height = self._heights[index]
-        return self._left[index] >= height and self.blocks[self._first + index].settled >= height
+    def _count_done(self, left: list[int], heights: list[int]) -> int:
+        """How many of the first blocks have left for good: all of their lines, as they are now, and none will come.
+
+        When lines leave it is too early to say: the block may have heard of more since it was rendered.
+        """
+        # Blocks without lines stay until something behind them has left.
+        begun = max((index + 1 for index, count in enumerate(left) if count), default=0)
+        for index in range(begun):
+            if left[index] < heights[index] or self.blocks[self._first + index].settled < heights[index]:
+                return index
+        return begun
 
     def _begin(self, width: int, max_rows: int) -> None:
         """Find where the last `max_rows` lines begin; what is before them counts as having left."""

@@ -52,8 +52,8 @@ class Viewport:
         return earlier[index] if index < len(earlier) else self._document.blocks[index - len(earlier)]
 
     def lines(self, index: int) -> list[str]:
-        """The painted lines of a block."""
-        return self.block(index).render(self._width)
+        """The painted lines of a block; none if it is gone, as when the conversation begins anew."""
+        return self.block(index).render(self._width) if index < len(self) else []
 
     def forwards(self, start: Position) -> Iterator[Row]:
         """The lines from `start` to the end of the document."""
