@@ -100,8 +100,6 @@ def test_answers_correct_the_guesses() -> None:
     assert capabilities.is_dark
     assert capabilities.learn(Reply("kitty-keyboard", (5,)))
     assert capabilities.kitty_keyboard
-    assert capabilities.learn(Reply("mode", (2026, 2)))
-    assert capabilities.synchronized_output
     assert capabilities.learn(Reply("cell-size", (18, 9)))
     assert capabilities.cell_pixels == (9, 18)
     assert not capabilities.learn(Reply("attributes", (62,)))
@@ -159,7 +157,7 @@ def test_who_would_show_questions_as_text_is_not_asked() -> None:
     assert questions(Capabilities({"TERM": "dumb"})) == ""
     assert questions(Capabilities({"TERM": "linux"})) == ""
     apple = questions(Capabilities({"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}))
-    assert "$p" not in apple
+    assert "\x1b[>q" not in apple
     assert "\x1b_" not in apple
     assert "\x1b_" not in questions(Capabilities({"TERM": "tmux-256color"}))
     assert questions(Capabilities(_XTERM)).endswith("\x1b[c")

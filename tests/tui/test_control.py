@@ -21,7 +21,6 @@ def test_notifications_go_to_who_shows_them(program: str, sequence: str) -> None
     assert control.notification(program, "kaa", "done; really\n") == sequence
 
 
-def test_progress_and_zones() -> None:
+def test_progress_begins_and_ends() -> None:
     assert control.progress(busy=True) == "\x1b]9;4;3;0\x1b\\"
     assert control.progress(busy=False) == "\x1b]9;4;0;0\x1b\\"
-    assert control.output_end(1) == "\x1b]133;D;1\x1b\\"

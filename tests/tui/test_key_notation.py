@@ -49,10 +49,6 @@ def test_what_is_no_key_is_told_why(text: str, reason: str) -> None:
         parse_key(text)
 
 
-def test_macs_have_signs_for_modifiers() -> None:
-    assert show_key("ctrl+alt+shift+super+p", mac=True) == "⌃⌥⇧⌘P"
-
-
 @given(st.text(max_size=30) | st.lists(st.sampled_from(["ctrl", "SHIFT", "+", " ", "up", "x", "esc"])).map("+".join))
 def test_any_text_is_a_key_or_an_error(text: str) -> None:
     try:

@@ -5,12 +5,11 @@ Answers are never waited for. A guess that is wrong for some milliseconds costs 
 
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from kaa.tui.colors import Depth
 from kaa.tui.events import Reply
-
-ColorDepth: TypeAlias = Literal["none", "16", "256", "truecolor"]
-Images: TypeAlias = Literal["none", "kitty", "iterm2"]
+from kaa.tui.picture import ImageProtocol
 
 
 class _Program(NamedTuple):
@@ -18,7 +17,7 @@ class _Program(NamedTuple):
 
     truecolor: bool = True
     hyperlinks: bool = True
-    images: Images = "none"
+    images: ImageProtocol = "none"
     # Whether OSC 9;4 shows a progress bar. Some that do not know it show a notification that says "4;3".
     progress: bool = False
 
@@ -76,7 +75,6 @@ _VERSION_NAMES = r"([A-Za-z][A-Za-z0-9 _-]*?)[ (/]*v?([0-9][0-9A-Za-z.:+-]*)?\)?
 _BY_VERSION_NAME = {"iterm": "iterm2", "libvterm": "", "windows terminal": "windows-terminal"}
 
 _MULTIPLEXERS = {"TMUX": "tmux", "ZELLIJ": "zellij", "STY": "screen"}
-_SYNCHRONIZED_OUTPUT = 2026
 
 
 class Capabilities:
@@ -98,7 +96,6 @@ class Capabilities:
         images: how images can be shown.
         progress: whether OSC 9;4 shows progress.
         kitty_keyboard: whether it speaks the Kitty keyboard protocol; known from its answer only.
-        synchronized_output: whether it knows mode 2026; frames use it in any case.
         background: colour of it, red, green, blue from 0 to 255; None if unknown.
         is_dark: whether the background is; None if unknown.
         cell_pixels: width and height of a cell; None if unknown.
@@ -115,17 +112,16 @@ class Capabilities:
         self.unicode = self.utf8 and not self.dumb and self.program != "linux"
         self._may_color = not environment.get("NO_COLOR") and not self.dumb
         self.kitty_keyboard = False
-        self.synchronized_output = False
         self.background: tuple[int, int, int] | None = None
         self.is_dark = _is_dark_by_variable(environment.get("COLORFGBG", ""))
         self.cell_pixels: tuple[int, int] | None = None
-        self.colors: ColorDepth = "none"
+        self.colors: Depth = "none"
         self.hyperlinks = False
-        self.images: Images = "none"
+        self.images: ImageProtocol = "none"
         self.progress = False
         self._be(_PROGRAMS.get(self.program, _UNKNOWN), _depth(environment, term, self.multiplexer))
 
-    def _be(self, program: _Program, depth: ColorDepth) -> None:
+    def _be(self, program: _Program, depth: Depth) -> None:
         self.colors = ("truecolor" if program.truecolor else depth) if self._may_color else "none"
         self.hyperlinks = program.hyperlinks
         self.images = program.images
@@ -151,8 +147,6 @@ class Capabilities:
                 self.is_dark = reply.kind == "dark"
             case "kitty-keyboard", _:
                 self.kitty_keyboard = True
-            case "mode", (mode, state) if mode == _SYNCHRONIZED_OUTPUT:
-                self.synchronized_output = state in (1, 2, 3)
             case "cell-size", (height, width) if height and width:
                 self.cell_pixels = width, height
             case "graphics", (1,) if not self.multiplexer:
@@ -182,10 +176,10 @@ def questions(capabilities: Capabilities) -> str:
     """What to send to learn more; empty if it is better not to ask. The last answer is the one to `CSI c`."""
     if not capabilities.takes_strings:
         return ""
-    asked = ["\x1b[?u", "\x1b]11;?\x1b\\", "\x1b]10;?\x1b\\"]
+    asked = ["\x1b[?u", "\x1b]11;?\x1b\\"]
     # Apple's terminal shows parts of these as text.
     if capabilities.program != "apple":
-        asked += ["\x1b[>q", f"\x1b[?{_SYNCHRONIZED_OUTPUT}$p", "\x1b[16t"]
+        asked += ["\x1b[>q", "\x1b[16t"]
         # tmux and screen take it for a window's title.
         if not capabilities.multiplexer:
             asked.append("\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\")
@@ -206,7 +200,7 @@ def _program(environment: Mapping[str, str], term: str) -> str:
     return by_term or next((name for variable, name in _BY_VARIABLE.items() if environment.get(variable)), "")
 
 
-def _depth(environment: Mapping[str, str], term: str, multiplexer: str) -> ColorDepth:
+def _depth(environment: Mapping[str, str], term: str, multiplexer: str) -> Depth:
     # GNU screen passes on the variable of the terminal it was started in, but not its colours.
     if multiplexer != "screen" and environment.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
         return "truecolor"

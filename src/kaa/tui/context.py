@@ -24,7 +24,6 @@ class Glyphs(NamedTuple):
     bottom_left: str = "╰"
     bottom_right: str = "╯"
     bullet: str = "•"
-    arrow: str = "→"
     pointer: str = "›"
     ellipsis: str = "…"
     check: str = "✓"
@@ -35,7 +34,7 @@ class Glyphs(NamedTuple):
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-ASCII = Glyphs("-", "|", "+", "+", "+", "+", "*", "->", ">", "...", "ok", "x", "v", ">", "|", "|/-\\")
+ASCII = Glyphs("-", "|", "+", "+", "+", "+", "*", ">", "...", "ok", "x", "v", ">", "|", "|/-\\")
 
 
 class Context:

@@ -14,7 +14,7 @@ _NOTIFICATIONS = ("iterm2", "kitty", "rio")
 PUSH_TITLE, POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 # Zones of FinalTerm's protocol (OSC 133), by which terminals jump from prompt to prompt and select output.
-PROMPT_START, INPUT_START, OUTPUT_START = "\x1b]133;A\x1b\\", "\x1b]133;B\x1b\\", "\x1b]133;C\x1b\\"
+PROMPT_START, OUTPUT_START = "\x1b]133;A\x1b\\", "\x1b]133;C\x1b\\"
 
 
 def plain(text: str, longest: int = _LONGEST_TITLE) -> str:
@@ -30,11 +30,6 @@ def title(text: str) -> str:
 def progress(*, busy: bool) -> str:
     """Show that work goes on, for an unknown time, or nothing (ConEmu's OSC 9;4)."""
     return f"\x1b]9;4;{3 if busy else 0};0\x1b\\"
-
-
-def output_end(exit_code: int) -> str:
-    """End of the zone that `OUTPUT_START` began."""
-    return f"\x1b]133;D;{exit_code}\x1b\\"
 
 
 def notification(program: str, heading: str, text: str) -> str:

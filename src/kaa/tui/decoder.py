@@ -14,7 +14,7 @@ from kaa.tui.events import Event, Key, Paste
 _TEXT = re.compile("[^\x00-\x1f\x7f-\x9f]+")
 _PARAMETERS = re.compile("[0-?]*")
 _STRING = re.compile("[^\x00-\x1f]*")
-_PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
+_PASTE_END = "\x1b[201~"
 
 # Nobody types as fast: a terminal without bracketed paste was pasted into.
 _UNBRACKETED_PASTE = 64

@@ -30,7 +30,6 @@ _KEY_ALIASES = {
     "minus": "-",
 }
 _SHOWN = {"escape": "Esc", "pageup": "PageUp", "pagedown": "PageDown"}
-_MAC_MODIFIERS = {"ctrl": "⌃", "alt": "⌥", "shift": "⇧", "super": "⌘"}
 
 # What a terminal without extended keys sends for ctrl with a symbol (ECMA-48 C0); the others it cannot tell.
 _CONTROL_SYMBOLS = frozenset("]\\-^_@/")
@@ -96,12 +95,10 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
-def show_key(key: str, *, mac: bool = False) -> str:
-    """The key as it is shown: `Ctrl+Shift+P`; with `mac` as menus have it there: `⌃⇧P`."""
+def show_key(key: str) -> str:
+    """The key as it is shown: `Ctrl+Shift+P`."""
     modifiers, name = _parts(key)
     shown = name if not modifiers and len(name) == 1 else _SHOWN.get(name, name.capitalize())
-    if mac:
-        return "".join(_MAC_MODIFIERS.get(modifier, modifier) for modifier in modifiers) + shown
     return "+".join([*(modifier.capitalize() for modifier in modifiers), shown])
 
 

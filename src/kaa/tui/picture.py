@@ -6,6 +6,10 @@ reaches, are empty. (Stage 1.)
 """
 
 import re
+from typing import Literal, TypeAlias
+
+# How a terminal takes pictures.
+ImageProtocol: TypeAlias = Literal["none", "kitty", "iterm2"]
 
 # Compiled when the first picture comes, which is not in the first frame.
 # https://sw.kovidgoyal.net/kitty/graphics-protocol/ and https://iterm2.com/documentation-images.html

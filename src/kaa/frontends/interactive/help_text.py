@@ -41,7 +41,6 @@ def help_sections(
     commands: Iterable[tuple[str, str]],
     *,
     extended_keys: bool = True,
-    mac: bool = False,
 ) -> list[HelpSection]:
     """The help, without keys that nothing is bound to.
 
@@ -51,12 +50,11 @@ def help_sections(
         commands: names, without the slash, and descriptions.
         extended_keys: whether the terminal can send all keys; of an action with several keys, those that an old
             terminal cannot send are left out, and an action with no other is marked.
-        mac: write modifiers as menus on macOS do.
     """
     sections = [
         HelpSection(group.title, rows)
         for group in groups
-        if group.is_shown and (rows := tuple(_bound(group, keymap, extended_keys, mac)))
+        if group.is_shown and (rows := tuple(_bound(group, keymap, extended_keys)))
     ]
     sections.append(
         HelpSection("At the beginning of a message", tuple(HelpRow(*prefix) for prefix in PREFIXES), "Sign")
@@ -66,14 +64,14 @@ def help_sections(
     return sections
 
 
-def _bound(group: Group, keymap: Keymap, extended_keys: bool, mac: bool) -> Iterable[HelpRow]:
+def _bound(group: Group, keymap: Keymap, extended_keys: bool) -> Iterable[HelpRow]:
     for action in group.actions:
         keys = keymap.keys(action.id)
         if not keys:
             continue
         sendable = [key for key in keys if extended_keys or not needs_extended_keys(key)]
         note = "" if sendable else " (this terminal cannot send it)"
-        shown = ", ".join(show_key(key, mac=mac) for key in sendable or keys)
+        shown = ", ".join(show_key(key) for key in sendable or keys)
         yield HelpRow(shown, action.description + note)
 
 

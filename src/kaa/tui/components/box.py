@@ -52,12 +52,6 @@ class Box:
         self._title = _title(title)
         self._painted_at = None
 
-    def set_tokens(self, border_token: str | None, background_token: str = "") -> None:
-        """Change the colours."""
-        if (border_token, background_token) != (self._border_token, self._background_token):
-            self._border_token, self._background_token = border_token, background_token
-            self._painted_at = None
-
     def render(self, width: int) -> list[str]:
         """The lines of the child and what is around them."""
         width = max(1, width)

@@ -49,12 +49,6 @@ class Diff(Display):
         self._filename = filename
         self._numbers = numbers
 
-    def set_diff(self, diff: str) -> None:
-        """Show another diff."""
-        if diff != self._diff:
-            self._diff = diff
-            self.changed()
-
     def _paint(self, width: int) -> list[str]:
         all_lines = read_diff(self._diff) if self._numbers else self._unnumbered()
         lines = [line._replace(text=harmless(line.text)) for line in islice(all_lines, self._max_lines)]

@@ -5,20 +5,20 @@ A picture is one painted line with its sequence, and an empty line for each othe
 """
 
 import os
+import warnings
 from base64 import b64encode
 from io import BytesIO
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.tui.components.display import Display
 from kaa.tui.components.text import harmless, truncated
 from kaa.tui.context import Context
+from kaa.tui.picture import ImageProtocol
 from kaa.tui.style import paint
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
-
-Protocol: TypeAlias = Literal["none", "kitty", "iterm2"]
 
 # Width and height in pixels, of terminals that do not tell.
 _CELL_PIXELS = (9, 18)
@@ -41,7 +41,7 @@ class Graphics:
         cell_pixels: width and height of a cell; None if unknown.
     """
 
-    def __init__(self, protocol: Protocol = "none", cell_pixels: tuple[int, int] | None = None) -> None:
+    def __init__(self, protocol: ImageProtocol = "none", cell_pixels: tuple[int, int] | None = None) -> None:
         self.protocol = protocol
         self.cell_pixels = cell_pixels
 
@@ -66,7 +66,7 @@ class Image(Display):
         self._max_columns = max_columns
         self._max_rows = max_rows
         self._id = next(_ids)
-        self._drawn_for: tuple[Protocol, tuple[int, int] | None] | None = None
+        self._drawn_for: tuple[ImageProtocol, tuple[int, int] | None] | None = None
 
     def render(self, width: int) -> list[str]:
         """The picture, or a line about it."""
@@ -116,8 +116,6 @@ def _opened(data: bytes) -> "Picture":
     """
     if len(data) > _MOST_BYTES:
         raise _UndrawableError(f"{_size(len(data))}, too large to be shown")
-    import warnings
-
     # Lazily: it takes 30 ms, and most sessions have no images.
     from PIL import Image as Images
 

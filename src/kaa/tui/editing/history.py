@@ -1,6 +1,6 @@
 """What was entered before: a list that the whole program shares, and walking through it from an editor."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 _CAPACITY = 1000
 
@@ -10,15 +10,13 @@ class History:
 
     Args:
         entries: those of earlier sessions.
-        on_add: told of each new one, to keep it.
 
     Attributes:
         entries: the texts.
     """
 
-    def __init__(self, entries: Iterable[str] = (), on_add: Callable[[str], None] | None = None) -> None:
+    def __init__(self, entries: Iterable[str] = ()) -> None:
         self.entries: list[str] = list(entries)[-_CAPACITY:]
-        self._on_add = on_add
 
     def add(self, text: str) -> None:
         """Remember a text, unless it is blank or the newest already."""
@@ -26,8 +24,6 @@ class History:
             return
         self.entries.append(text)
         del self.entries[:-_CAPACITY]
-        if self._on_add:
-            self._on_add(text)
 
     def prepend(self, entries: Iterable[str]) -> None:
         """Add what was entered before all that is here, oldest first: it was read later than it was needed."""
@@ -46,11 +42,6 @@ class HistoryWalk:
         self._history = history
         self._draft = ""
         self._steps = 0
-
-    @property
-    def under_way(self) -> bool:
-        """Whether something else than the draft is shown."""
-        return self._steps > 0
 
     def back(self, shown: str) -> str | None:
         """The entry before the one that is `shown`; None if there is none."""
