@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line, sanitize, squeezed
 
 # Tried by people: title, link, clipboard, window report, key definition, 8-bit forms, status queries, charset, reset.
 _SEQUENCES = (
@@ -97,3 +97,10 @@ def test_scripts_and_emoji_keep_their_joiners(text: str) -> None:
 )
 def test_what_hides_is_shown(text: str, shown: str) -> None:
     assert sanitize(text) == shown
+
+
+def test_names_keep_their_blanks_in_one_line_and_prose_does_not() -> None:
+    text = "two  words\r\n\tand \x1b[2J"
+
+    assert one_line(text) == "two  words  and \\x1b[2J"
+    assert squeezed(text) == "two words and \\x1b[2J"

@@ -23,8 +23,13 @@ def sanitize(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same for text that has one line to be shown in: tabs and line feeds become spaces."""
+    """The same for a name or a title, which has one line to be shown in: tabs and line feeds become spaces."""
     return sanitize(text).replace("\n", " ").replace("\t", " ")
+
+
+def squeezed(text: str) -> str:
+    """The same for prose that has one line to be shown in: all white space between two words is one space."""
+    return " ".join(sanitize(text).split())
 
 
 def _escaped(characters: str) -> str:

@@ -18,7 +18,7 @@ from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Key, Mouse, Paste
 from kaa.tui.linear import Linear
 from kaa.tui.reactor import Reactor
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import squeezed
 from kaa.tui.terminal import Terminal
 
 ValueT = TypeVar("ValueT")
@@ -44,7 +44,7 @@ class PlainDesk(Desk):
 
     def say(self, text: str, token: str = "muted", seconds: float = 0.0) -> None:
         """Write a word about what just happened."""
-        self._surface.write_line(f"[{' '.join(sanitize(text).split())}]")
+        self._surface.write_line(f"[{squeezed(text)}]")
 
 
 class PlainSurface:

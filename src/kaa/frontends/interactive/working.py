@@ -7,7 +7,7 @@ from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.layout import wrap
-from kaa.tui.sanitize import one_line, sanitize
+from kaa.tui.sanitize import one_line, squeezed
 from kaa.tui.style import Span, paint, paint_spans
 from kaa.tui.width import cells, clip
 
@@ -112,7 +112,7 @@ class QueuedMessages(Display):
 
     def _paint(self, width: int) -> list[str]:
         palette = self._context.palette
-        shown = [" ".join(sanitize(text).split()) for text in self._messages[:_QUEUED_SHOWN]]
+        shown = [squeezed(text) for text in self._messages[:_QUEUED_SHOWN]]
         if len(self._messages) > _QUEUED_SHOWN:
             shown.append(f"and {len(self._messages) - _QUEUED_SHOWN} more")
         lines = [paint(clip(f" {text}", width), palette["muted"]) for text in shown]
@@ -138,7 +138,7 @@ class StatusLine(Display):
         self.changed()
 
     def _paint(self, width: int) -> list[str]:
-        text = " ".join(sanitize(self._text).split())
+        text = squeezed(self._text)
         margin: list[Span] = [(" ", "")]
         return wrap([(text, self._context.palette[self._token])], width, margin, margin)[:_STATUS_ROWS] if text else []
 

@@ -1,10 +1,11 @@
 """A frame, a background or just room around another component. *Stage 1*."""
 
 from kaa.tui.component import Component
-from kaa.tui.components.text import harmless, truncated
+from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.layout import pad
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import BOLD, join, paint, paint_spans
 from kaa.tui.width import cells
 
@@ -37,7 +38,7 @@ class Box:
     ) -> None:
         self._context = context
         self._child = child
-        self._title = _title(title)
+        self._title = one_line(title)
         self._border_token = border_token
         self._background_token = background_token
         self._padding = padding
@@ -49,7 +50,7 @@ class Box:
 
     def set_title(self, title: str) -> None:
         """Show another title."""
-        self._title = _title(title)
+        self._title = one_line(title)
         self._painted_at = None
 
     def render(self, width: int) -> list[str]:
@@ -106,7 +107,3 @@ class Box:
                 (" " + filling + glyphs.top_right, border),
             ]
         )
-
-
-def _title(title: str) -> str:
-    return harmless(title.replace("\n", " "))

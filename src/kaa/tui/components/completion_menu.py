@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kaa.tui.completion import Completion
 from kaa.tui.context import Context
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, clip, fit
 
@@ -52,7 +52,7 @@ class CompletionMenu:
         visible = min(max(1, self.max_visible), len(self._items))
         self._top = max(0, min(self._top, self._chosen), self._chosen - visible + 1)
         shown = self._items[self._top : self._top + visible]
-        label_width = min(_MAX_LABEL, max((cells(_one_line(item.label)) for item in shown), default=0))
+        label_width = min(_MAX_LABEL, max((cells(one_line(item.label)) for item in shown), default=0))
         lines = [
             fit(paint_spans(self._row(item, index == self._chosen, label_width, width)), width)
             for index, item in enumerate(shown, self._top)
@@ -66,17 +66,13 @@ class CompletionMenu:
         palette, glyphs = self._context.palette, self._context.glyphs
         pointer = glyphs.pointer if is_chosen else " " * cells(glyphs.pointer)
         style = palette["accent"] if is_chosen else palette["text"]
-        label = _one_line(item.label)
+        label = one_line(item.label)
         if cells(label) > label_width:
             label = clip(label, label_width - cells(glyphs.ellipsis)) + glyphs.ellipsis
         row: list[Span] = [(f"{pointer} {label}", style)]
         room = width - cells(pointer) - 1 - label_width - _GAP
         if item.description and room >= _MIN_DESCRIPTION:
             row.append(
-                (" " * (label_width - cells(label) + _GAP) + clip(_one_line(item.description), room), palette["muted"])
+                (" " * (label_width - cells(label) + _GAP) + clip(one_line(item.description), room), palette["muted"])
             )
         return row
-
-
-def _one_line(text: str) -> str:
-    return " ".join(sanitize(text).split())

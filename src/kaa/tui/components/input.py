@@ -8,7 +8,7 @@ from kaa.tui.editing.buffer import Buffer
 from kaa.tui.editing.commands import EditingCommands
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.events import Paste
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import INVERSE, Span, paint_spans
 from kaa.tui.width import cells, clip, fit
 
@@ -54,7 +54,7 @@ class Input:
 
     def set_text(self, text: str) -> None:
         """Replace the text; the caret goes to its end."""
-        self._buffer.reset(_one_line(text))
+        self._buffer.reset(one_line(text))
         if self.on_change:
             self.on_change()
 
@@ -77,7 +77,7 @@ class Input:
 
     def _handle(self, key: InputEvent) -> bool:
         if isinstance(key, Paste):
-            self._buffer.insert(_one_line(key.text))
+            self._buffer.insert(one_line(key.text))
             return True
         if key.action == "release":
             return False
@@ -90,7 +90,7 @@ class Input:
             self.on_cancel()
             return True
         if key.text:
-            self._buffer.insert(_one_line(key.text), typed=True)
+            self._buffer.insert(one_line(key.text), typed=True)
         return bool(key.text)
 
     def render(self, width: int) -> list[str]:
@@ -136,7 +136,3 @@ class Input:
                 break
             earliest = before
         self._first = max(earliest, min(self._first, caret))
-
-
-def _one_line(text: str) -> str:
-    return sanitize(text).replace("\n", " ").replace("\t", " ")

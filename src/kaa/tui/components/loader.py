@@ -1,8 +1,9 @@
 """Says that something is going on: a spinner and a text. It has no timer; whoever shows it makes it turn. *Stage 1*."""
 
 from kaa.tui.components.display import Display
-from kaa.tui.components.text import harmless, truncated
+from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import paint
 from kaa.tui.width import cells
 
@@ -29,7 +30,7 @@ class Loader(Display):
 
     def set_text(self, text: str) -> None:
         """Show another text beside the spinner."""
-        clean = harmless(text.replace("\n", " "))
+        clean = one_line(text)
         if clean != self._text:
             self._text = clean
             self.changed()

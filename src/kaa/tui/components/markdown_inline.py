@@ -1,4 +1,7 @@
-"""Inline Markdown as spans: emphasis, code, links, images, line breaks."""
+"""Inline Markdown as spans: emphasis, code, links, images, line breaks.
+
+Tokens are made harmless once more: entities in them may stand for characters that the source did not have.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,8 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kaa.tui.components.markdown_syntax import References, inline, is_link
-from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import BOLD, ITALIC, STRIKE, Span, Style, join, paint_spans
 
 if TYPE_CHECKING:
@@ -99,8 +102,8 @@ class InlinePainter:
                 return [("\n", style)]
             case "code_inline":
                 code = join(style, self._context.palette["mdCode"])
-                return [(_clean(token.content), LinkStyle(code, style.url) if isinstance(style, LinkStyle) else code)]
-        text = _clean(token.content)
+                return [(one_line(token.content), LinkStyle(code, style.url) if isinstance(style, LinkStyle) else code)]
+        text = one_line(token.content)
         return [(text, style)] if in_link or "://" not in text else self._with_bare_links(text, style)
 
     def _with_bare_links(self, text: str, style: Style) -> Iterator[Span]:
@@ -129,19 +132,14 @@ class InlinePainter:
             return []
         if url.lower().startswith("data:"):
             url = url[:_CUT_URL] + self._context.glyphs.ellipsis
-        return [(f" ({_clean(url)})", self._context.palette["mdLinkUrl"])]
+        return [(f" ({one_line(url)})", self._context.palette["mdLinkUrl"])]
 
     def _image(self, token: "Token", base: Style) -> list[Span]:
         url = str(token.attrs.get("src", ""))
         alt = "".join(child.content for child in token.children or ()) or "image"
         style = self._link_style(join(base, ITALIC), url)
-        shown = [(_clean(f"[{alt}]"), style)]
+        shown = [(one_line(f"[{alt}]"), style)]
         return shown + self._address(shown, url)
 
 
 _EMPHASIS = {"em_open": ITALIC, "strong_open": BOLD, "s_open": STRIKE}
-
-
-def _clean(text: str) -> str:
-    """Text of a token: entities may stand for characters that the source did not have."""
-    return harmless(text.replace("\n", " "))

@@ -5,10 +5,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kaa.tui.components.input import Input
 from kaa.tui.components.list_position import MOVES, ListPosition
-from kaa.tui.components.text import harmless, truncated
+from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.layout import wrap
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import Span, paint, paint_spans
 from kaa.tui.width import cells, fit
 
@@ -155,7 +156,7 @@ class SelectList(Generic[T]):
 
     def _take(self, items: Sequence[SelectItem[T]]) -> None:
         self._items = items
-        self._labels = {item.label: _one_line(item.label) for item in items}
+        self._labels = {item.label: one_line(item.label) for item in items}
         self._label_width = max(map(cells, self._labels.values()), default=0)
         self._mark_width = max((cells(item.mark) + 1 for item in items if item.mark), default=0)
         self._found = self._matches()
@@ -231,16 +232,12 @@ class SelectList(Generic[T]):
         if item.description and beside >= _MIN_DESCRIPTION:
             check = 0 if item.is_current else 1 + cells(glyphs.check)
             blank = " " * (label_width - cells(label) + check + _GAP)
-            row.append((blank + truncated(_one_line(item.description), beside, glyphs.ellipsis), palette["muted"]))
+            row.append((blank + truncated(one_line(item.description), beside, glyphs.ellipsis), palette["muted"]))
         return row
 
     def _description_below(self, width: int, indent: int) -> list[str]:
         if not self.selected or not self.selected.description:
             return []
         prefix = [(" " * min(indent, width - 1), "")]
-        text = _one_line(self.selected.description)
+        text = one_line(self.selected.description)
         return wrap([(text, self._context.palette["muted"])], width, prefix)[:_MAX_DESCRIPTION_ROWS]
-
-
-def _one_line(text: str) -> str:
-    return harmless(text.replace("\n", " "))

@@ -7,11 +7,12 @@ from kaa.tui.component import Component
 from kaa.tui.components.input import Input
 from kaa.tui.components.list_position import MOVES, ListPosition
 from kaa.tui.components.select_list import Rank
-from kaa.tui.components.text import harmless, truncated
+from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.events import Key
 from kaa.tui.layout import wrap
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import Span, paint, paint_spans
 from kaa.tui.width import cells, fit
 
@@ -191,7 +192,7 @@ class SettingsList:
             (f" {label}{' ' * (label_width - cells(label) + _GAP)}", palette["accent" if selected else "text"]),
         ]
         if room > 0:
-            shown = truncated(harmless(row.value.replace("\n", " ")), room, glyphs.ellipsis)
+            shown = truncated(one_line(row.value), room, glyphs.ellipsis)
             spans.append((shown, palette["accent" if selected else "muted"]))
         return spans
 

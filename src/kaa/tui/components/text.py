@@ -3,8 +3,8 @@
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
-from kaa.tui.sanitize import sanitize
-from kaa.tui.style import Style, paint
+from kaa.tui.sanitize import one_line, sanitize
+from kaa.tui.style import Style, join, paint
 from kaa.tui.width import cells, clip, expand_tabs
 
 
@@ -60,13 +60,13 @@ class Truncated(Display):
 
     def __init__(self, context: Context, text: str = "", style_token: str = "", style: Style = "") -> None:
         super().__init__(context)
-        self._text = _one_line(text)
+        self._text = one_line(text)
         self._token = style_token
         self._style = style
 
     def set_text(self, text: str) -> None:
         """Show another text."""
-        clean = _one_line(text)
+        clean = one_line(text)
         if clean != self._text:
             self._text = clean
             self.changed()
@@ -84,9 +84,5 @@ def truncated(text: str, width: int, ellipsis: str) -> str:
     return clip(clip(text[: 8 * width], width - cells(ellipsis)).rstrip() + ellipsis, width)
 
 
-def _one_line(text: str) -> str:
-    return harmless(text.replace("\n", " "))
-
-
 def _style(context: Context, token: str, style: Style) -> Style:
-    return ";".join(filter(None, (context.palette[token] if token else "", style)))
+    return join(context.palette[token] if token else "", style)

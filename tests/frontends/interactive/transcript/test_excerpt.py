@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.frontends.interactive.transcript.excerpt import head, one_line, tail
+from kaa.frontends.interactive.transcript.excerpt import beginning, head, tail
 
 TEXTS = st.text("ab\n", max_size=30)
 COUNTS = st.integers(1, 6)
@@ -37,7 +37,7 @@ def test_excerpts_are_harmless() -> None:
     assert head("\x1b[2Ja\tb", 1).lines == ["\\x1b[2Ja    b"]
 
 
-def test_one_line_is_the_beginning_without_line_feeds() -> None:
-    assert one_line("a\n  b\tc") == "a b c"
-    assert one_line("x" * 50, 10) == "x" * 10 + " [cut]"
-    assert one_line("x" * 5_000_000, 10) == "x" * 10 + " [cut]"
+def test_a_beginning_has_no_line_feeds() -> None:
+    assert beginning("a\n  b\tc") == "a b c"
+    assert beginning("x" * 50, 10) == "x" * 10 + " [cut]"
+    assert beginning("x" * 5_000_000, 10) == "x" * 10 + " [cut]"

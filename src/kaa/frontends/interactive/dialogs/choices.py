@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.events import Input, Key
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, clip
 
@@ -114,7 +114,7 @@ class Choices(Display):
         glyphs, palette, choice = self._context.glyphs, self._context.palette, self._choices[index]
         selected = index == self._selected
         letter = f" ({choice.letter}){others}"
-        label = clip(sanitize(choice.label), max(0, width - cells(glyphs.pointer) - 1 - cells(letter)))
+        label = clip(one_line(choice.label), max(0, width - cells(glyphs.pointer) - 1 - cells(letter)))
         spans: list[Span] = [
             (f"{glyphs.pointer if selected else ' ' * cells(glyphs.pointer)} ", palette["accent"]),
             (label, palette["accent"] if selected else palette["text"]),

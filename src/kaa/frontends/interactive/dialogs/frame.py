@@ -7,7 +7,7 @@ from kaa.tui.component import Component
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.key_notation import show_key
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import BOLD, join, paint, paint_spans
 from kaa.tui.width import cells, clip, fit, plain
 
@@ -49,7 +49,7 @@ class DialogFrame:
     ) -> None:
         self.takes_keys = True
         self._context = context
-        self._title = " ".join(sanitize(title).split())
+        self._title = one_line(title)
         self._body = body
         self._control = control
         self._hint = hint

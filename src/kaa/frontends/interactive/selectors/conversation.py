@@ -11,6 +11,7 @@ from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.shell.rewinding import RewindPoint
 from kaa.shell.settings import ApprovalPolicy
 from kaa.tui.components.select_list import SelectItem
+from kaa.tui.sanitize import squeezed
 
 _POLICIES = {
     "ask": "reads run, the rest asks unless a rule allows it",
@@ -85,7 +86,7 @@ class ConversationSelectors:
         if not points:
             self._desk.say("there is no message to go back to")
             return
-        items = [SelectItem(point.entry_id, " ".join(point.text.split()) or "(no text)") for point in reversed(points)]
+        items = [SelectItem(point.entry_id, squeezed(point.text) or "(no text)") for point in reversed(points)]
 
         def chosen(entry_id: str) -> None:
             self._core.call(lambda engine: engine.conversation.rewind(entry_id), self._on_rewound, self._on_failure)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.components.text import harmless, truncated
 from kaa.tui.layout import wrap
+from kaa.tui.sanitize import sanitize
 from kaa.tui.style import Style, paint
 
 # What is shown of a text at most, when all of it is asked for.
@@ -33,11 +34,11 @@ def tail(text: str, count: int) -> Excerpt:
     return _excerpt(text, text.rsplit("\n", count)[-count:])
 
 
-def one_line(text: str, characters: int = 500) -> str:
-    """The beginning of a foreign text, with all white space as single spaces."""
+def beginning(text: str, characters: int = 500) -> str:
+    """The beginning of a foreign text, in one line."""
     flat = " ".join(text[: characters * 2].split())
     is_whole = len(text) <= characters * 2 and len(flat) <= characters
-    return harmless(flat if is_whole else flat[:characters] + _CUT)
+    return sanitize(flat if is_whole else flat[:characters] + _CUT)
 
 
 def clipped(view: View, line: str, width: int, style: Style) -> str:

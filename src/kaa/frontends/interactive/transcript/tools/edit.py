@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
 from kaa.frontends.interactive.transcript.view import View
@@ -9,7 +10,6 @@ from kaa.tui.components.diff import Diff
 from kaa.tui.style import Span
 
 _LINES = 30
-_ALL_LINES = 2000
 
 
 class EditRenderer:
@@ -31,7 +31,7 @@ class EditRenderer:
         text = _diff(call)
         if not text:
             return []
-        shown = (text, _ALL_LINES if self._view.expanded else _LINES)
+        shown = (text, ALL_LINES if self._view.expanded else _LINES)
         if shown != self._shown:
             self._shown = shown
             self._diff = Diff(self._view.context, text, max_lines=shown[1])

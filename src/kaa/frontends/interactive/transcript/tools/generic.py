@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.builtin.terminal_text import plain_text
-from kaa.frontends.interactive.transcript.excerpt import one_line
+from kaa.frontends.interactive.transcript.excerpt import beginning
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, live_lines
 from kaa.frontends.interactive.transcript.view import View
@@ -26,7 +26,7 @@ class GenericRenderer:
         """The name and the arguments."""
         palette = self._view.context.palette
         most = _ALL_ARGUMENT_CHARACTERS if self._view.expanded else _ARGUMENT_CHARACTERS
-        arguments = one_line(msgspec.json.encode(call.arguments).decode(), most) if call.arguments else ""
+        arguments = beginning(msgspec.json.encode(call.arguments).decode(), most) if call.arguments else ""
         return [(harmless(call.name), palette["toolTitle"]), (f" {arguments}" if arguments else "", palette["muted"])]
 
     def body(self, call: Call, width: int) -> list[str]:

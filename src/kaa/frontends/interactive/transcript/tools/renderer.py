@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, one_line, paint_excerpt, tail
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, beginning, head, paint_excerpt, tail
 from kaa.frontends.interactive.transcript.live_output import OutputTail
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.view import View
@@ -67,7 +67,7 @@ def named(view: View, tool: str, argument: str, rest: str = "") -> list[Span]:
     ellipsis = view.context.glyphs.ellipsis
     return [
         (tool, palette["toolTitle"]),
-        (f" {one_line(argument) or ellipsis}", palette["accent"]),
+        (f" {beginning(argument) or ellipsis}", palette["accent"]),
         (f" {rest}" if rest else "", palette["muted"]),
     ]
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kaa.frontends.interactive.transcript.excerpt import one_line
+from kaa.frontends.interactive.transcript.excerpt import beginning
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, named
 from kaa.frontends.interactive.transcript.view import View
@@ -69,7 +69,7 @@ class LsRenderer(_ListRenderer):
 def _where(view: View, call: Call, glob: str = "") -> str:
     path = view.path(call.path)
     parts = [f"in {path}" if path not in ("", ".") else "", glob]
-    return one_line(" ".join(filter(None, parts)))
+    return beginning(" ".join(filter(None, parts)))
 
 
 def _found(call: Call) -> str:
