@@ -222,6 +222,16 @@ def test_only_what_may_still_change_is_read_again(text: str) -> None:
     assert longest_step < 40_000
 
 
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_what_comes_at_once_is_read_a_few_times_too(text: str) -> None:
+    stream = MarkdownStream(make_context())
+    stream.append(text * 20)
+
+    stream.render(70)
+
+    assert stream.characters_read < 10 * len(text * 20)
+
+
 def test_a_stream_of_blocks_reads_each_a_few_times() -> None:
     stream = MarkdownStream(make_context())
     text = SAMPLE * 20

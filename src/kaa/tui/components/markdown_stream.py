@@ -6,6 +6,10 @@ from kaa.tui.components.markdown_parts import Part
 from kaa.tui.components.markdown_reader import MarkdownReader
 from kaa.tui.context import Context
 
+# Characters. However much comes at once is read in pieces of this length: long paragraphs are cut into segments, and
+# with each of them the rest is read anew.
+_PIECE = 4096
+
 
 class MarkdownStream:
     """Markdown that streams in; a block of a document.
@@ -109,7 +113,9 @@ class MarkdownStream:
         self._pending = []
         if self._is_finished:
             text += self._input.finish()
-        self._reader.read(text, finished=self._is_finished)
+        for start in range(0, max(len(text), 1), _PIECE):
+            piece = text[start : start + _PIECE]
+            self._reader.read(piece, finished=self._is_finished and start + _PIECE >= len(text))
         self._is_read = True
         if self._reader.defined:
             self._resolve()
