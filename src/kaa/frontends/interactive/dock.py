@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kaa.tui.component import Component
-from kaa.tui.events import Input
+from kaa.tui.components.stack import Stack
 
 if TYPE_CHECKING:
     from kaa.frontends.interactive.dialogs.frame import DialogFrame
 
 
-class Dock:
+class Dock(Stack):
     """Components below each other. One of them, the editor, gives its place to dialogs.
 
     Args:
@@ -20,18 +20,10 @@ class Dock:
     """
 
     def __init__(self, above: Sequence[Component], editor: Component, below: Sequence[Component]) -> None:
-        self._above = tuple(above)
+        super().__init__([*above, editor, *below], focus=editor)
         self._editor = editor
-        self._below = tuple(below)
+        self._place = len(above)  # of the editor among the children
         self._dialogs: list[DialogFrame] = []
-        self._parts: list[list[str]] = []
-        self._lines: list[str] = []
-        self._cursor_row = 0
-
-    @property
-    def focused(self) -> Component:
-        """What has the keys: the dialog opened last, or the editor."""
-        return self._dialogs[-1] if self._dialogs else self._editor
 
     @property
     def dialog(self) -> "DialogFrame | None":
@@ -41,28 +33,14 @@ class Dock:
     def open(self, dialog: "DialogFrame") -> None:
         """Put a dialog in the editor's place; one that is open waits behind it."""
         self._dialogs.append(dialog)
+        self._focus_last()
 
     def close(self, dialog: "DialogFrame") -> None:
         """Take a dialog away, wherever it is; nothing happens if it is not there."""
         if dialog in self._dialogs:
             self._dialogs.remove(dialog)
+            self._focus_last()
 
-    def render(self, width: int) -> list[str]:
-        """All parts below each other."""
-        above = [part.render(width) for part in self._above]
-        focused = self.focused.render(width)
-        parts = [*above, focused, *(part.render(width) for part in self._below)]
-        if len(parts) != len(self._parts) or any(new is not old for new, old in zip(parts, self._parts, strict=True)):
-            self._parts = parts
-            self._lines = [line for part in parts for line in part]
-            self._cursor_row = sum(map(len, above))
-        return self._lines
-
-    def key(self, key: Input) -> bool:
-        """The dialog or the editor takes it."""
-        return self.focused.key(key)
-
-    def cursor(self) -> tuple[int, int] | None:
-        """That of the dialog or the editor."""
-        cursor = self.focused.cursor()
-        return None if cursor is None else (self._cursor_row + cursor[0], cursor[1])
+    def _focus_last(self) -> None:
+        """The dialog opened last has the keys, or the editor."""
+        self.focus = self.children[self._place] = self._dialogs[-1] if self._dialogs else self._editor

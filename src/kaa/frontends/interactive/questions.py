@@ -6,10 +6,12 @@ answered a moment later, when its answers appear; what is typed until then goes 
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
+from kaa.frontends.interactive.dialogs.question import Question
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.options import TrustChoice
@@ -35,7 +37,7 @@ class Questions:
     def __init__(self, desk: Desk, attention: Attention) -> None:
         self._desk = desk
         self._attention = attention
-        self._asked: list[ApprovalDialog | TrustDialog] = []
+        self._asked: list[Question[Any]] = []
 
     def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
         """Ask whether a call may run."""
@@ -65,13 +67,13 @@ class Questions:
         dialog = TrustDialog(self._desk.context, configuration, state, answered)
         self._ask(dialog, "kaa asks whether this project is to be trusted")
 
-    def _ask(self, dialog: ApprovalDialog | TrustDialog, call: str) -> None:
+    def _ask(self, dialog: Question[Any], call: str) -> None:
         self._asked.append(dialog)
         self._desk.working.show_instead(_WAITING)
         self._attention.call(call)
         self._open_when_quiet(dialog, call)
 
-    def _open_when_quiet(self, dialog: ApprovalDialog | TrustDialog, call: str) -> None:
+    def _open_when_quiet(self, dialog: Question[Any], call: str) -> None:
         if dialog not in self._asked:
             return  # it was taken back
         left = self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
@@ -88,11 +90,11 @@ class Questions:
         self._desk.app.refresh()
         later(_REACTION_SECONDS, lambda: self._offer(dialog))
 
-    def _offer(self, dialog: ApprovalDialog | TrustDialog) -> None:
+    def _offer(self, dialog: Question[Any]) -> None:
         dialog.offer()
         self._desk.app.refresh()
 
-    def _close(self, dialog: ApprovalDialog | TrustDialog) -> None:
+    def _close(self, dialog: Question[Any]) -> None:
         self._asked.remove(dialog)
         self._desk.working.show_instead(_WAITING if self._asked else "")
         self._desk.dock.close(dialog)

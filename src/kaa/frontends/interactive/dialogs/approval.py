@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
-from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.question import Question
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.shell.approvals.requests import (
     Abort,
@@ -15,12 +15,11 @@ from kaa.shell.approvals.requests import (
     ApprovalRequest,
     Deny,
 )
-from kaa.tui.components.text import Text
 from kaa.tui.context import Context
 
 
-class ApprovalDialog(DialogFrame):
-    """Asks once; the answer is given once. The answers are there from `offer` on.
+class ApprovalDialog(Question[Answer]):
+    """Asks whether a call may run.
 
     Args:
         context: colours and keys.
@@ -30,16 +29,9 @@ class ApprovalDialog(DialogFrame):
 
     def __init__(self, context: Context, request: ApprovalRequest, on_answer: Callable[[Answer], None]) -> None:
         self.request = request
-        self._on_answer: Callable[[Answer], None] | None = on_answer
         title = f"Run {request.tool} again, with more allowed?" if request.was_run else f"Allow {request.tool}?"
         token = "error" if request.warning else "warning"
-        super().__init__(context, title, ApprovalView(context, request).lines, Text(context), token=token)
-        self.takes_keys = False
-
-    def offer(self) -> None:
-        """Let it be answered."""
-        self.takes_keys = True
-        self.exchange(self._choices())
+        super().__init__(context, title, ApprovalView(context, request).lines, on_answer, token)
 
     def _choices(self) -> Choices:
         more = self._context.glyphs.ellipsis
@@ -82,8 +74,3 @@ class ApprovalDialog(DialogFrame):
             ),
             "Enter says no, Esc goes back",
         )
-
-    def _answer(self, answer: Answer) -> None:
-        give, self._on_answer = self._on_answer, None
-        if give is not None:
-            give(answer)

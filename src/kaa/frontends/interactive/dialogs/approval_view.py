@@ -7,13 +7,14 @@ from itertools import islice
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.shell.approvals.requests import ApprovalRequest
 from kaa.tui.components.diff import Diff
+from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
-from kaa.tui.sanitize import one_line, sanitize
+from kaa.tui.sanitize import one_line
 from kaa.tui.style import BOLD, Span, join
-from kaa.tui.width import expand_tabs
 
 # All of a change is shown, so that nothing is allowed unseen. Beyond these, laying it out would keep the screen waiting
 # for seconds; the person is told so.
@@ -44,20 +45,20 @@ class ApprovalView:
     def _parts(self, width: int) -> Iterator[list[str]]:
         request, palette = self._request, self._context.palette
         if request.problem is not None:
-            yield self._said("warning", request.problem, width)
+            yield self._said(request.problem, "warning", width)
         if request.warning is not None:
-            yield self._said("error", f"Careful: {request.warning}", width)
+            yield self._said(f"Careful: {request.warning}", "error", width)
         yield from self._what(width)
         yield [""]
         risk = _RISKS.get(request.risk, request.risk)
         again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
-        yield self._said("muted", f"{request.tool} {risk}.{again}", width)
+        yield self._said(f"{request.tool} {risk}.{again}", "muted", width)
         for reason in request.reasons:
-            yield self._said("text", reason, width, bullet=True)
+            yield self._said(reason, "text", width, bullet=True)
         for lift in request.lifts:
-            yield self._said("warning", f"A yes {lift.text}.", width, bullet=True)
+            yield self._said(f"A yes {lift.text}.", "warning", width, bullet=True)
         if len(request.parts) > 1:
-            yield self._said("muted", "Its commands:", width)
+            yield self._said("Its commands:", "muted", width)
             for part in request.parts:
                 glyph = self._context.glyphs.check if part.reason is None else self._context.glyphs.cross
                 token = "success" if part.reason is None else "warning"
@@ -74,14 +75,14 @@ class ApprovalView:
                 style = join(self._context.palette["toolTitle"], BOLD)
                 yield wrap([(_shown(command), style)], width, [("$ ", self._context.palette["accent"])], [("  ", "")])
             case "write", {"path": str(path), "edits": list(edits)}:
-                yield self._said("toolTitle", path, width)
+                yield self._said(path, "toolTitle", width)
                 yield from self._change(list(_patch(edits)), width, numbers=False)
             case "write", {"path": str(path), "content": str(content)}:
                 lines = _lines(content)
-                yield self._said("toolTitle", f"{path} ({len(lines)} line{'s' if len(lines) != 1 else ''})", width)
+                yield self._said(f"{path} ({len(lines)} line{'s' if len(lines) != 1 else ''})", "toolTitle", width)
                 yield from self._change([f"+{number} {line}" for number, line in enumerate(lines, 1)], width)
             case _:
-                yield self._said("toolTitle", self._request.title, width)
+                yield self._said(self._request.title, "toolTitle", width)
                 for name, value in arguments.items():
                     yield self._argument(name, value, width)
 
@@ -90,7 +91,7 @@ class ApprovalView:
         text = "\n".join(patch)
         shown = text[:_MAX_CHARACTERS].rsplit("\n", 1)[0] if len(text) > _MAX_CHARACTERS else text
         if shown != text or len(patch) > _MAX_DIFF_LINES:
-            yield self._said("error", "This is only its beginning: there is more than can be shown here.", width)
+            yield self._said("This is only its beginning: there is more than can be shown here.", "error", width)
         yield Diff(self._context, shown, max_lines=_MAX_DIFF_LINES, numbers=numbers).render(width)
 
     def _argument(self, name: str, value: Json, width: int) -> list[str]:
@@ -99,16 +100,18 @@ class ApprovalView:
             [(_shown(text), "")], width, [(f"  {one_line(name)}: ", self._context.palette["muted"])], [("    ", "")]
         )
 
-    def _said(self, token: str, text: str, width: int, *, bullet: bool = False) -> list[str]:
-        first: list[Span] = [(f" {self._context.glyphs.bullet} ", "")] if bullet else []
-        rest: list[Span] = [("   ", "")] if bullet else []
-        return wrap([(_shown(text), self._context.palette[token])], width, first, rest)
+    def _said(self, text: str, token: str, width: int, *, bullet: bool = False) -> list[str]:
+        return paragraph(self._context, _limited(text), token, width, bullet=bullet)
 
 
 def _shown(text: str) -> str:
-    if len(text) > _MAX_CHARACTERS:
-        text = f"{text[:_MAX_CHARACTERS]} … {len(text) - _MAX_CHARACTERS} more characters"
-    return expand_tabs(sanitize(text))
+    return harmless(_limited(text))
+
+
+def _limited(text: str) -> str:
+    if len(text) <= _MAX_CHARACTERS:
+        return text
+    return f"{text[:_MAX_CHARACTERS]} … {len(text) - _MAX_CHARACTERS} more characters"
 
 
 def _patch(edits: list[Json]) -> Iterator[str]:

@@ -58,10 +58,11 @@ class DialogFrame:
         self._shown = 0  # lines of the body
         self._hidden = 0
         self._is_tight = False
-        self._body_key: tuple[int, int] | None = None
+        self._body_for: tuple[int, int] | None = None
         self._body_lines: list[str] = []
         self._control_row = 0
-        self._key: tuple[object, ...] = ()
+        self._control_lines: list[str] = []
+        self._painted_for: tuple[int, ...] = ()
         self._lines: list[str] = []
 
     @property
@@ -71,16 +72,16 @@ class DialogFrame:
 
     def exchange(self, control: Component, hint: str = "") -> None:
         """Let something else take the keys from now on."""
-        self._control, self._hint, self._key = control, hint, ()
+        self._control, self._hint, self._painted_for = control, hint, ()
 
     def render(self, width: int) -> list[str]:
         """The dialog, not higher than the screen leaves room for."""
         inner = _inner(width)
         body, control = self._read(inner), self._control.render(inner)
         self._divide(len(body), len(control))
-        key = (width, self._context.palette.version, control, self._scroll, self._shown, self._context.size.rows)
-        if key != self._key or control is not self._key[2]:
-            self._key = key
+        painted_for = (width, self._context.palette.version, self._scroll, self._shown, self._context.size.rows)
+        if painted_for != self._painted_for or control is not self._control_lines:
+            self._painted_for, self._control_lines = painted_for, control
             rows = self._above(body[self._scroll : self._scroll + self._shown], inner)
             self._control_row = 1 + len(rows)
             self._lines = self._framed([*rows, *control], width)
@@ -106,9 +107,9 @@ class DialogFrame:
         return None if cursor is None else (self._control_row + cursor[0], 2 + cursor[1])
 
     def _read(self, width: int) -> list[str]:
-        key = (width, self._context.palette.version)
-        if self._body is not None and key != self._body_key:
-            self._body_key, self._body_lines = key, self._body(width)
+        body_for = (width, self._context.palette.version)
+        if self._body is not None and body_for != self._body_for:
+            self._body_for, self._body_lines = body_for, self._body(width)
         return self._body_lines
 
     def _divide(self, body: int, control: int) -> None:

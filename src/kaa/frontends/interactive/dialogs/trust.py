@@ -3,47 +3,40 @@
 from collections.abc import Callable, Iterator
 
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
-from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.paragraph import paragraph
+from kaa.frontends.interactive.dialogs.question import Question
 from kaa.shell.options import TrustChoice
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.store import Changed, TrustState
 from kaa.tui.components.diff import Diff
-from kaa.tui.components.text import Text
 from kaa.tui.context import Context
-from kaa.tui.layout import wrap
-from kaa.tui.sanitize import sanitize
-from kaa.tui.style import Span
-from kaa.tui.width import expand_tabs
-
-# The answers: kept for good, for this run, kept for good, for this run (`kaa.frontends.interactive.engine`).
-Answer = Callable[[TrustChoice | None], None]
 
 
-class TrustDialog(DialogFrame):
-    """Asks once; the answer is given once. The answers are there from `offer` on.
+class TrustDialog(Question[TrustChoice | None]):
+    """Asks whether a project may configure kaa.
 
     Args:
         context: colours and keys.
         configuration: what the project would configure.
         state: what was decided before.
-        on_answer: gets the answer.
+        on_answer: gets the answer, as `kaa.frontends.interactive.engine.UserInterface.ask_trust` explains it.
     """
 
     def __init__(
-        self, context: Context, configuration: ProjectConfiguration, state: TrustState, on_answer: Answer
+        self,
+        context: Context,
+        configuration: ProjectConfiguration,
+        state: TrustState,
+        on_answer: Callable[[TrustChoice | None], None],
     ) -> None:
         self._configuration = configuration
         self._state = state
-        self._on_answer: Answer | None = on_answer
         changed = isinstance(state, Changed)
         title = "This project's configuration has changed" if changed else "Do you trust this project?"
-        super().__init__(context, title, self._explanation, Text(context), token="warning")
-        self.takes_keys = False
+        super().__init__(context, title, self._explanation, on_answer)
 
-    def offer(self) -> None:
-        """Let it be answered."""
-        self.takes_keys = True
-        choices = Choices(
+    def _choices(self) -> Choices:
+        return Choices(
             self._context,
             [
                 Choice("n", "No, not this time: use nothing of it", lambda: self._answer(None)),
@@ -53,7 +46,6 @@ class TrustDialog(DialogFrame):
             ],
             on_cancel=lambda: self._answer(None),
         )
-        self.exchange(choices)
 
     def _explanation(self, width: int) -> list[str]:
         return [line for part in self._parts(width) for line in part]
@@ -82,11 +74,4 @@ class TrustDialog(DialogFrame):
         )
 
     def _said(self, text: str, token: str, width: int, *, bullet: bool = False) -> list[str]:
-        first: list[Span] = [(f" {self._context.glyphs.bullet} ", "")] if bullet else []
-        rest: list[Span] = [("   ", "")] if bullet else []
-        return wrap([(expand_tabs(sanitize(text)), self._context.palette[token])], width, first, rest)
-
-    def _answer(self, choice: TrustChoice | None) -> None:
-        give, self._on_answer = self._on_answer, None
-        if give is not None:
-            give(choice)
+        return paragraph(self._context, text, token, width, bullet=bullet)

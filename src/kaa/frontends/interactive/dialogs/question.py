@@ -1,0 +1,45 @@
+"""A question of the core's: read first, then answered, once."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from kaa.frontends.interactive.dialogs.choices import Choices
+from kaa.frontends.interactive.dialogs.frame import Body, DialogFrame
+from kaa.tui.components.text import Text
+from kaa.tui.context import Context
+
+AnswerT = TypeVar("AnswerT")
+
+
+class Question(DialogFrame, ABC, Generic[AnswerT]):
+    """Asks once; the answer is given once. The answers are there from `offer` on.
+
+    Args:
+        context: colours, keys and the size of the screen.
+        title: what it is about.
+        body: gives the lines to read at a width.
+        on_answer: gets the answer.
+        token: the colour of the border.
+    """
+
+    def __init__(
+        self, context: Context, title: str, body: Body, on_answer: Callable[[AnswerT], None], token: str = "warning"
+    ) -> None:
+        super().__init__(context, title, body, Text(context), token=token)
+        self._on_answer: Callable[[AnswerT], None] | None = on_answer
+        self.takes_keys = False
+
+    def offer(self) -> None:
+        """Let it be answered."""
+        self.takes_keys = True
+        self.exchange(self._choices())
+
+    @abstractmethod
+    def _choices(self) -> Choices:
+        """The answers there are."""
+
+    def _answer(self, answer: AnswerT) -> None:
+        give, self._on_answer = self._on_answer, None
+        if give is not None:
+            give(answer)
