@@ -58,16 +58,16 @@ class CommandCompletion:
         from kaa.tui.fuzzy import rank
 
         items = [
-            Completion(f"/{name} ", name, description, submits=name.startswith(typed))
-            for name, description, _ in rank(typed, self._commands(), lambda command: command[0])
+            Completion(f"/{command.name} ", command.name, command.description, submits=command.name.startswith(typed))
+            for command in rank(typed, self._commands(), lambda command: command.name)
         ]
         return Completions(0, caret, items) if items else None
 
     def _arguments(self, name: str, typed: str, caret: int) -> Completions | None:
-        command = next((command for command in self._commands() if command[0] == name), None)
-        if command is None or command[2] is None:
+        command = next((command for command in self._commands() if command.name == name), None)
+        if command is None or command.arguments is None:
             return None
-        items = [Completion(value, value, description) for value, description in command[2](typed)]
+        items = [Completion(value, value, description) for value, description in command.arguments(typed)]
         return Completions(caret - len(typed), caret, items) if items else None
 
 

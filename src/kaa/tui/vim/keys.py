@@ -10,7 +10,7 @@ from kaa.tui.editing import movement
 from kaa.tui.editing.movement import line_end, line_start
 from kaa.tui.events import Input, Key
 from kaa.tui.vim.edits import Edits
-from kaa.tui.vim.motions import MOTIONS, Find, Motion, Span, find, first_word_of_line, line_number, word_span
+from kaa.tui.vim.motions import MOTIONS, Find, Motion, Span, first_word_of_line, line_number, word_span
 from kaa.tui.vim.objects import text_object
 from kaa.tui.vim.selection import Selection
 
@@ -178,9 +178,9 @@ class Vim:
         if character in _FINDS:
             target = yield
             self._found = Find(target, forward=character in "ft", till=character in "tT")
-            return _finding(self._found)
+            return self._found.motion()
         if character in ";," and self._found:
-            return _finding(self._found if character == ";" else self._found.reversed(), again=True)
+            return (self._found if character == ";" else self._found.reversed()).motion(again=True)
         if character == "G":
             return Motion(lambda text, _at, _times: line_number(text, count or text.count("\n") + 1), linewise=True)
         if character == "g":
@@ -317,7 +317,3 @@ class Vim:
         line.on_cancel = lambda: end("")
         self._editor.open_prompt(line)
         self._enter("command")
-
-
-def _finding(wanted: Find, *, again: bool = False) -> Motion:
-    return Motion(lambda text, at, count: find(text, at, count, wanted, again=again), inclusive=wanted.forward)

@@ -90,6 +90,10 @@ class Find(NamedTuple):
         """The same, the other way."""
         return self._replace(forward=not self.forward)
 
+    def motion(self, *, again: bool = False) -> Motion:
+        """The motion there. `again`: it was looked for already."""
+        return Motion(lambda text, at, count: find(text, at, count, self, again=again), inclusive=self.forward)
+
 
 def find(text: str, at: int, count: int, wanted: Find, *, again: bool = False) -> int | None:
     """The `count`th occurrence of a character in the line, or what is just before it on the way there.

@@ -34,6 +34,11 @@ def tail(text: str, count: int) -> Excerpt:
     return _excerpt(text, text.rsplit("\n", count)[-count:])
 
 
+def count_lines(text: str) -> int:
+    """How many lines a text has; a line feed at its end begins none."""
+    return text.removesuffix("\n").count("\n") + 1 if text else 0
+
+
 def beginning(text: str, characters: int = 500) -> str:
     """The beginning of a foreign text, in one line."""
     flat = " ".join(text[: characters * 2].split())

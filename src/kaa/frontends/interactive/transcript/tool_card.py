@@ -9,8 +9,8 @@ from kaa.core.partial_json import PartialJson
 from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.pictures import Pictures
+from kaa.frontends.interactive.transcript.tools.by_name import renderer_for
 from kaa.frontends.interactive.transcript.tools.call import Call
-from kaa.frontends.interactive.transcript.tools.renderer import renderer_for
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, more
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines, head, more
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
 from kaa.frontends.interactive.transcript.view import View
@@ -92,5 +92,5 @@ def _range(call: Call) -> str:
 
 
 def _lines(text: str) -> str:
-    count = text.removesuffix("\n").count("\n") + 1 if text else 0
+    count = count_lines(text)
     return "1 line" if count == 1 else f"{count} lines"

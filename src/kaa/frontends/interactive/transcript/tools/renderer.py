@@ -1,6 +1,6 @@
-"""What a renderer is, and which one a tool has."""
+"""What a renderer is, and the lines that most of them are made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, beginning, head, paint_excerpt, tail
@@ -33,32 +33,6 @@ class Renderer(Protocol):
     def aside(self, call: Call) -> str:
         """Figures about the result in few words, perhaps none."""
         ...
-
-
-Factory = Callable[[View], Renderer]
-
-
-def renderer_for(tool: str, view: View) -> Renderer:
-    """The renderer for a call of this tool."""
-    # Lazily: the renderers build on this module.
-    from kaa.frontends.interactive.transcript.tools.bash import BashRenderer
-    from kaa.frontends.interactive.transcript.tools.edit import EditRenderer
-    from kaa.frontends.interactive.transcript.tools.files import ReadRenderer, WriteRenderer
-    from kaa.frontends.interactive.transcript.tools.generic import GenericRenderer
-    from kaa.frontends.interactive.transcript.tools.process import ProcessRenderer
-    from kaa.frontends.interactive.transcript.tools.search import FindRenderer, GrepRenderer, LsRenderer
-
-    factories: dict[str, Factory] = {
-        "bash": BashRenderer,
-        "edit": EditRenderer,
-        "find": FindRenderer,
-        "grep": GrepRenderer,
-        "ls": LsRenderer,
-        "process": ProcessRenderer,
-        "read": ReadRenderer,
-        "write": WriteRenderer,
-    }
-    return factories.get(tool, GenericRenderer)(view)
 
 
 def named(view: View, tool: str, argument: str, rest: str = "") -> list[Span]:

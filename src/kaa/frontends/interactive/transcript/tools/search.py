@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kaa.frontends.interactive.transcript.excerpt import beginning
+from kaa.frontends.interactive.transcript.excerpt import beginning, count_lines
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, named
 from kaa.frontends.interactive.transcript.view import View
@@ -50,7 +50,7 @@ class FindRenderer(_ListRenderer):
 
     def aside(self, call: Call) -> str:
         """The number of files."""
-        return _count(call, _lines(_found(call)), "file", "files")
+        return _count(call, count_lines(_found(call)), "file", "files")
 
 
 class LsRenderer(_ListRenderer):
@@ -63,7 +63,7 @@ class LsRenderer(_ListRenderer):
 
     def aside(self, call: Call) -> str:
         """The number of names."""
-        return _count(call, _lines(_found(call)), "name", "names")
+        return _count(call, count_lines(_found(call)), "name", "names")
 
 
 def _where(view: View, call: Call, glob: str = "") -> str:
@@ -75,10 +75,6 @@ def _where(view: View, call: Call, glob: str = "") -> str:
 def _found(call: Call) -> str:
     output = call.text.output
     return "" if call.failed or output in _NOTHING else output
-
-
-def _lines(text: str) -> int:
-    return text.removesuffix("\n").count("\n") + 1 if text else 0
 
 
 def _count(call: Call, count: int, one: str, several: str) -> str:
