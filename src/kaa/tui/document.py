@@ -140,6 +140,8 @@ class Document:
         lines = [line for index in order for line in rendered[index][left[index] :]]
         dock = len(lines)
         lines += self.dock.render(width)
+        for block, height in zip(blocks[:done], heights, strict=False):
+            block.freeze(height)  # nobody looks at it any more: whatever is switched, it stays like this
         # Together, when nothing can fail any more: the last tail is what the terminal is given back with.
         self._first += done
         self._left, self._heights = left[done:], heights[done:]

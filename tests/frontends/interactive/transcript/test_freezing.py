@@ -18,9 +18,19 @@ from kaa.core.events import (
     UserCommandStart,
     UserCommandUpdate,
 )
-from kaa.core.messages import ToolCall
+from kaa.core.messages import ThinkingContent, ToolCall
 from kaa.tui.document import Block
-from tests.frontends.interactive.transcript.conversations import Session, begins, ends, prints, reply, result
+from kaa.tui.width import plain
+from tests.frontends.interactive.transcript.conversations import (
+    Session,
+    begins,
+    ends,
+    prints,
+    reply,
+    result,
+    says,
+    streams,
+)
 
 WIDTH = 30
 TEXTS = st.text("ab \n", max_size=60)
@@ -156,3 +166,20 @@ def test_a_finished_block_is_settled_and_an_unfinished_one_is_not() -> None:
     heights = [len(block.render(WIDTH)) for block in blocks]
 
     assert [block.settled for block in blocks] == heights
+
+
+def test_what_was_hidden_when_its_beginning_had_left_stays_hidden() -> None:
+    session = Session().show(*streams(reply(ThinkingContent("a\n\nb\n\nc"))), *says("go on"))
+    document = session.document
+    document.tail(WIDTH)
+    document.leave(2)
+
+    session.transcript.toggle_thinking()
+    document.tail(WIDTH)
+    document.leave(1)  # the beginning of what is behind it
+    document.tail(WIDTH)
+    session.transcript.toggle_thinking()
+
+    left = sum(len(block.render(WIDTH)) for block in document.blocks[:1])
+    assert left == 2
+    assert [plain(line).strip() for line in document.tail(WIDTH).lines] == ["› go on"]

@@ -78,7 +78,8 @@ class Piece(ABC):
             self._frozen = []
             self._has_left = False
             self.changed()
-        elif lines > len(self._frozen):
+            return
+        if lines > len(self._frozen):
             self._next = self._started_at = self._started_at + lines - len(self._frozen)
             self._frozen = self._lines[:lines]
-            self._has_left = self.finished and self._painted_for is not None and lines >= len(self._lines)
+        self._has_left = self.finished and self._painted_for is not None and lines >= len(self._lines)
