@@ -8,6 +8,10 @@ def test_a_title_cannot_end_its_sequence() -> None:
     assert len(control.title("x" * 5000)) < 300
 
 
+def test_a_title_hides_and_reorders_nothing() -> None:
+    assert control.title("a\u202eb\u200b\U000e0041 👩\u200d🔬") == "\x1b]2;ab 👩\u200d🔬\x1b\\"
+
+
 @pytest.mark.parametrize(
     ("program", "sequence"),
     [

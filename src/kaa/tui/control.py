@@ -2,6 +2,8 @@
 
 import re
 
+from kaa.tui.invisible import replace_invisible
+
 # Compiled when it is first used, behind the first frame.
 _CONTROL = "[\x00-\x1f\x7f-\x9f]+"
 # Terminals cut longer ones or ignore them.
@@ -18,8 +20,8 @@ PROMPT_START, OUTPUT_START = "\x1b]133;A\x1b\\", "\x1b]133;C\x1b\\"
 
 
 def plain(text: str, longest: int = _LONGEST_TITLE) -> str:
-    """Foreign text for the inside of a sequence: one short line without control characters."""
-    return re.sub(_CONTROL, " ", text).strip()[:longest]
+    """Foreign text for the inside of a sequence: one short line without what acts on terminals or hides text."""
+    return replace_invisible(re.sub(_CONTROL, " ", text), lambda _: "").strip()[:longest]
 
 
 def title(text: str) -> str:
