@@ -1,27 +1,23 @@
 """What keys and slash commands of the user interface do."""
 
 import os
-import shlex
-import subprocess
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, get_args
 
-from kaa.core.messages import ImageContent, UserMessage
-from kaa.frontends.interactive.attachments import as_content, read_image
+from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.changelog import changelog
-from kaa.frontends.interactive.clipboard_image import read_clipboard_image
-from kaa.frontends.interactive.commands import UiCommand
+from kaa.frontends.interactive.commands import Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.external_editor import edit_externally
 from kaa.frontends.interactive.help_text import help_markdown, help_sections
 from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
 from kaa.shell.options import TrustChoice
+from kaa.shell.settings import ApprovalPolicy
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.store import TrustState, Untrustable
-from kaa.tui.clipboard import Clipboard
 from kaa.tui.keymap import Keymap
 
 if TYPE_CHECKING:
@@ -43,7 +39,6 @@ class Actions:
         self._ui = ui
         self._desk = desk
         self._core = core
-        self._clipboard = Clipboard(desk.app.terminal, desk.app.reactor.post)
         self._escape = double_escape()
         self._clear = double_clear()
         self._network_before = "on"
@@ -58,7 +53,7 @@ class Actions:
             "app.suspend": self._desk.app.suspend,
             "app.message.followUp": lambda: self._ui.submit(follow_up=True),
             "app.message.dequeue": self._dequeue,
-            "app.message.copy": lambda: self._copy_answer(""),
+            "app.message.copy": self._ui.copying.copy_answer,
             "app.thinking.cycle": self._cycle_thinking,
             "app.thinking.toggle": self._toggle_thinking,
             "app.tools.expand": self._expand,
@@ -66,8 +61,8 @@ class Actions:
             "app.model.cycleForward": lambda: self._cycle_model(1),
             "app.model.cycleBackward": lambda: self._cycle_model(-1),
             "app.network.toggle": self._toggle_network,
-            "app.editor.external": self._edit_externally,
-            "app.clipboard.pasteImage": self._paste_image,
+            "app.editor.external": lambda: edit_externally(self._desk, os.environ),
+            "app.clipboard.pasteImage": self._ui.images.paste,
             "app.rewind": self._ui.conversation_selectors.rewind,
             "app.help": self._help,
             "app.settings": self._ui.settings_selectors.settings,
@@ -78,14 +73,14 @@ class Actions:
     def commands(self) -> Sequence[UiCommand]:
         """Slash commands."""
         models, settings = self._ui.model_selectors, self._ui.settings_selectors
-        conversation = self._ui.conversation_selectors
+        conversation, copy = self._ui.conversation_selectors, self._ui.copying.copy_answer
         return [
             UiCommand(
-                "approvals", "Choose who is asked before what", conversation.approvals, _among("ask auto never step")
+                "approvals", "Choose who is asked before what", conversation.approvals, _among(get_args(ApprovalPolicy))
             ),
             UiCommand("changelog", "Show what is new in kaa", lambda _: self._ui.show_document(changelog())),
             UiCommand("clear", "Begin a new session and clear the screen", lambda _: self._ui.open_new(clear=True)),
-            UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", self._copy_answer),
+            UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", copy),
             UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye()),
             UiCommand("fullscreen", "Use the full screen, or no longer", lambda _: self._desk.app.toggle_fullscreen()),
             UiCommand("help", "Show keys and commands", lambda _: self._help()),
@@ -143,10 +138,9 @@ class Actions:
 
     # Models and the network.
 
-    def _cycle_model(self, step: int) -> None:
-        forward = step > 0
+    def _cycle_model(self, step: Literal[1, -1]) -> None:
         self._core.call(
-            lambda engine: engine.conversation.models.cycle(1 if forward else -1),
+            lambda engine: engine.conversation.models.cycle(step),
             lambda state: self._desk.say(f"{state.name} answers from now on", "success"),
             self._say_why_not,
         )
@@ -192,7 +186,7 @@ class Actions:
         self._ui.show_document(help_markdown(sections))
 
     def _theme_names(self, typed: str) -> Sequence[tuple[str, str]]:
-        return [(name, "") for name in self._desk.themes.names() if name.startswith(typed)]
+        return _among(self._desk.themes.names())(typed)
 
     def _reload(self) -> None:
         bindings = load_keybindings(self._desk.folder)
@@ -201,75 +195,6 @@ class Actions:
             self._ui.show_notice(problem, "warning")
         self._ui.preferences_changed()
         self._core.call(lambda engine: engine.conversation.reload(), self._ui.show_notice, self._ui.show_failure)
-
-    # Copying and writing.
-
-    def copy(self, text: str) -> None:
-        """Copy a text to the clipboard."""
-        self._clipboard.copy(text, lambda problem: self._desk.say(str(problem) if problem else "copied"))
-
-    def _copy_answer(self, which: str) -> None:
-        """The last answer as the model wrote it, or the code block of this number, counted from 1."""
-        if not which:
-            text = self._ui.transcript.last_answer()
-            if text:
-                self.copy(text)
-            else:
-                self._desk.say("there is no answer to copy yet")
-            return
-        blocks = self._ui.transcript.code_blocks()
-        number = which.rsplit(maxsplit=1)[-1]
-        if number.isdecimal() and 1 <= int(number) <= len(blocks):
-            self.copy(blocks[int(number) - 1][1])
-        elif which == "code" and blocks:
-            self.copy(blocks[-1][1])
-        else:
-            self._desk.say(f"the last answer has {len(blocks)} code blocks; /copy 1 copies the first", "warning")
-
-    def _edit_externally(self) -> None:
-        editor = self._desk.preferences.external_editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-        with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="kaa-", encoding="utf-8") as file:
-            file.write(self._desk.editor.text)
-            file.flush()
-            problem: list[str] = []
-
-            def edit() -> None:
-                try:
-                    done = subprocess.run([*shlex.split(editor), file.name], check=False)
-                except (OSError, ValueError) as error:
-                    problem.append(f"{editor} cannot be started: {error}")
-                else:
-                    if done.returncode:
-                        problem.append(f"{editor} ended with exit code {done.returncode}; the text stays as it was")
-
-            self._desk.app.run_elsewhere(edit)
-            if problem:
-                self._desk.say(problem[0], "warning")
-                return
-            with open(file.name, encoding="utf-8", errors="replace") as edited:  # editors replace the file
-                self._desk.editor.set_text(edited.read().removesuffix("\n"))
-
-    # Images.
-
-    def _paste_image(self) -> None:
-        async def read(_engine: Engine) -> ImageContent:
-            return await as_content(await read_clipboard_image(os.environ))
-
-        self._core.call(read, self._attach, self._say_why_not)
-
-    def attach_image(self, path: str) -> None:
-        """An image's path was dropped on the terminal: the image goes with the message."""
-
-        def instead(error: BaseException) -> None:
-            self._desk.editor.insert(path)
-            self._desk.say(f"{error}; its path was inserted", "warning")
-            self._desk.app.refresh()
-
-        self._core.call(lambda engine: read_image(engine.workspace, path), self._attach, instead)
-
-    def _attach(self, image: ImageContent) -> None:
-        self._desk.editor.insert(self._ui.attachments.add(image) + " ")
-        self._desk.app.refresh()
 
     # Trust.
 
@@ -302,6 +227,6 @@ _DECIDED: Mapping[TrustChoice | None, str] = {
 }
 
 
-def _among(words: str) -> Callable[[str], Sequence[tuple[str, str]]]:
+def _among(words: Iterable[str]) -> Complete:
     """Completes one of some words."""
-    return lambda typed: [(word, "") for word in words.split() if word.startswith(typed)]
+    return lambda typed: [(word, "") for word in words if word.startswith(typed)]

@@ -14,10 +14,12 @@ from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import Commands
+from kaa.frontends.interactive.copying import Copying
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.image_input import ImageInput
 from kaa.frontends.interactive.look import Look
 from kaa.frontends.interactive.opened import Opened, describe_opened
 from kaa.frontends.interactive.project_paths import ProjectPaths
@@ -69,7 +71,9 @@ class InteractiveUI:
         self.look = Look(desk)
         self.modes = EditorModes(desk, self.run_command_line, self.refresh_footer)
         self.commands = Commands()
-        self.attachments = Attachments()
+        attachments = Attachments()
+        self.images = ImageInput(desk, core, attachments)
+        self.copying = Copying(desk, self.transcript)
         self.paths = ProjectPaths(core, self._paths_changed)
         lists = Lists(desk)
         self.model_selectors = ModelSelectors(desk, core, lists, self.show_failure)
@@ -81,7 +85,7 @@ class InteractiveUI:
             desk,
             core,
             self.commands,
-            self.attachments,
+            attachments,
             PromptHistory(desk.folder),
             self.show_reply,
             self.show_failure,
@@ -94,7 +98,7 @@ class InteractiveUI:
             self.actions.keys(),
             on_focus=lambda gained: self.attention.focus(gained=gained),
             on_told=self.look.terminal_told,
-            on_image=self.actions.attach_image,
+            on_image=self.images.drop,
             on_viewer_key=self.viewer.key,
         )
 
@@ -111,7 +115,7 @@ class InteractiveUI:
         desk.app.on_events = self.shortcuts.take
         desk.editor.on_submit = lambda _: self.submit()
         desk.editor.on_change = self._mark_editor
-        desk.editor.commands.on_copy = desk.app.on_copy = self.actions.copy
+        desk.editor.commands.on_copy = desk.app.on_copy = self.copying.copy
         desk.editor.completer.session.sources += [
             CommandCompletion(self.completable_commands),
             FileCompletion(self.paths.index),

@@ -1,0 +1,45 @@
+"""Copies what was selected, the last answer, or a code block of it."""
+
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.tui.clipboard import Clipboard
+
+
+class Copying:
+    """Copies to the clipboard, and says whether that could be done.
+
+    Args:
+        desk: says it.
+        transcript: has the answer.
+    """
+
+    def __init__(self, desk: Desk, transcript: Transcript) -> None:
+        self._desk = desk
+        self._transcript = transcript
+        self._clipboard = Clipboard(desk.app.terminal, desk.app.reactor.post)
+
+    def copy(self, text: str) -> None:
+        """Copy a text."""
+        self._clipboard.copy(text, lambda problem: self._desk.say(problem or "copied"))
+
+    def copy_answer(self, which: str = "") -> None:
+        """Copy the last answer as the model wrote it, or one of its code blocks.
+
+        Args:
+            which: the number of the block, from 1; `code` for the last one; empty for the whole answer.
+        """
+        if not which:
+            text = self._transcript.last_answer()
+            if text:
+                self.copy(text)
+            else:
+                self._desk.say("there is no answer to copy yet")
+            return
+        blocks = self._transcript.code_blocks()
+        number = which.rsplit(maxsplit=1)[-1]
+        if number.isdecimal() and 1 <= int(number) <= len(blocks):
+            self.copy(blocks[int(number) - 1][1])
+        elif which == "code" and blocks:
+            self.copy(blocks[-1][1])
+        else:
+            self._desk.say(f"the last answer has {len(blocks)} code blocks; /copy 1 copies the first", "warning")
