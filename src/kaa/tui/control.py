@@ -1,4 +1,4 @@
-"""Sequences that say something to the terminal beside the text: titles, progress, zones, notifications."""
+"""Sequences that say something to the terminal beside the text: frames, titles, progress, zones, notifications."""
 
 import re
 
@@ -12,6 +12,11 @@ _LONGEST_TITLE = 200
 # Who shows OSC 777 (urxvt's form), and who only OSC 9 (iTerm2's): elsewhere that one may mean something else.
 _TITLED_NOTIFICATIONS = ("contour", "foot", "ghostty", "rxvt", "vte", "warp", "wezterm")
 _NOTIFICATIONS = ("iterm2", "kitty", "rio")
+
+# Synchronized output (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036): no half painted frame
+# is shown. No automatic wrap: where terminal and program disagree about a width, a line is clipped and no row shifts.
+BEGIN_FRAME, END_FRAME = "\x1b[?2026h\x1b[?7l", "\x1b[?7h\x1b[?2026l"
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 PUSH_TITLE, POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 

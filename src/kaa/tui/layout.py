@@ -10,7 +10,7 @@ from kaa.tui.width import cells, clip, grapheme_cells, graphemes, is_narrow, pla
 
 # Ideographic punctuation that does not begin a line, and such that does not end one (the core of JIS X 4051).
 _NOT_FIRST = frozenset("、。，．・：；？！）］｝〉》」』】〕〗〙ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々…")  # noqa: RUF001 - that is what they are
-_NOT_LAST = frozenset("（［｛〈《「『【〔〖〘")  # noqa: RUF001
+_NOT_LAST = frozenset("（［｛〈《「『【〔〖〘")  # noqa: RUF001 - as above
 # Wide characters from here on are pictures, which belong to the word they stand in.
 _FIRST_PICTURE = "\U0001f000"
 _TOO_WIDE = "?"
@@ -48,13 +48,14 @@ def wrap_spans(
     room, rest_room = width - _width_of(prefix), width - _width_of(rest_prefix)
     lines: list[list[Span]] = []
     for paragraph in _paragraphs(spans):
-        text = "".join(text for text, _ in paragraph)
+        shown = paragraph
+        text = "".join(text for text, _ in shown)
         narrow = is_narrow(text)
         if not narrow and cells(text) > (smallest := min(room, rest_room)):
-            paragraph = [("".join(_shown_in(piece, smallest)), style) for piece, style in paragraph]  # noqa: PLW2901
-            text = "".join(text for text, _ in paragraph)
+            shown = [("".join(_shown_in(piece, smallest)), style) for piece, style in paragraph]
+            text = "".join(text for text, _ in shown)
         ranges = _narrow_ranges(text, room, rest_room) if narrow else _wide_ranges(text, room, rest_room)
-        for line in _sliced(paragraph, ranges):
+        for line in _sliced(shown, ranges):
             lines.append([*prefix, *line])
             prefix = rest_prefix
         room = rest_room

@@ -12,15 +12,10 @@ While another program or the alternate screen has the terminal, tell nothing; te
 
 from collections.abc import Callable
 
+from kaa.tui.control import BEGIN_FRAME, END_FRAME, HIDE_CURSOR, SHOW_CURSOR
 from kaa.tui.document import Tail, around_cursor
 from kaa.tui.picture import is_picture, picture_rows, remove_picture
 from kaa.tui.width import cells, fit, plain
-
-# Synchronized output (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036): no half painted frame
-# is shown. No automatic wrap: where terminal and program disagree about a width, a line is clipped and no row shifts.
-BEGIN = "\x1b[?2026h\x1b[?7l"
-END = "\x1b[?7h\x1b[?2026l"
-HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
 class MainScreen:
@@ -227,7 +222,7 @@ class MainScreen:
         self._cursor_shown = cursor is not None
         if changes:
             self.frames += 1
-            self._emit("".join([BEGIN, hide, prelude, *changes, placement, show, END]))
+            self._emit("".join([BEGIN_FRAME, hide, prelude, *changes, placement, show, END_FRAME]))
         else:
             self._emit(prelude + hide + placement + show)
         left = self._scroll_out()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from kaa.tui.main_screen import BEGIN, END, HIDE_CURSOR, SHOW_CURSOR
+from kaa.tui.control import BEGIN_FRAME, END_FRAME, HIDE_CURSOR, SHOW_CURSOR
 from kaa.tui.picture import is_picture, picture_rows, remove_picture
 from kaa.tui.width import fit
 
@@ -44,7 +44,7 @@ class Rows:
         self._cursor = cursor
         if out:
             self.frames += 1
-            placed = "".join([BEGIN, HIDE_CURSOR, *out, placed, END])
+            placed = "".join([BEGIN_FRAME, HIDE_CURSOR, *out, placed, END_FRAME])
         self.bytes_written += len(placed.encode())
         self._write(placed)
 

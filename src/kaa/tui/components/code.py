@@ -58,7 +58,7 @@ def hard_wrap(spans: Sequence[Span], width: int) -> list[list[Span]]:
                 cut = room if size == len(piece) and is_narrow(piece) else 0
                 if cut:
                     lines[-1].append((piece[:cut], style))
-                    piece = piece[cut:]  # noqa: PLW2901
+                    piece = piece[cut:]  # noqa: PLW2901 - what is left of it
                 lines.append([])
                 room = width
             if piece:

@@ -1,7 +1,7 @@
 """Lexes code line by line, with Pygments' lexers, which are made for whole texts.
 
 A line is lexed beginning in the state in which the one before it ended. Languages whose lexers cannot be stopped at the
-end of a line are lexed line by line without a memory.
+end of a line are lexed line by line without a memory. Pygments is imported with the first of them (see `languages.py`).
 """
 
 import re

@@ -124,7 +124,7 @@ def labels(source: str) -> frozenset[str]:
     """The labels that this text may refer to, if they are defined somewhere."""
     if "[" not in source:
         return frozenset()
-    from markdown_it.common.utils import normalizeReference
+    from markdown_it.common.utils import normalizeReference  # lazily, as below
 
     return frozenset(map(normalizeReference, _LABEL.findall(source)))
 

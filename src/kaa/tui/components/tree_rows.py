@@ -20,7 +20,12 @@ class TreeNode:
 
     __slots__ = ("children", "id", "label")
 
-    def __init__(self, id: str, label: Sequence[Span], children: Sequence["TreeNode"] = ()) -> None:  # noqa: A002
+    def __init__(
+        self,
+        id: str,  # noqa: A002 (what it is called)
+        label: Sequence[Span],
+        children: Sequence["TreeNode"] = (),
+    ) -> None:
         self.id = id
         self.label = label
         self.children = children
