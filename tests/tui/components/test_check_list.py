@@ -1,7 +1,7 @@
 from kaa.tui.components.check_list import CheckActions, CheckList
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.fuzzy import rank
-from tests.support.listing import keys, list_context
+from tests.support.keyboard import keyboard_context, keys
 from tests.support.painted import visible
 
 ACTIONS = CheckActions("x.toggle", "x.up", "x.down", "x.all", "x.none", "x.group", "x.save")
@@ -25,7 +25,7 @@ class Ticked:
         self.saved: list[list[str]] = []
         self.closed = 0
         self.list = CheckList(
-            list_context(KEYS),
+            keyboard_context(KEYS, rows=40),
             [item._replace(is_disabled=item.value == disabled) for item in MODELS],
             ticked,
             ACTIONS,

@@ -9,7 +9,7 @@ from kaa.tui.context import Context
 from kaa.tui.events import Key
 from kaa.tui.fuzzy import rank
 from kaa.tui.palette import Theme
-from tests.support.listing import keys, list_context
+from tests.support.keyboard import keyboard_context, keys
 from tests.support.painted import assert_well_formed, visible
 
 FRUITS = [
@@ -35,7 +35,7 @@ class Chosen:
         self.highlighted: list[str] = []
         self.cancelled = 0
         self.list = SelectList(
-            context or list_context(),
+            context or keyboard_context(rows=40),
             items,
             on_select=lambda item: self.selected.append(item.value),
             on_cancel=self._cancel,
@@ -63,7 +63,7 @@ def test_rows_with_marks_and_descriptions() -> None:
 
 
 def test_ascii() -> None:
-    lines = Chosen(context=list_context(ascii_only=True)).list.render(40)
+    lines = Chosen(context=keyboard_context(rows=40, ascii_only=True)).list.render(40)
 
     assert visible(lines) == ["  Apple      Grows on trees, keeps al...", "> Banana ok  Bent", "  Cherry", "  Date"]
 
@@ -168,7 +168,7 @@ def test_long_lists_tell_the_position() -> None:
 
 
 def test_low_screens_show_fewer_rows() -> None:
-    context = list_context(rows=6)
+    context = keyboard_context(rows=6)
     chosen = Chosen([SelectItem(str(number), str(number)) for number in range(50)], context=context)
 
     assert len(chosen.list.render(30)) == 4
@@ -197,7 +197,7 @@ def test_a_list_may_become_empty() -> None:
 
 
 def test_the_same_lines_until_something_changes() -> None:
-    context = list_context()
+    context = keyboard_context(rows=40)
     chosen = Chosen(context=context, searched=True)
     first = chosen.list.render(40)
 
@@ -246,7 +246,7 @@ ITEMS = st.builds(
 def test_lines_keep_to_the_width(
     items: list[SelectItem[str]], pressed: list[str], width: int, searched: bool, ascii_only: bool
 ) -> None:
-    chosen = Chosen(items, context=list_context(rows=12, ascii_only=ascii_only), searched=searched)
+    chosen = Chosen(items, context=keyboard_context(rows=12, ascii_only=ascii_only), searched=searched)
     for key in pressed:
         chosen.press(key)
         lines = chosen.list.render(width)

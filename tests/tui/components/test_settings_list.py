@@ -6,7 +6,7 @@ from kaa.tui.components.select_list import SelectItem, SelectList
 from kaa.tui.components.settings_list import Done, SettingRow, SettingsList
 from kaa.tui.context import Context
 from kaa.tui.fuzzy import rank
-from tests.support.listing import keys, list_context
+from tests.support.keyboard import keyboard_context, keys
 from tests.support.painted import assert_well_formed, visible
 
 
@@ -14,7 +14,7 @@ class Menu:
     """Settings, and what was changed in them."""
 
     def __init__(self, *, searched: bool = False, rows: int = 40, ascii_only: bool = False, max_rows: int = 12) -> None:
-        self.context = list_context(rows=rows, ascii_only=ascii_only)
+        self.context = keyboard_context(rows=rows, ascii_only=ascii_only)
         self.changes: list[tuple[str, str]] = []
         self.closed = 0
         self.list = SettingsList(
@@ -165,7 +165,7 @@ def test_lines_keep_to_the_width(pressed: list[str], width: int, searched: bool,
 
 
 def test_what_comes_from_elsewhere_cannot_harm() -> None:
-    context: Context = list_context()
+    context: Context = keyboard_context(rows=40)
     rows = [SettingRow("x", "X", "\x1b[2J\nrm", ("a",))]
     settings = SettingsList(context, rows, on_change=lambda id_, value: None, on_close=lambda: None)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kaa.tui.components.tree import Tree, TreeActions, TreeFilter
 from kaa.tui.components.tree_rows import TreeNode, rows_of
-from tests.support.listing import keys, list_context
+from tests.support.keyboard import keyboard_context, keys
 from tests.support.painted import assert_well_formed, visible
 
 ACTIONS = TreeActions("t.fold", "t.unfold", "t.next", "t.previous")
@@ -53,7 +53,7 @@ class Walked:
         self.highlighted: list[str] = []
         self.cancelled = 0
         self.tree = Tree(
-            list_context(KEYS, rows=60, ascii_only=ascii_only),
+            keyboard_context(KEYS, rows=60, ascii_only=ascii_only),
             roots or (FAMILY,),
             ACTIONS,
             on_select=lambda each: self.chosen.append(each.id),
