@@ -69,7 +69,7 @@ class PlainSurface:
         self.rebuilds = False
         self._desk: Desk | None = None
         self._size = context.size
-        self._linear = Linear(document, self._write, context.size.columns, ascii_only=not terminal.capabilities.utf8)
+        self._linear = self._presenter(context, document)
         self._is_due = False
         self._is_prompted = False
         self._dialog: DialogFrame | None = None  # the one that is written down
@@ -125,7 +125,7 @@ class PlainSurface:
         """Write the other document, too."""
         whole = Document(document.dock)
         whole.blocks = list(document.earlier)
-        Linear(whole, self._write, context.size.columns, ascii_only=not self.terminal.capabilities.unicode).flush()
+        self._presenter(context, whole).flush()
         self.refresh()
 
     def look_away(self) -> None:
@@ -144,6 +144,9 @@ class PlainSurface:
         self.refresh()
 
     # Writing
+
+    def _presenter(self, context: Context, document: Document) -> Linear:
+        return Linear(document, self._write, context.size.columns, ascii_only=not self.terminal.capabilities.utf8)
 
     def _update(self) -> None:
         self._is_due = False

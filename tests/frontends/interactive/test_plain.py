@@ -1,0 +1,53 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.frontends.interactive.plain import PlainDesk
+from kaa.frontends.interactive.transcript.notices import Notice
+from kaa.tui.components.text import Text
+from kaa.tui.device import Device
+from kaa.tui.document import Document
+from kaa.tui.reactor import Reactor
+from kaa.tui.terminal import Terminal
+
+
+class Plain:
+    """A desk line by line, on a pseudo-terminal."""
+
+    def __init__(self, folder: Path, controller: int, line: int) -> None:
+        os.set_blocking(controller, False)
+        self.reactor = Reactor()
+        # The console of Linux: letters of all languages, but few characters that draw.
+        terminal = Terminal({"TERM": "linux", "LANG": "C.UTF-8"}, Device(line, line))
+        self.desk = PlainDesk(str(folder), terminal, self.reactor)
+        self._controller = controller
+
+    def written(self) -> str:
+        return os.read(self._controller, 65536).decode()
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Plain]:
+    controller, line = os.openpty()
+    made = Plain(tmp_path, controller, line)
+    yield made
+    made.reactor.close()
+    os.close(controller)
+    os.close(line)
+
+
+def test_another_document_is_written_in_the_same_characters(plain: Plain) -> None:
+    document = Document(Text(plain.desk.context))
+    document.earlier = [Notice(plain.desk.view, "très ✓ bien")]
+
+    plain.desk.app.look_at(plain.desk.context, document)
+
+    assert "très ok bien" in plain.written()
+
+
+def test_a_word_about_what_happened_is_one_harmless_line(plain: Plain) -> None:
+    plain.desk.say("there is no\n  model \x1b[2J")
+
+    assert plain.written() == "[there is no model \\x1b[2J]\r\n"
