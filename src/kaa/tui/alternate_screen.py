@@ -119,6 +119,14 @@ class AlternateScreen:
         self._press(event)
         return True
 
+    def begin_search(self) -> None:
+        """Ask for a text to be found."""
+        self._search.open(self._shown[-1].position if self._shown else Position(0, 0))
+
+    def _page(self, pages: float) -> None:
+        # A line stays, so that one finds the place again.
+        self.viewport.scroll(round(pages * max(1, self._height - 1)))
+
     def _press(self, event: Mouse) -> None:
         now = time.monotonic()
         before, row, column = self._clicked
@@ -180,14 +188,6 @@ class AlternateScreen:
         new = self.viewport.new_lines
         below = f"{self._context.glyphs.expanded} {new} new  " if new else ""
         return f" {below}{self.viewport.progress:.0%} "
-
-    def begin_search(self) -> None:
-        """Ask for a text to be found."""
-        self._search.open(self._shown[-1].position if self._shown else Position(0, 0))
-
-    def _page(self, pages: float) -> None:
-        # A line stays, so that one finds the place again.
-        self.viewport.scroll(round(pages * max(1, self._height - 1)))
 
 
 _ACTIONS: dict[str, Callable[[AlternateScreen], object]] = {

@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.frontends.interactive.footer import Footer, FooterState, short
+from kaa.frontends.interactive.footer import Footer, FooterState, short_count
 from kaa.tui.context import Context, Size
 from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette, Theme
@@ -113,4 +113,4 @@ def test_nothing_new_is_not_painted_again() -> None:
     ("count", "text"), [(0, "0"), (999, "999"), (1000, "1.0k"), (9_949, "9.9k"), (12_345, "12k"), (1_250_000, "1.2M")]
 )
 def test_tokens_in_few_characters(count: int, text: str) -> None:
-    assert short(count) == text
+    assert short_count(count) == text

@@ -40,13 +40,12 @@ def main(arguments: argparse.Namespace) -> int:
     Returns:
         The exit code.
     """
-    folder = os.environ.get("KAA_DIR") or os.path.expanduser("~/.kaa/agent")
     try:
         terminal = Terminal()
     except OSError:
         sys.stderr.write("kaa: there is no terminal to talk on. Give it a task with -p; see kaa --help.\n")
         return _USAGE_ERROR
-    reactor, folder = Reactor(), os.path.expanduser(folder)
+    reactor, folder = Reactor(), os.path.expanduser(os.environ.get("KAA_DIR") or "~/.kaa/agent")
     linear = load_preferences(folder).preferences.screen == "linear"
     if arguments.plain or linear or terminal.capabilities.dumb:
         from kaa.frontends.interactive.plain import PlainDesk  # lazy: few need it
@@ -70,7 +69,9 @@ class Start:
         self._exit_code = 0
         self._farewell = ""
         self._crash: BaseException | None = None
-        self._core: CoreThread[Engine] = CoreThread(self._make, _close, desk.app.reactor.post, self._crashed)
+        self._core: CoreThread[Engine] = CoreThread(
+            self._make, lambda engine: engine.close(), desk.app.reactor.post, self._crashed
+        )
 
     def run(self) -> int:
         """Until the user leaves. Returns the exit code."""
@@ -118,7 +119,7 @@ class Start:
             self._crash = self._crash or error
 
     def _make(self) -> "Engine":
-        """Stage 2, on the core's thread."""
+        """Stage 2, on the core's thread: all that the first frame does not need is imported here."""
         from kaa.workspace.launch import launch
 
         hands = launch()  # starts on another core while the rest is imported here
@@ -141,7 +142,7 @@ class Start:
         return Engine(self._arguments, opened, open_project, post)
 
     def _hand_over(self) -> None:
-        from kaa.frontends.interactive.ui import InteractiveUI
+        from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
         ui = InteractiveUI(self._desk, self._core, self.leave)
         self._core.call(lambda engine: engine.serve(ui))
@@ -170,12 +171,9 @@ class Start:
 
 
 def _report(error: BaseException) -> int:
+    # Lazily: only a bug needs them.
     from kaa.frontends.failures import told
     from kaa.tui.sanitize import sanitize
 
     sys.stderr.write(f"kaa: {sanitize(told(error))}\n")
     return _FAILED
-
-
-async def _close(engine: "Engine") -> None:
-    await engine.close()

@@ -108,7 +108,9 @@ class Engine:
             OpeningError: there is none yet.
         """
         if self._conversation is None:
-            raise OpeningError("there is no conversation yet")
+            raise OpeningError(
+                "there is no conversation yet: it is still being opened, or it could not be, for the reason told above"
+            )
         return self._conversation
 
     @property

@@ -115,16 +115,18 @@ class Footer(Display):
         if state.mode:
             parts.append(_Part(state.mode, palette["accent"], 0))
         if state.tokens_in or state.tokens_out or state.cache_read:
-            sent = f"in {short(state.tokens_in)} out {short(state.tokens_out)}"
-            parts.append(_Part(sent + (f" (turn {short(state.turn_tokens)})" if state.turn_tokens else ""), dim, 5))
+            sent = f"in {short_count(state.tokens_in)} out {short_count(state.tokens_out)}"
+            parts.append(
+                _Part(sent + (f" (turn {short_count(state.turn_tokens)})" if state.turn_tokens else ""), dim, 5)
+            )
             if state.cache_read or state.cache_write:
                 hits = "" if state.cache_hits is None else f" {state.cache_hits:.0%}"
-                parts.append(_Part(f"cache {short(state.cache_read)}{hits}", dim, 6))
+                parts.append(_Part(f"cache {short_count(state.cache_read)}{hits}", dim, 6))
             parts.append(_Part("$?" if state.cost is None else f"${state.cost:.3f}", dim, 4))
         if state.context_window:
             share = state.context_used / state.context_window
             token = "error" if share > _CONTEXT_ERROR else "warning" if share > _CONTEXT_WARNING else "dim"
-            parts.append(_Part(f"context {share:.0%} of {short(state.context_window)}", palette[token], 1))
+            parts.append(_Part(f"context {share:.0%} of {short_count(state.context_window)}", palette[token], 1))
         return parts
 
     def _who(self) -> list[_Part]:
@@ -165,7 +167,7 @@ class Footer(Display):
         return spans
 
 
-def short(count: int) -> str:
+def short_count(count: int) -> str:
     """A number of tokens in few characters."""
     if count < 1_000:
         return str(count)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from kaa.frontends.interactive.footer import short
+from kaa.frontends.interactive.footer import short_count
 from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.events import Input
@@ -74,7 +74,7 @@ class WorkingLine:
             spinner = glyphs.spinner[self._step % len(glyphs.spinner)]
             facts = [elapsed(self._now() - self._since)]
             if self._tokens:
-                facts.append(f"about {short(self._tokens)} tokens")
+                facts.append(f"about {short_count(self._tokens)} tokens")
             if not self._instead:  # keys are for what it waits for
                 facts.append(self._hint())
             what = one_line(self._instead or self._what)

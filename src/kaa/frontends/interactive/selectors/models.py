@@ -7,7 +7,7 @@ from kaa.core.provider import Model, ThinkingLevel
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.footer import short
+from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.shell.models import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
@@ -154,7 +154,7 @@ def _name(model: Model) -> str:
 
 def _facts(model: Model) -> str:
     """What helps to choose."""
-    facts = [f"{short(model.context_window)} context"]
+    facts = [f"{short_count(model.context_window)} context"]
     if model.cost is not None:
         facts.append(f"${model.cost.input:g} in, ${model.cost.output:g} out per million")
     if model.reasoning:
