@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.tui.context import Context
-from kaa.tui.document import MAX_ROWS, Document
+from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Mouse, Reply
-from kaa.tui.main_screen import MainScreen
+from kaa.tui.main_view import MainView
 from kaa.tui.reactor import Reactor, Timer
 from kaa.tui.terminal import Terminal
 from kaa.tui.terminal_input import TerminalInput
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 _FRAME_SECONDS = 1 / 30
 # Between two frames there is this many times the time that the last one took.
 _PAUSE_FACTOR = 2.0
-# A window that is dragged changes its width many times a second; each change paints everything anew.
-_WIDTH_SECONDS = 0.15
-# Nobody wants to wait longer for a terminal to say where the cursor is; what it says later is about another screen.
-_CURSOR_SECONDS = 0.5
-# A terminal that has not said it by now never will.
-_LATE_SECONDS = 10.0
 
 
 class Application:
@@ -47,8 +41,6 @@ class Application:
         on_gone: called when the terminal was closed.
         on_copy: takes what was selected with the mouse.
         is_looking: whether another document is shown than the program's own.
-        rebuilds: whether a change of the width lays out anew what is in the terminal's scrollback, which erases what
-            was there before the program; otherwise only what is on the screen.
     """
 
     def __init__(self, terminal: Terminal, reactor: Reactor, context: Context, document: Document) -> None:
@@ -60,23 +52,18 @@ class Application:
         self.on_gone: Callable[[], object] = reactor.stop
         self.on_copy: Callable[[str], object] = lambda _: None
         self.is_looking = False
-        self.rebuilds = True
-        self._last_words: list[str] | None = None  # what the presenter writes while it takes its leave
-        self._main = MainScreen(self._write, terminal.size.columns, terminal.size.rows)
+        self._main = MainView(terminal, reactor, context, document, self.paint)
         self._alternate: AlternateScreen | None = None
         self._looks_back_at: AlternateScreen | None = None  # what was shown before another document
         self._input: TerminalInput | None = None
         self._frame: Timer | None = None
         self._painted_at = 0.0
         self._paint_seconds = 0.0
-        self._resize: Timer | None = None
-        self._cursor_wait: Timer | None = None
-        self._is_stale = False  # the main screen is to be painted anew when it comes back
 
     def start(self) -> None:
         """Take the terminal and paint the first frame."""
         self.terminal.open()
-        self.terminal.farewell = self._farewell
+        self.terminal.farewell = self._main.farewell
         self.document.marks_prompts = self.terminal.capabilities.takes_strings
         self.paint()
         self._input = TerminalInput(
@@ -87,7 +74,17 @@ class Application:
             on_resume=self._resumed,
             on_gone=self._gone,
         )
+        self._main.ask_cursor = self._input.ask_cursor
         self.terminal.ask()
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether a change of the width lays out anew what is in the terminal's scrollback (`MainView.rebuilds`)."""
+        return self._main.rebuilds
+
+    @rebuilds.setter
+    def rebuilds(self, rebuilds: bool) -> None:
+        self._main.rebuilds = rebuilds
 
     def refresh(self) -> None:
         """Something is different: paint it with the next frame."""
@@ -103,8 +100,8 @@ class Application:
         begun = time.monotonic()
         if self._alternate is not None:
             self._alternate.frame()
-        elif self._main.takes_frames:
-            self.document.leave(self._main.frame(self.document.tail(self._main.columns)))
+        else:
+            self._main.frame()
         self._painted_at = time.monotonic()
         self._paint_seconds = self._painted_at - begun
 
@@ -117,14 +114,7 @@ class Application:
         if self._alternate is not None:
             self._alternate.forget()
             self._alternate.frame()
-            self._is_stale = True
-            return
-        self._is_stale = False
-        # What is above the screen stays there, unless it was erased; whatever was on it is painted.
-        is_whole = clear_scrollback or not self.document.has_left
-        self.document.reset(MAX_ROWS if is_whole else self.context.size.rows)
-        tail = self.document.tail(self._main.columns)
-        self.document.leave(self._main.repaint(tail, clear_scrollback=clear_scrollback))
+        self._main.repaint(clear_scrollback=clear_scrollback)
 
     def repaint_all(self) -> None:
         """Everything looks different now, what has left the screen too.
@@ -206,7 +196,7 @@ class Application:
         try:
             if self._alternate is not None:
                 self._leave_fullscreen()
-                self._resync(None)  # nobody will take the answer
+                self._main.answered(None)  # nobody will take the answer
                 self.paint()
         finally:
             self.terminal.close()
@@ -221,80 +211,38 @@ class Application:
     def _is_cursor(self, event: Event) -> bool:
         match event:
             case Reply(kind="cursor", values=(row, _)):
-                self._resync(row)
+                self._main.answered(row)
                 return True
             case _:
                 return False
 
     def _resized(self) -> None:
-        """The terminal has another size. Whether it wrapped its lines anew, and how, only it knows."""
-        size = self.context.size
-        if self._alternate is not None:
-            self._alternate.forget()
-            self.paint()
-            return
-        width_changed = size.columns != self._main.columns
-        self._resize_main()
-        if width_changed:
-            if self._resize is not None:
-                self._resize.cancel()
-            self._resize = self.reactor.call_later(_WIDTH_SECONDS, self._widen)
-
-    def _widen(self) -> None:
-        self._resize = None
-        self.repaint(clear_scrollback=self.rebuilds and (self.document.has_left or self._main.has_spilled))
-
-    def _wait_for_cursor(self) -> None:
-        if self._cursor_wait is not None:
-            self._cursor_wait.cancel()
-        self._cursor_wait = self.reactor.call_later(_CURSOR_SECONDS, self._give_up_on_cursor)
-
-    def _give_up_on_cursor(self) -> None:
-        self._resync(None)
-        self.reactor.call_later(_LATE_SECONDS, self._main.expect_no_answers)
-        self.paint()
-
-    def _resync(self, row: int | None) -> None:
-        self.document.leave(self._main.resync(row))
-        if self._cursor_wait is not None and not self._main.is_waiting:
-            self._cursor_wait.cancel()
-            self._cursor_wait = None
+        if self._alternate is None:
+            self._main.resized()
+        else:
+            self._repaint_alternate(self._alternate)
 
     def _come_back(self) -> None:
-        """The terminal was somebody else's, who may have left it with another size."""
-        if self._alternate is not None:
-            self._alternate.forget()
-            self.paint()
-            return
-        if self._main.resume(self.context.size.columns, self.context.size.rows):
-            self._widen()
+        if self._alternate is None:
+            self._main.come_back()
         else:
-            self.paint()
+            self._repaint_alternate(self._alternate)
 
     def _resumed(self) -> None:
-        """Somebody else stopped the process, and a shell has written on the screen since then."""
-        size = self.context.size
-        if self._alternate is not None or self._main.resume(size.columns, size.rows):
-            self._come_back()
-            return
-        # What had not left the screen, and no more: what is above it is there.
-        tail = self.document.tail(self._main.columns)
-        self.document.leave(self._main.repaint(tail, clear_scrollback=False))
+        if self._alternate is None:
+            self._main.resumed()
+        else:
+            self._repaint_alternate(self._alternate)
 
-    def _farewell(self) -> str:
-        """Erases the dock and leaves the cursor where a shell's prompt is to come."""
-        if self._alternate is not None:
-            return ""  # the terminal switches to the main screen, which is as it was
-        self._last_words = []
-        self.document.leave(self._main.release_dock())
-        words, self._last_words = self._last_words, None
-        return "".join(words)
+    def _repaint_alternate(self, screen: "AlternateScreen") -> None:
+        screen.forget()
+        self.paint()
 
     def _enter_fullscreen(self, context: Context, document: Document) -> None:
         # Lazily: the first frame is on the main screen.
         from kaa.tui.alternate_screen import AlternateScreen
 
-        self._resync(None)  # who waits for an answer now would paint on a screen that is not shown
+        self._main.hide()
         self._alternate = AlternateScreen(context, document, self.terminal.write, on_copy=self._copy)
         self.terminal.set_alternate_screen(on=True)
         self.terminal.set_mouse(on=True)
@@ -304,21 +252,7 @@ class Application:
         self._alternate = None
         self.terminal.set_mouse(on=False)
         self.terminal.set_alternate_screen(on=False)
-        size = self.context.size
-        width_changed = size.columns != self._main.columns
-        height_changed = size.rows != self._main.rows
-        # What left the screen with its height must be what the document believes to have left.
-        is_other = not width_changed and height_changed and not self._main.shows(self.document.tail(size.columns))
-        self._resize_main()
-        if width_changed or is_other or self._is_stale:
-            self.repaint(clear_scrollback=self.rebuilds)
-
-    def _resize_main(self) -> None:
-        """Tell the main screen the size; where its rows are then, the terminal has to say."""
-        size = self.context.size
-        if self._main.resize(size.columns, size.rows) and self._input is not None:
-            self._input.ask_cursor()
-            self._wait_for_cursor()
+        self._main.show()
 
     def _copy(self, text: str) -> None:
         self.on_copy(text)
@@ -328,12 +262,6 @@ class Application:
         if self._alternate is not None and self._alternate.work():
             self.reactor.post(self._search_on)
         self.refresh()
-
-    def _write(self, text: str) -> None:
-        if self._last_words is None:
-            self.terminal.write(text)
-        else:
-            self._last_words.append(text)
 
     def _gone(self) -> None:
         self.on_gone()
