@@ -108,7 +108,7 @@ def test_closing_ends_what_the_program_has_started() -> None:
         ("f5", b"\x1b[15~", b"\x1b[15~"),
     ],
 )
-def test_keys(key: str, plain: bytes, kitty: bytes) -> None:
+def test_keys_are_sent_as_terminals_send_them(key: str, plain: bytes, kitty: bytes) -> None:
     assert (key_bytes(key), key_bytes(key, kitty=1)) == (plain, kitty)
 
 

@@ -191,7 +191,7 @@ def test_pictures_do_not_reach_over_the_dock_or_over_boxes() -> None:
 # Scrolling
 
 
-def test_keys_scroll() -> None:
+def test_keys_scroll_by_lines_and_pages_and_to_both_ends() -> None:
     session = numbered(100)
     firsts = []
     for key in ("pageup", "alt+pageup", "ctrl+up", "ctrl+down", "alt+pagedown", "pagedown", "home", "end"):

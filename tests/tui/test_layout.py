@@ -48,7 +48,7 @@ def test_words_may_change_style_in_their_middle() -> None:
     assert wrap([("one t", ""), ("wo", "1"), (" three", "")], 4) == ["one", "t\x1b[1mwo\x1b[0m", "thre", "e"]
 
 
-def test_prefixes_count() -> None:
+def test_prefixes_take_room_from_the_text() -> None:
     assert wrap([("aa bb cc\ndd", "")], 5, [("- ", "")], [("  ", "")]) == ["- aa", "  bb", "  cc", "  dd"]
     assert wrap([("aa bb", "")], 4, [("| ", "2")]) == ["\x1b[2m| \x1b[0maa", "\x1b[2m| \x1b[0mbb"]
 

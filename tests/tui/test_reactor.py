@@ -192,9 +192,13 @@ def test_an_exception_comes_out_of_run_and_the_rest_is_still_to_be_done(reactor:
 
 
 def test_stopped_before_it_runs_it_does_not_run(reactor: Reactor) -> None:
+    seen: list[int] = []
+    reactor.post(lambda: seen.append(1))
     reactor.stop()
 
     reactor.run()
+
+    assert seen == []
 
 
 def test_it_sleeps_while_there_is_nothing_to_do(reactor: Reactor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 import asyncio
 import queue
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_what_is_asked_before_the_core_is_there_waits_and_keeps_its_order() -> N
     surface = Surface()
     got: list[int] = []
     for number in range(5):
-        surface.core.call(lambda core, number=number: core.add(number, 0), got.append)  # type: ignore[misc]
+        surface.core.call(lambda core, number=number: core.add(number, 0), got.append)  # type: ignore[misc]  # a default argument
 
     surface.core.start()
     for _ in range(5):
@@ -161,9 +161,8 @@ def test_a_core_that_cannot_be_made_is_reported() -> None:
 def test_stopping_at_once_after_starting_loses_nothing(asked: int) -> None:
     surface = Surface()
     done: list[int] = []
-    work: Callable[[Core], Awaitable[int]] = lambda core: core.add(1, 1)  # noqa: E731
     for _ in range(asked):
-        surface.core.call(work, done.append)
+        surface.core.call(lambda core: core.add(1, 1), done.append)
     surface.core.start()
 
     assert surface.core.stop(10)

@@ -20,7 +20,7 @@ class World:
         self.done: list[object] = []
         self.shortcuts = Shortcuts(
             seat.desk,
-            {action: lambda action=action: self.done.append(action) for action in ACTIONS},  # type: ignore[misc]
+            {action: lambda action=action: self.done.append(action) for action in ACTIONS},  # type: ignore[misc]  # a default argument
             on_focus=lambda gained: self.done.append(("focus", gained)),
             on_told=lambda: self.done.append("told"),
             on_image=lambda path: self.done.append(("image", path)),

@@ -119,7 +119,7 @@ def test_what_the_setting_means(
     assert library.refresh() is None
 
 
-def test_a_user_s_theme(library: ThemeLibrary, tmp_path: Path) -> None:
+def test_a_user_s_theme_can_be_chosen_and_is_watched(library: ThemeLibrary, tmp_path: Path) -> None:
     write_theme(tmp_path, "mine", accent="#010203")
 
     assert library.names()[-1] == "mine"

@@ -62,7 +62,7 @@ def test_ticking_leaves_entries_where_they_are() -> None:
     assert visible(ticked.list.render(40))[1:] == ["  [x] B1", "› [ ] A1", "  [x] A2", "  [ ] B2"]
 
 
-def test_order() -> None:
+def test_entries_change_places_and_stop_at_the_ends() -> None:
     ticked = Ticked("a1", "a2")
 
     ticked.press("alt+down", "alt+up", "alt+up", "end", "alt+down")
@@ -78,7 +78,7 @@ def test_a_search_has_no_order_to_change() -> None:
     assert ticked.changes == []
 
 
-def test_all_and_none() -> None:
+def test_all_but_disabled_ones_are_ticked_and_none_left() -> None:
     ticked = Ticked("b2", disabled="a2")
 
     ticked.press("ctrl+a", "ctrl+x")
@@ -94,7 +94,7 @@ def test_all_of_what_is_found() -> None:
     assert ticked.changes == [["b1", "b2"]]
 
 
-def test_a_whole_group() -> None:
+def test_a_group_is_ticked_whole_and_then_not_at_all() -> None:
     ticked = Ticked("a2")
 
     ticked.press("ctrl+p", "ctrl+p")

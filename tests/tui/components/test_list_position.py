@@ -20,7 +20,7 @@ def test_pages_stop_at_the_ends_and_keep_an_entry_in_view() -> None:
     assert moved(20, 5, "tui.select.pageDown") == 9
 
 
-def test_the_ends() -> None:
+def test_keys_go_to_both_ends() -> None:
     assert [moved(20, 5, "tui.select.first"), moved(20, 5, "tui.select.last")] == [0, 19]
 
 

@@ -31,7 +31,7 @@ def test_paragraphs_are_reflowed_and_hard_breaks_kept() -> None:
     assert shown("one\ntwo three four\\\nfive\n\nsix", 12) == ["one two", "three four", "five", "", "six"]
 
 
-def test_emphasis() -> None:
+def test_emphasis_becomes_styles_and_nests() -> None:
     assert painted("a **b** *c* ~~d~~ ***e***") == [
         "a \x1b[1mb\x1b[0m \x1b[3mc\x1b[0m \x1b[9md\x1b[0m \x1b[3;1me\x1b[0m"
     ]
@@ -209,7 +209,7 @@ def test_tables_in_ascii() -> None:
     assert shown("|a|b|\n|-|-|\n|1|2|", ascii_only=True) == ["a | b", "--+--", "1 | 2"]
 
 
-def test_rules() -> None:
+def test_a_rule_is_as_wide_as_the_text_may_be() -> None:
     assert shown("a\n\n---\nb", 5) == ["a", "", "─────", "", "b"]
 
 

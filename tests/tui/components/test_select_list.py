@@ -62,7 +62,7 @@ def test_rows_with_marks_and_descriptions() -> None:
     ]
 
 
-def test_ascii() -> None:
+def test_terminals_without_unicode_get_plain_signs() -> None:
     lines = Chosen(context=keyboard_context(rows=40, ascii_only=True)).list.render(40)
 
     assert visible(lines) == ["  Apple      Grows on trees, keeps al...", "> Banana ok  Bent", "  Cherry", "  Date"]
@@ -109,7 +109,7 @@ def test_disabled_entries_cannot_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
-def test_cancelling(key: str) -> None:
+def test_the_keys_that_cancel_choose_nothing(key: str) -> None:
     chosen = Chosen()
 
     assert chosen.press(key) == [True]

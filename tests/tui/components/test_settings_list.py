@@ -54,7 +54,7 @@ def test_labels_values_and_the_description_of_the_selected_one() -> None:
 
 
 @pytest.mark.parametrize("key", ["enter", "space", "right"])
-def test_the_next_value(key: str) -> None:
+def test_keys_take_the_next_value_and_go_round(key: str) -> None:
     menu = Menu()
 
     menu.press(key, key)
@@ -113,7 +113,7 @@ def test_a_value_that_was_changed_elsewhere() -> None:
     assert menu.changes == []
 
 
-def test_search() -> None:
+def test_a_search_leaves_what_fits_and_says_if_nothing_does() -> None:
     menu = Menu(searched=True)
 
     menu.press("c", "o", "l", "o")

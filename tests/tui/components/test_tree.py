@@ -91,7 +91,7 @@ def test_guides_lead_from_parents_to_children() -> None:
     ]
 
 
-def test_ascii() -> None:
+def test_terminals_without_unicode_get_plain_guides() -> None:
     assert Walked(ascii_only=True).rows()[:5] == [
         "  v node a",
         "  | v node bb",
@@ -116,7 +116,7 @@ def test_chains_may_go_straight_down() -> None:
     ]
 
 
-def test_several_roots() -> None:
+def test_several_roots_stand_below_each_other_unindented() -> None:
     assert Walked(node("a"), node("b", node("c"))).rows() == [
         "    node a",
         "  ▾ node b",

@@ -105,7 +105,7 @@ def test_letters_choose_at_once_and_enter_the_selected() -> None:
     cancelled: list[str] = []
     choices = Choices(
         context,
-        [Choice(letter, letter, lambda letter=letter: chosen.append(letter)) for letter in "ynx"],  # type: ignore[misc]
+        [Choice(letter, letter, lambda letter=letter: chosen.append(letter)) for letter in "ynx"],  # type: ignore[misc]  # a default argument
         lambda: cancelled.append("esc"),
     )
 
