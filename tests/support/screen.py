@@ -272,7 +272,10 @@ class Screen:
             new.style = apply(old.style, "0")
             new.erase_in_display(2)
         elif saves_cursor:
+            column, row = new.cursor.x, new.cursor.y
             new.restore_cursor()
+            # It has stayed in its line if the size has changed meanwhile, as in kitty, VTE and tmux.
+            new.cursor.x, new.cursor.y = column, row
         new.mode = set(old.mode)
         self._which = which
 
