@@ -169,11 +169,11 @@ class Actions:
     # What is shown.
 
     def _toggle_thinking(self) -> None:
-        self._ui.transcript.toggle_thinking()
+        self._desk.view.toggle_thinking()
         self._desk.say("thinking is shown" if self._desk.view.thinking else "thinking is hidden")
 
     def _expand(self) -> None:
-        self._ui.transcript.toggle_tools()
+        self._desk.view.toggle_tools()
         self._desk.say("all of what tools said is shown" if self._desk.view.expanded else "tools are shown in short")
 
     def _redraw(self) -> None:
@@ -191,7 +191,7 @@ class Actions:
     def _reload(self) -> None:
         bindings = load_keybindings(self._desk.folder)
         self._desk.context.keymap.replace(Keymap(bindings.keys))
-        for problem in (*self._desk.load_preferences(), *bindings.problems):
+        for problem in (*self._desk.reread_preferences(), *bindings.problems):
             self._ui.show_notice(problem, "warning")
         self._ui.preferences_changed()
         self._core.call(lambda engine: engine.conversation.reload(), self._ui.show_notice, self._ui.show_failure)

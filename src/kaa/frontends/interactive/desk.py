@@ -77,25 +77,27 @@ class Desk:
             hyperlinks=capabilities.hyperlinks,
         )
         self.editor = Editor(self.context)
+        self.editor.placeholder = "Ask kaa to do something"
         self.status = StatusLine(self.context)
         self.working = WorkingLine(self.context, time.monotonic, self._stop_hint)
         self.queued = QueuedMessages(self.context, self._dequeue_hint)
-        self.footer = Footer(self.context, FooterState(directory=short_path(_working_directory())))
+        cwd = _working_directory()
+        self.footer = Footer(self.context, FooterState(directory=short_path(cwd)))
         self.dock = Dock((Spacer(), self.working, self.queued, self.status), self.editor, (self.footer,))
         self.document = Document(self.dock)
         self.view = View(
             self.context,
             thinking=not self.preferences.hide_thinking_block,
             images=self.preferences.show_images,
-            cwd=_working_directory(),
+            cwd=cwd,
         )
-        self.header = Header(self.view, "kaa", __version__, short_path(self.view.cwd), self.hints)
+        self.header = Header(self.view, "kaa", __version__, short_path(cwd), self.hints)
         if not self.preferences.quiet_startup:
             self.document.blocks.append(self.header)
         self.app = make_surface(terminal, reactor, self.context, self.document)
         self.apply_preferences()
 
-    def load_preferences(self) -> tuple[str, ...]:
+    def reread_preferences(self) -> tuple[str, ...]:
         """Read the preferences again. Returns what is wrong with them."""
         before, (self.preferences, problems) = self.preferences, load_preferences(self.folder)
         # What a key switches too stays as it was switched, unless the user chose anew.
@@ -110,7 +112,6 @@ class Desk:
         self.app.rebuilds = self.preferences.reflow == "rebuild"
         self.view.images = self.preferences.show_images
         self.view.image_columns = self.preferences.image_width_cells
-        self.editor.placeholder = "Ask kaa to do something"
         self.editor.padding = self.preferences.editor_padding_x
         self.editor.completer.menu.max_visible = self.preferences.autocomplete_max_visible
 

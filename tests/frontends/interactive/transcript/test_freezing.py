@@ -97,9 +97,9 @@ def test_lines_that_have_left_never_change(steps: list[Event | int | str]) -> No
         if isinstance(step, int):
             scrollback.leave(step)
         elif step == "tools":
-            session.transcript.toggle_tools()
+            session.view.toggle_tools()
         elif step == "thinking":
-            session.transcript.toggle_thinking()
+            session.view.toggle_thinking()
         elif not isinstance(step, str):
             session.show(step)
         scrollback.leave(0)
@@ -174,11 +174,11 @@ def test_what_was_hidden_when_its_beginning_had_left_stays_hidden() -> None:
     document.tail(WIDTH)
     document.leave(2)
 
-    session.transcript.toggle_thinking()
+    session.view.toggle_thinking()
     document.tail(WIDTH)
     document.leave(1)  # the beginning of what is behind it
     document.tail(WIDTH)
-    session.transcript.toggle_thinking()
+    session.view.toggle_thinking()
 
     left = sum(len(block.render(WIDTH)) for block in document.blocks[:1])
     assert left == 2

@@ -160,7 +160,7 @@ def test_thinking_can_be_hidden_also_while_it_streams() -> None:
     session = Session().show(*streams(reply(ThinkingContent("Why?\n\nBecause."), TextContent("So."))))
     assert session.text() == "Why?\n\nBecause.\n\nSo."
 
-    session.transcript.toggle_thinking()
+    session.view.toggle_thinking()
 
     assert session.text() == "thinking… (Ctrl+T shows it)\n\nSo."
 
@@ -170,7 +170,7 @@ def test_cards_can_be_expanded_and_later_ones_then_are_too() -> None:
     session = Session().show(*runs(LIST, result(LIST, output)))
     assert session.text() == "✓ $ ls\n  … 3 earlier lines (Ctrl+O)\n  3\n  4\n  5\n  6\n  7"
 
-    session.transcript.toggle_tools()
+    session.view.toggle_tools()
     session.show(*runs(READ, result(READ, "x")))
 
     assert session.text() == "✓ $ ls\n  0\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n\n✓ read a.py\n  x\n  1 line"

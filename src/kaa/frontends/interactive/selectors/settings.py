@@ -102,7 +102,7 @@ class SettingsSelectors:
             await asyncio.to_thread(SettingsFile(engine.home.settings).set, changes)
 
         def kept(_: None) -> None:
-            self._desk.load_preferences()
+            self._desk.reread_preferences()
             self._on_kept()
 
         self._core.call(keep, kept, self._on_failure)

@@ -111,14 +111,6 @@ class Transcript:
         """Put a block at the end."""
         self._document.blocks.append(block)
 
-    def toggle_tools(self) -> None:
-        """Show all that tools gave, or little of it. What has left the screen stays as it is."""
-        self._view.toggle_tools()
-
-    def toggle_thinking(self) -> None:
-        """Show the model's reasoning, or hide it. What has left the screen stays as it is."""
-        self._view.toggle_thinking()
-
     def clear(self) -> None:
         """Begin with an empty document. The screen is to be painted anew."""
         self._reply = self._retry = self._command = None

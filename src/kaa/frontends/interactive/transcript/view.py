@@ -15,6 +15,8 @@ _IMAGE_COLUMNS = 60
 class View:
     """Given to every block. Blocks that depend on it paint themselves anew when `version` grows.
 
+    What has left the screen stays as it was, whatever is switched.
+
     Args:
         context: palette, keys and glyphs of the terminal.
         expanded: whether cards show all of what tools gave.
