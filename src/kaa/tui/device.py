@@ -9,7 +9,7 @@ import termios
 from typing import Any
 
 # Indices into what `termios.tcgetattr` returns.
-_INPUT, _OUTPUT, _CONTROL, _LOCAL, _CHARACTERS = 0, 1, 2, 3, 6
+_INPUT, _CONTROL, _LOCAL, _CHARACTERS = 0, 2, 3, 6
 _READ_SIZE = 65536
 
 
