@@ -283,7 +283,7 @@ def _commands_of_the_terminal(folder: Path) -> Iterator[UiCommand]:
     desk = Desk(str(folder), Terminal({"TERM": "xterm"}, Device(line, line)), reactor)
     core: CoreThread[Engine] = CoreThread(_never, _never, reactor.post, _never)
     try:
-        yield from InteractiveUI(desk, core, _never).commands.all()
+        yield from InteractiveUI(desk, core, _never).commands.own()
     finally:
         reactor.close()
         os.close(controller)

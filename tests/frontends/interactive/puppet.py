@@ -54,7 +54,7 @@ class Puppet:
         self.terminal = Terminal({"TERM": "xterm-256color", **environment}, self.device)
         self.desk = Desk(str(folder), self.terminal, self.reactor)
         self.ui = InteractiveUI(self.desk, core, lambda code, _: self.exit_codes.append(code))  # type: ignore[arg-type]  # it stands for the thread
-        core.ui = self.ui
+        core.audience, core.respondent = self.ui.board, self.ui.questions
 
     def __enter__(self) -> "Puppet":
         self.desk.app.start()

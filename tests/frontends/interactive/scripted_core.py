@@ -35,11 +35,13 @@ class ScriptedCore:
         home: kaa's folder.
 
     Attributes:
-        ui: is told; set before anything else is done.
+        audience: is told; set before anything else is done.
+        respondent: is asked; likewise.
     """
 
     def __init__(self, chance: Chance, home: Path) -> None:
-        self.ui: Any = None
+        self.audience: Any = None
+        self.respondent: Any = None
         self.chance = chance
         self.home = Home(home)
         self.conversation = self
@@ -111,7 +113,7 @@ class ScriptedCore:
             if events is None:
                 self._stories.remove(story)
             else:
-                self.ui.show_events(events)
+                self.audience.show_events(events)
 
     def _ask(self) -> None:
         if len(self._questions) > 2:
@@ -127,29 +129,31 @@ class ScriptedCore:
             if request in self._questions:
                 self._questions.remove(request)
 
-        self.ui.ask_approval(request, answer)
+        self.respondent.ask_approval(request, answer)
 
     def _withdraw(self) -> None:
         if self._questions:
-            self.ui.withdraw_approval(self._questions.pop(self.chance.random.randrange(len(self._questions))))
+            self.respondent.withdraw_approval(self._questions.pop(self.chance.random.randrange(len(self._questions))))
 
     def _tell_status(self) -> None:
-        self.ui.show_status(self._status())
-        self.ui.show_head(self.chance.random.choice([None, Head(self.chance.text(1)), Head("0" * 40, detached=True)]))
+        self.audience.show_status(self._status())
+        self.audience.show_head(
+            self.chance.random.choice([None, Head(self.chance.text(1)), Head("0" * 40, detached=True)])
+        )
 
     def _notice(self) -> None:
-        self.ui.show_notice(self.chance.text())
+        self.audience.show_notice(self.chance.text())
 
     # As `Engine` and what it has.
 
-    async def serve(self, ui: object) -> None:
-        self.ui = ui
+    async def serve(self, audience: object, respondent: object) -> None:
+        self.audience, self.respondent = audience, respondent
 
     async def open(self, session: object = None) -> "ScriptedCore":
         await self.abort()
         for story in self._stories:
             for events in story:
-                self.ui.show_events(events)
+                self.audience.show_events(events)
         self._stories = []
         return self
 
@@ -168,7 +172,7 @@ class ScriptedCore:
     async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
         if self._agent.is_working:
             self._agent.steering.append(message)
-            self.ui.show_events([self._agent.queue()])
+            self.audience.show_events([self._agent.queue()])
         else:
             self._agent.is_working = True
             self._stories.append(self._agent.run(message))
@@ -180,12 +184,12 @@ class ScriptedCore:
         waiting, self._agent.steering = self._agent.steering, []
         self._agent.is_aborted = self._agent.is_working
         if waiting:
-            self.ui.show_events([self._agent.queue()])
+            self.audience.show_events([self._agent.queue()])
         return waiting
 
     def dequeue(self) -> UserMessage | None:
         message = self._agent.steering.pop() if self._agent.steering else None
-        self.ui.show_events([self._agent.queue()])
+        self.audience.show_events([self._agent.queue()])
         return message
 
     async def run_command(self, command: str, *, in_context: bool) -> None:
@@ -223,7 +227,7 @@ class ScriptedCore:
         return [RewindPoint(str(number), self.chance.text(), 1) for number in range(self.chance.random.randrange(30))]
 
     async def rewind(self, entry_id: str) -> UserMessage:
-        self.ui.show_events([SessionRewound(entry_id)])
+        self.audience.show_events([SessionRewound(entry_id)])
         return user_message(self.chance.text())
 
     @property

@@ -132,7 +132,7 @@ class Monkey:
         self._send("".join(self._random.choices(_TYPED, k=4)).encode())
 
     def _command(self) -> None:
-        names = [command.name for command in self._puppet.ui.completable_commands()]
+        names = [command.name for command in self._puppet.ui.commands.offered()]
         self._send(
             f"\x03/{self._random.choice(names)}{self._random.choice(('', ' light', ' high', ' 1', ' x'))}\r".encode()
         )

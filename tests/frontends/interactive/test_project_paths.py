@@ -42,7 +42,11 @@ class LateCore(ImmediateCore):
     def work(self) -> None:
         """Do it now."""
         while self._asked:
-            self._asked.pop(0)()
+            self.work_once()
+
+    def work_once(self) -> None:
+        """Do what was asked first."""
+        self._asked.pop(0)()
 
 
 class World:
@@ -106,7 +110,7 @@ def test_another_conversation_begins_anew() -> None:
     world = World()
     world.found("")
 
-    world.paths.forget()
+    world.paths.list_anew()
 
     assert world.paths.index() is None
 
@@ -115,11 +119,11 @@ def test_what_was_listed_for_the_conversation_before_is_not_taken_for_this_ones(
     world = World()
     world.paths.index()
 
-    world.paths.forget()
-    world.core.work()
+    world.paths.list_anew()
+    world.core.work_once()
     assert world.changes == 0
     world.engine.listing = FileListing(("other.py",), True, 1)
-    world.found("")
+    world.core.work()
 
     assert world.found("py") == ["other.py"]
 

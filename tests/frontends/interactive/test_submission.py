@@ -9,6 +9,7 @@ from kaa.frontends.interactive.commands import Commands, UiCommand
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.shell.conversation import CommandReply
+from kaa.tui.completion_sources import Command
 from tests.frontends.interactive.desks import Seated, core_of, seated
 
 
@@ -61,7 +62,7 @@ class World:
             self.replies.append,
             self.failures.append,
         )
-        self.submission.core_commands = frozenset({"net"})
+        commands.of_conversation = (Command("net", ""),)
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Type it and enter it."""

@@ -51,7 +51,7 @@ class Actions:
             "app.clear": self._clear_editor,
             "app.exit": self._ui.say_goodbye,
             "app.suspend": self._desk.app.suspend,
-            "app.message.followUp": lambda: self._ui.submit(follow_up=True),
+            "app.message.followUp": lambda: self._ui.conversations.submit(follow_up=True),
             "app.message.dequeue": self._dequeue,
             "app.message.copy": self._ui.copying.copy_answer,
             "app.thinking.cycle": self._cycle_thinking,
@@ -74,19 +74,24 @@ class Actions:
         """Slash commands."""
         models, settings = self._ui.model_selectors, self._ui.settings_selectors
         conversation, copy = self._ui.conversation_selectors, self._ui.copying.copy_answer
+        begin = self._ui.conversations.open_new
         return [
             UiCommand(
                 "approvals", "Choose who is asked before what", conversation.approvals, _among(get_args(ApprovalPolicy))
             ),
-            UiCommand("changelog", "Show what is new in kaa", lambda _: self._ui.show_document(changelog())),
-            UiCommand("clear", "Begin a new session and clear the screen", lambda _: self._ui.open_new(clear=True)),
+            UiCommand("changelog", "Show what is new in kaa", lambda _: self._ui.board.show_document(changelog())),
+            UiCommand(
+                "clear",
+                "Begin a new session and clear the screen",
+                lambda _: begin(clear=True),
+            ),
             UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", copy),
             UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye()),
             UiCommand("fullscreen", "Use the full screen, or no longer", lambda _: self._desk.app.toggle_fullscreen()),
             UiCommand("help", "Show keys and commands", lambda _: self._help()),
             UiCommand("hotkeys", "Show keys and commands", lambda _: self._help()),
             UiCommand("model", "Choose the model", models.model),
-            UiCommand("new", "Begin a new session", lambda _: self._ui.open_new(clear=False)),
+            UiCommand("new", "Begin a new session", lambda _: begin(clear=False)),
             UiCommand("quit", "Leave", lambda _: self._ui.say_goodbye()),
             UiCommand("redraw", "Paint the screen anew, with what is above it", lambda _: self._redraw()),
             UiCommand("reload", "Read settings, keys, themes, rules and models again", lambda _: self._reload()),
@@ -104,7 +109,7 @@ class Actions:
     def _interrupt(self) -> None:
         """Stop what goes on; with nothing going on and nothing typed, the second time goes back to a message."""
         if self._ui.activity.is_busy or self._ui.activity.runs_command:
-            self._core.call(lambda engine: engine.abort(), self._give_back, self._ui.show_failure)
+            self._core.call(lambda engine: engine.abort(), self._give_back, self._ui.board.show_failure)
         elif (
             self._desk.editor.is_empty
             and self._desk.preferences.double_escape_action == "rewind"
@@ -134,7 +139,7 @@ class Actions:
             message = engine.conversation.dequeue()
             return [] if message is None else [message]
 
-        self._core.call(take, self._give_back, self._ui.show_failure)
+        self._core.call(take, self._give_back, self._ui.board.show_failure)
 
     # Models and the network.
 
@@ -180,10 +185,10 @@ class Actions:
         self._desk.app.repaint(clear_scrollback=True)
 
     def _help(self) -> None:
-        commands = [(command.name, command.description) for command in self._ui.completable_commands()]
+        commands = [(command.name, command.description) for command in self._ui.commands.offered()]
         extended = self._desk.app.terminal.capabilities.kitty_keyboard
         sections = help_sections(GROUPS, self._desk.context.keymap, commands, extended_keys=extended)
-        self._ui.show_document(help_markdown(sections))
+        self._ui.board.show_document(help_markdown(sections))
 
     def _theme_names(self, typed: str) -> Sequence[tuple[str, str]]:
         return _among(self._desk.themes.names())(typed)
@@ -192,9 +197,11 @@ class Actions:
         bindings = load_keybindings(self._desk.folder)
         self._desk.context.keymap.replace(Keymap(bindings.keys))
         for problem in (*self._desk.reread_preferences(), *bindings.problems):
-            self._ui.show_notice(problem, "warning")
+            self._ui.board.show_notice(problem, "warning")
         self._ui.preferences_changed()
-        self._core.call(lambda engine: engine.conversation.reload(), self._ui.show_notice, self._ui.show_failure)
+        self._core.call(
+            lambda engine: engine.conversation.reload(), self._ui.board.show_notice, self._ui.board.show_failure
+        )
 
     # Trust.
 
@@ -202,21 +209,21 @@ class Actions:
         def ask(found: tuple[ProjectConfiguration, TrustState]) -> None:
             configuration, state = found
             if not configuration.exists:
-                self._ui.show_notice("This project brings no configuration along: there is nothing to trust.")
+                self._ui.board.show_notice("This project brings no configuration along: there is nothing to trust.")
                 return
             if isinstance(state, Untrustable):
-                self._ui.show_notice(f"This project cannot be trusted: {state.reason}.", "warning")
+                self._ui.board.show_notice(f"This project cannot be trusted: {state.reason}.", "warning")
                 return
-            self._ui.ask_trust(configuration, state, lambda choice: decide(configuration, choice))
+            self._ui.questions.ask_trust(configuration, state, lambda choice: decide(configuration, choice))
 
         def decide(configuration: ProjectConfiguration, choice: TrustChoice | None) -> None:
             self._core.call(
                 lambda engine: engine.decide_trust(configuration, choice),
-                lambda _: self._ui.show_notice(f"{_DECIDED[choice]} /new begins a session for which this holds."),
-                self._ui.show_failure,
+                lambda _: self._ui.board.show_notice(f"{_DECIDED[choice]} /new begins a session for which this holds."),
+                self._ui.board.show_failure,
             )
 
-        self._core.call(lambda engine: engine.survey(), ask, self._ui.show_failure)
+        self._core.call(lambda engine: engine.survey(), ask, self._ui.board.show_failure)
 
 
 _DECIDED: Mapping[TrustChoice | None, str] = {

@@ -145,7 +145,7 @@ class Start:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
         ui = InteractiveUI(self._desk, self._core, self.leave)
-        self._core.call(lambda engine: engine.serve(ui))
+        self._core.call(lambda engine: engine.serve(ui.board, ui.questions))
         ui.take_over(self._submitted)
 
     def _take(self, events: Sequence[Event]) -> None:

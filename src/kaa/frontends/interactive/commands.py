@@ -1,7 +1,9 @@
-"""The slash commands of the user interface itself; those of the conversation are in `kaa.builtin.commands`."""
+"""The slash commands: the user interface's own, and those of the conversation (`kaa.builtin.commands`, extensions)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+from kaa.tui.completion_sources import Command
 
 Run = Callable[[str], None]
 Complete = Callable[[str], Sequence[tuple[str, str]]]
@@ -24,23 +26,37 @@ class UiCommand(NamedTuple):
 
 
 class Commands:
-    """All of them, by name. Later ones of a name replace earlier ones."""
+    """All of them. One of the user interface goes before one of the conversation with the same name.
+
+    Attributes:
+        of_conversation: those of the conversation that is open, which the core runs.
+    """
 
     def __init__(self) -> None:
-        self._commands: dict[str, UiCommand] = {}
+        self.of_conversation: tuple[Command, ...] = ()
+        self._own: dict[str, UiCommand] = {}
 
     def add(self, commands: Iterable[UiCommand]) -> None:
-        """Add commands."""
-        self._commands |= {command.name: command for command in commands}
+        """Add commands of the user interface."""
+        self._own |= {command.name: command for command in commands}
 
-    def has(self, name: str) -> bool:
+    def exists(self, name: str) -> bool:
         """Whether there is one of this name."""
-        return name in self._commands
+        return self.is_own(name) or any(command.name == name for command in self.of_conversation)
+
+    def is_own(self, name: str) -> bool:
+        """Whether the one of this name is the user interface's."""
+        return name in self._own
 
     def run(self, name: str, arguments: str) -> None:
-        """Do what it does."""
-        self._commands[name].run(arguments)
+        """Do what one of the user interface does."""
+        self._own[name].run(arguments)
 
-    def all(self) -> Sequence[UiCommand]:
-        """All of them, by name."""
-        return sorted(self._commands.values())
+    def own(self) -> Sequence[UiCommand]:
+        """Those of the user interface, by name."""
+        return sorted(self._own.values())
+
+    def offered(self) -> Sequence[Command]:
+        """All that can be typed, by name: for completion and help."""
+        own = [Command(command.name, command.description, command.complete) for command in self._own.values()]
+        return sorted([*own, *(command for command in self.of_conversation if not self.is_own(command.name))])

@@ -11,20 +11,14 @@ class EditorModes:
     Args:
         desk: has the editor.
         on_command: gets what is entered behind a `:`.
-        on_change: called when the mode is another one.
+        on_change: gets the mode when it is another one, as it is shown; empty with the usual keys.
     """
 
-    def __init__(self, desk: Desk, on_command: Callable[[str], None], on_change: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, on_command: Callable[[str], None], on_change: Callable[[str], None]) -> None:
         self._desk = desk
         self._on_command = on_command
         self._on_change = on_change
         self._chosen = "default"
-        self._mode: Callable[[], str] = str
-
-    @property
-    def name(self) -> str:
-        """The mode, as the footer shows it; empty with the usual keys."""
-        return self._mode().upper()
 
     def choose(self, mode: str) -> None:
         """Put keys in force: `default` or `vim`."""
@@ -36,10 +30,9 @@ class EditorModes:
 
             vim = Vim(self._desk.editor, self._desk.context)
             vim.on_command = self._on_command
-            vim.on_mode_change = self._on_change
+            vim.on_mode_change = lambda: self._on_change(vim.mode.upper())
             self._desk.editor.mode = vim
-            self._mode = lambda: vim.mode
+            self._on_change(vim.mode.upper())
         else:
             self._desk.editor.mode = None
-            self._mode = str
-        self._on_change()
+            self._on_change("")

@@ -1,7 +1,7 @@
 """The core of the interactive terminal, in its own thread: opens the conversation, and passes on what happens in it.
 
-Everything here runs on the core's event loop. The user interface is reached through `UserInterface`, whose methods are
-called in its own thread.
+Everything here runs on the core's event loop. The user interface is reached through `Audience` and `Respondent`, whose
+methods are called in its own thread.
 """
 
 import argparse
@@ -36,12 +36,16 @@ class OpeningError(UsageError):
     """The project cannot be opened; the message says why."""
 
 
-class UserInterface(Listener, Protocol):
-    """What the core tells and asks the user interface; every method runs in the user interface's thread."""
+class Audience(Listener, Protocol):
+    """Who is told what happens; every method runs in the user interface's thread."""
 
     def show_notice(self, text: str) -> None:
         """Something worth knowing that does not stop us."""
         ...
+
+
+class Respondent(Protocol):
+    """Who is asked; every method runs in the user interface's thread."""
 
     def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
         """Ask the user; `answer` may be called once, from any thread."""
@@ -81,7 +85,7 @@ class Engine:
         self._arguments = arguments
         self._workspace = opened
         self._reopen = reopen
-        self._served: UserInterface | None = None
+        self._served: tuple[Audience, Respondent] | None = None
         self._post = post
         self._home = Home.of(os.environ)
         self._conversation: Conversation | None = None
@@ -91,14 +95,19 @@ class Engine:
         self._agent_works = False
         self._reporter: Reporter | None = None
 
-    async def serve(self, ui: UserInterface) -> None:
-        """Tell and ask this user interface."""
-        self._served = ui
+    async def serve(self, audience: Audience, respondent: Respondent) -> None:
+        """Tell the one and ask the other; called before anything else."""
+        self._served = audience, respondent
 
     @property
-    def _ui(self) -> UserInterface:
-        assert self._served is not None  # it is served before anything else is asked
-        return self._served
+    def _audience(self) -> Audience:
+        assert self._served is not None
+        return self._served[0]
+
+    @property
+    def _respondent(self) -> Respondent:
+        assert self._served is not None
+        return self._served[1]
 
     @property
     def conversation(self) -> Conversation:
@@ -152,7 +161,7 @@ class Engine:
             approver=self,
             configuration=self._configuration,
         )
-        self._reporter = Reporter(self._conversation, self._ui, self._post)
+        self._reporter = Reporter(self._conversation, self._audience, self._post)
         return self._conversation
 
     def refresh_status(self) -> None:
@@ -228,9 +237,9 @@ class Engine:
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Ask the user about a call (`kaa.shell.approvals.requests.Approver`)."""
         try:
-            return await self._asked(lambda answer: self._ui.ask_approval(request, answer))
+            return await self._asked(lambda answer: self._respondent.ask_approval(request, answer))
         except asyncio.CancelledError:
-            self._post(lambda: self._ui.withdraw_approval(request))
+            self._post(lambda: self._respondent.withdraw_approval(request))
             raise
 
     async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
@@ -256,7 +265,9 @@ class Engine:
         state = TrustStore(self._home).state(configuration)
         if not isinstance(state, Undecided | Changed):
             return "stored", configuration
-        choice: TrustChoice | None = await self._asked(lambda answer: self._ui.ask_trust(configuration, state, answer))
+        choice: TrustChoice | None = await self._asked(
+            lambda answer: self._respondent.ask_trust(configuration, state, answer)
+        )
         await self.decide_trust(configuration, choice)
         return choice or "no", configuration
 
@@ -288,4 +299,4 @@ class Engine:
             await reporter.close()
 
     def _notice(self, text: str) -> None:
-        self._post(lambda: self._ui.show_notice(text))
+        self._post(lambda: self._audience.show_notice(text))

@@ -24,11 +24,12 @@ class ProjectPaths:
         self._conversation = 0  # counts them: what is listed for one is not for the next
         self._is_asking = False
 
-    def forget(self) -> None:
-        """Another conversation has another index."""
+    def list_anew(self) -> None:
+        """Another conversation is open, whose project has another index."""
         self._index, self._version = None, 0
         self._conversation += 1
         self._is_asking = False
+        self.index()
 
     def index(self) -> FuzzyIndex | None:
         """What is known now; what is outdated is listed anew meanwhile."""

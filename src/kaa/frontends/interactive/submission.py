@@ -22,7 +22,7 @@ class Submission:
     Args:
         desk: has the editor.
         core: does it.
-        commands: the user interface's own slash commands.
+        commands: knows the slash commands.
         attachments: images of the message.
         history: keeps it for other sessions.
         on_reply: shows what a slash command answered.
@@ -46,7 +46,6 @@ class Submission:
         self._history = history
         self._on_reply = on_reply
         self._on_failure = on_failure
-        self.core_commands: frozenset[str] = frozenset()
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor.
@@ -62,7 +61,7 @@ class Submission:
     def command_line(self, text: str) -> None:
         """Run a slash command that was typed without its slash."""
         command = _COMMAND.match(f"/{text.strip()}")
-        if command is not None and self._knows(command[1]):
+        if command is not None and self._commands.exists(command[1]):
             self._do(command[0])
         else:
             self._desk.say(f"there is no command {text.strip()!r}; help lists all", "warning")
@@ -78,7 +77,7 @@ class Submission:
     def _refuse(self, text: str) -> bool:
         """Whether it is a command that does not exist, which is said then."""
         command = _COMMAND.match(text.strip())
-        if command is None or self._knows(command[1]):
+        if command is None or self._commands.exists(command[1]):
             return False
         self._desk.say(f"there is no command /{command[1]}; /help lists all", "warning")
         return True
@@ -86,7 +85,7 @@ class Submission:
     def _do(self, text: str, *, follow_up: bool = False) -> None:
         stripped = text.strip()
         command = _COMMAND.match(stripped)
-        if command is not None and self._commands.has(command[1]):
+        if command is not None and self._commands.is_own(command[1]):
             self._commands.run(command[1], (command[2] or "").strip())
         elif command is not None:
             self._core.call(lambda engine: engine.command(stripped), self._replied, self._on_failure)
@@ -94,9 +93,6 @@ class Submission:
             self._run(stripped)
         else:
             self._say(text, follow_up=follow_up)
-
-    def _knows(self, name: str) -> bool:
-        return self._commands.has(name) or name in self.core_commands
 
     def _say(self, text: str, *, follow_up: bool) -> None:
         message = self._attachments.message(text)

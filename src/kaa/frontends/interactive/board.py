@@ -1,0 +1,98 @@
+"""Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
+
+from collections.abc import Sequence
+
+from kaa.core.events import Event, MessageEnd
+from kaa.frontends.failures import told
+from kaa.frontends.interactive.activity import Activity
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.status_view import footer_state
+from kaa.frontends.interactive.transcript.notices import NoticeKind
+from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.session.transcript import Transcript as StoredTranscript
+from kaa.shell.status import Status
+from kaa.workspace.git import Head
+
+
+class Board:
+    """What is told becomes what is seen (`kaa.frontends.interactive.engine.Audience`).
+
+    Args:
+        desk: has the footer.
+        transcript: the conversation.
+        activity: what goes on.
+    """
+
+    def __init__(self, desk: Desk, transcript: Transcript, activity: Activity) -> None:
+        self._desk = desk
+        self._transcript = transcript
+        self._activity = activity
+        self._status: Status | None = None
+        self._head: Head | None = None
+        self._has_content = False  # something was said in the session
+        self._mode = ""
+
+    @property
+    def is_worth_resuming(self) -> bool:
+        """Whether the session is kept and has anything in it."""
+        return self._has_content and self._status is not None and self._status.session_path is not None
+
+    def show_session(self, entries: StoredTranscript) -> None:
+        """Show a session behind what is there."""
+        self._has_content = len(entries) > 0
+        self._transcript.load(entries)
+        self._desk.app.refresh()
+
+    def clear(self) -> None:
+        """Erase everything that is shown, and what has left the screen."""
+        self._transcript.clear()
+        self._desk.app.repaint(clear_scrollback=True)
+
+    def show_events(self, events: Sequence[Event]) -> None:
+        """These things happened."""
+        for event in events:
+            if isinstance(event, MessageEnd):
+                self._has_content = True
+            self._transcript.show(event)
+        self._activity.observe(events)
+        self._desk.app.refresh()
+
+    def show_notice(self, text: str, kind: NoticeKind = "info") -> None:
+        """Something worth knowing."""
+        self._transcript.notice(text, kind)
+        self._desk.app.refresh()
+
+    def show_failure(self, error: BaseException) -> None:
+        """Something went wrong."""
+        self.show_notice(told(error), "error")
+
+    def show_document(self, markdown: str) -> None:
+        """Something to read, such as the help."""
+        from kaa.tui.components.markdown import MarkdownStream  # lazy: it parses Markdown with a library
+
+        document = MarkdownStream(self._desk.context)
+        document.append(markdown)
+        document.finish()
+        self._transcript.add(document)
+        self._desk.app.refresh()
+
+    def show_status(self, status: Status) -> None:
+        """The conversation stands like this now."""
+        self._status = status
+        self._desk.header.show_model(status.model.name)
+        self._refresh_footer()
+
+    def show_head(self, head: Head | None) -> None:
+        """This is checked out."""
+        self._head = head
+        self._refresh_footer()
+
+    def show_mode(self, mode: str) -> None:
+        """The editor is in this mode; empty if it has none."""
+        self._mode = mode
+        self._refresh_footer()
+
+    def _refresh_footer(self) -> None:
+        if self._status is not None:
+            self._desk.footer.state = footer_state(self._status, self._head, self._mode)
+            self._desk.app.refresh()
