@@ -267,6 +267,7 @@ class Grid(PyteScreen):
         top, bottom = self._region
         if self.cursor.y == bottom and top == 0:
             self.history.append(self.row(0))
+        self._last_end = (-1, -1)  # another row is there now, perhaps in the same place
         super().index()
 
     def insert_lines(self, count: int | None = None) -> None:

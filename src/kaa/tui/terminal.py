@@ -116,16 +116,17 @@ class Terminal:
         self.device.close()
 
     def suspend(self) -> None:
-        """Stop the processes of this job, as Ctrl+Z does, and set the terminal up again when they go on.
+        """Stop the processes of this job, as Ctrl+Z does; when they go on, it is set up again if it was ours.
 
         Whoever painted the screen has to do so again.
         """
-        self._give_back()
+        was_ours = self._give_back()
         # To the whole group: what we started in it would go on writing to the terminal of the shell.
         previous = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(0, signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, previous)
-        self._take()
+        if was_ours:
+            self._take()
 
     def resume(self) -> bool:
         """After SIGCONT: set up again what a shell has changed meanwhile. True: it had; paint again."""
@@ -143,9 +144,10 @@ class Terminal:
         """
         return Released(self._give_back, self._take)
 
-    def _give_back(self) -> None:
+    def _give_back(self) -> bool:
+        """Give it back; whether it was ours."""
         if not self._is_ours:
-            return
+            return False
         if self.device.is_cut_off:
             self.device.write(END_OF_STRING)
         try:
@@ -159,6 +161,7 @@ class Terminal:
                 self.device.write(progress + title + self._modes.leave())
             self._drain()
             self.device.make_cooked()
+        return True
 
     def _take(self) -> None:
         self.device.make_raw()
@@ -233,13 +236,14 @@ class Terminal:
 class Released:
     """See `Terminal.released`."""
 
-    def __init__(self, give_back: Callable[[], None], take: Callable[[], None]) -> None:
+    def __init__(self, give_back: Callable[[], bool], take: Callable[[], None]) -> None:
         self._give_back = give_back
         self._take = take
+        self._was_ours = False
         self._handlers: dict[int, object] = {}
 
     def __enter__(self) -> None:
-        self._give_back()
+        self._was_ours = self._give_back()
         # A function, because a program that is started inherits what is ignored.
         self._handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
         self._handlers[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -247,4 +251,5 @@ class Released:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what `signal.signal` returned
-        self._take()
+        if self._was_ours:
+            self._take()

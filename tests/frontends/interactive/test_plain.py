@@ -1,4 +1,5 @@
 import os
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,12 @@ class Plain:
         terminal = Terminal({"TERM": "linux", "LANG": "C.UTF-8"}, Device(line, line))
         self.desk = PlainDesk(str(folder), terminal, self.reactor)
         self._controller = controller
+        self._line = line
+
+    @property
+    def edits_lines(self) -> bool:
+        """Whether the terminal itself takes keys and shows them."""
+        return bool(termios.tcgetattr(self._line)[3] & termios.ICANON)
 
     def written(self) -> str:
         return os.read(self._controller, 65536).decode()
@@ -51,3 +58,22 @@ def test_a_word_about_what_happened_is_one_harmless_line(plain: Plain) -> None:
     plain.desk.say("there is no\n  model \x1b[2J")
 
     assert plain.written() == "[there is no model \\x1b[2J]\r\n"
+
+
+def test_the_terminal_goes_on_editing_lines_when_the_process_was_stopped(
+    plain: Plain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "kill", lambda *_: None)  # here it would be pytest that stops
+
+    plain.desk.app.suspend()
+
+    assert plain.edits_lines
+
+
+def test_the_terminal_edits_lines_behind_another_program(plain: Plain) -> None:
+    during: list[bool] = []
+
+    plain.desk.app.run_elsewhere(lambda: during.append(plain.edits_lines))
+
+    assert during == [True]
+    assert plain.edits_lines

@@ -110,10 +110,20 @@ class PlainSurface:
     def suspend(self) -> None:
         """Stop the process."""
         self.terminal.suspend()
+        self._come_back()
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
         """Leave the terminal to another program while this function runs."""
-        program()
+
+        def run() -> None:
+            with self.terminal.released():
+                program()
+
+        self.reactor.ignoring((signal.SIGINT,), run)
+        self._come_back()
+
+    def _come_back(self) -> None:
+        """Somebody else has written: ask again."""
         self._is_prompted = False
         self.refresh()
 

@@ -132,6 +132,7 @@ class EditingCommands:
         start, end = self._range_to(target)
         if start != end:
             self._buffer.replace(start, end, "", continues=self._buffer.selection is None)
+        self._revision = -1  # also where nothing was left to delete: a kill after this one begins anew
 
     def _kill(self, target: Movement) -> None:
         buffer = self._buffer
