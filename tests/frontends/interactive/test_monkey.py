@@ -33,7 +33,7 @@ _MARKDOWN = (
     *("界面 ", "한국어", "👩‍🔬", "🇩🇪", "e\u0301", "ｱ", "שלום "),
 )
 _HOSTILE = (
-    *("\x1b]0;PWNED\x07", "\x1b]2;PWNED\x1b\\", "\x1b]52;c;UFdORUQ=\x07", "\x1b[2J\x1b[H", "\x1b[?1049h", "\x1b[31m"),
+    *("\x1b]0;PWNED\x07", "\x1b]2;PWNED\x1b\\", "\x1b]52;c;U1RPTEVO\x07", "\x1b[2J\x1b[H", "\x1b[?1049h", "\x1b[31m"),
     *("\x1b]8;;http://PWNED\x1b\\", "\x1bP+q\x1b\\", "\x1b_Ga=T;AAAA\x1b\\", "\x1b[6n", "\x1bc", "\x9b3J"),
     *("\x9d2;PWNED\x9c", "\r", "\r\n", "\x00", "\x07", "\b\b", "\x7f", "\x0e", "\x1b"),
     *("\u202e", "\u2066", "\u200b", "\u2028", "\ufeff", "\U000e0041", "\ufe0f\ufe0f", "\ud800", "\udcff", "\U0010ffff"),
@@ -190,7 +190,7 @@ class Monkey:
         assert 0 <= row < screen.rows
         assert 0 <= column < screen.columns
         assert not screen.title.startswith("PWNED")
-        assert "PWNED" not in written.copied
+        assert "STOLEN" not in written.copied  # what is selected and copied is only that in base64
         if written.wipes != self._wipes:
             self._wipes = written.wipes
             self._is_exact, self._is_lied_to = True, False
