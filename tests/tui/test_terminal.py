@@ -66,7 +66,18 @@ with terminal:
 """
 # A shell with job control, as far as it matters here.
 _SHELL = r"""
-import os, signal, sys, termios
+import os, pathlib, signal, sys, termios, time
+
+def is_stopping():
+    # Whether a process of the job has yet to stop: until then it would take what is typed.
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group, *_ = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended
+            continue
+        if group == str(job) and state not in "TZ":
+            return True
+    return False
 
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 mine = termios.tcgetattr(0)
@@ -81,6 +92,8 @@ while True:
     _, status = os.waitpid(job, os.WUNTRACED)
     if not os.WIFSTOPPED(status):
         break
+    while is_stopping():
+        time.sleep(0.01)
     os.tcsetpgrp(0, os.getpgrp())
     raw = not termios.tcgetattr(0)[3] & termios.ICANON
     termios.tcsetattr(0, termios.TCSADRAIN, mine)

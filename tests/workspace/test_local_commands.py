@@ -351,8 +351,9 @@ def test_many_commands_leak_neither_descriptors_nor_processes(local: RunLocal, p
         await workspace.run(Command(["true"]))
 
         after = len(os.listdir("/dev/fd")), len(os.listdir(f"/proc/{hands}/fd"))
-        assert after[1] == before[1]
-        assert after[0] <= before[0] + 10  # sockets of slots that wait for the next commands
+        # A slot that is being made, or waits for the next command, has a few; one that leaked had left 50.
+        assert after[0] <= before[0] + 10
+        assert after[1] <= before[1] + 10
         assert len(processes.children(hands)) <= 12
 
     local(scenario)
