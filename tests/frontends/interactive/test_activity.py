@@ -75,6 +75,7 @@ def test_tools_that_run_at_once_are_all_told(world: World) -> None:
 
 def test_what_the_model_writes_is_counted(world: World) -> None:
     world.line(AgentStart(), *(MessageUpdate(TextDelta(0, "abc")) for _ in range(400)))
+    world.seat.desk.working.tick()
 
     assert "about 300 tokens" in world.seat.dock
 

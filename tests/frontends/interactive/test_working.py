@@ -29,12 +29,22 @@ def test_what_goes_on_is_shown_with_its_time_and_tokens() -> None:
     clock.now += 75
     line.change("Answering")
     line.add_tokens(1500)
-
-    assert visible(line.render(80)) == ["⠋ Answering (1 min 15 s, about 1.5k tokens, Esc stops it)"]
     line.tick()
-    assert visible(line.render(80))[0].startswith("⠙ ")
+
+    assert visible(line.render(80)) == ["⠙ Answering (1 min 15 s, about 1.5k tokens, Esc stops it)"]
     line.end()
     assert line.render(80) == []
+
+
+def test_tokens_are_counted_up_when_the_spinner_turns() -> None:
+    line = WorkingLine(make_context(), Clock(), lambda: "")
+    line.begin("Answering")
+    before = line.render(80)
+
+    line.add_tokens(3)
+    assert line.render(80) is before
+    line.tick()
+    assert visible(line.render(80)) == ["⠙ Answering (0 s, about 3 tokens)"]
 
 
 def test_what_it_waits_for_has_the_keys() -> None:

@@ -18,7 +18,9 @@ _STATUS_ROWS = 4
 
 
 class WorkingLine:
-    """One line while the agent works, none otherwise. `tick` turns its spinner.
+    """One line while the agent works, none otherwise. `tick` turns its spinner, and shows how much was written by then.
+
+    An answer that streams changes more often than that; the line would be a third of what is written to the terminal.
 
     Args:
         context: colours and glyphs.
@@ -32,7 +34,7 @@ class WorkingLine:
         self._hint = hint
         self._since: float | None = None
         self._what = self._instead = ""
-        self._tokens = 0
+        self._tokens = self._shown_tokens = 0
         self._step = 0
         self._lines: list[str] = []
 
@@ -43,7 +45,8 @@ class WorkingLine:
 
     def begin(self, what: str) -> None:
         """Something goes on from now on, called `what`."""
-        self._since, self._what, self._tokens = self._now(), what, 0
+        self._since, self._what = self._now(), what
+        self._tokens = self._shown_tokens = 0
 
     def change(self, what: str) -> None:
         """The same is called something else now."""
@@ -64,6 +67,7 @@ class WorkingLine:
     def tick(self) -> None:
         """Turn the spinner."""
         self._step += 1
+        self._shown_tokens = self._tokens
 
     def render(self, width: int) -> list[str]:
         """The line, if something goes on."""
@@ -73,8 +77,8 @@ class WorkingLine:
             palette, glyphs = self._context.palette, self._context.glyphs
             spinner = glyphs.spinner[self._step % len(glyphs.spinner)]
             facts = [elapsed(self._now() - self._since)]
-            if self._tokens:
-                facts.append(f"about {short_count(self._tokens)} tokens")
+            if self._shown_tokens:
+                facts.append(f"about {short_count(self._shown_tokens)} tokens")
             if not self._instead:  # keys are for what it waits for
                 facts.append(self._hint())
             what = one_line(self._instead or self._what)
