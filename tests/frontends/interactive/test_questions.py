@@ -8,7 +8,10 @@ import pytest
 
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.questions import Questions
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.shell.approvals.requests import AllowOnce, Answer, ApprovalRequest
+from kaa.tui.components.select_list import SelectItem
 from kaa.tui.events import Key
 from tests.frontends.interactive.desks import Seated, seated
 
@@ -26,6 +29,18 @@ def request(command: str = "make") -> ApprovalRequest:
 def type_something(seat: Seated) -> None:
     seat.desk.editor.insert("and th")
     seat.desk.typed_at = time.monotonic()
+
+
+def press(seat: Seated, letter: str) -> None:
+    """Type a letter, wherever it goes."""
+    Shortcuts(
+        seat.desk,
+        {},
+        on_focus=lambda _: None,
+        on_told=lambda: None,
+        on_image=lambda _: None,
+        on_viewer_key=lambda _: None,
+    ).take([Key(letter, letter)])
 
 
 def run_until(seat: Seated, wanted: str) -> None:
@@ -77,6 +92,30 @@ def test_what_was_sent_is_not_typed_any_more(seat: Seated) -> None:
     Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
 
     assert "Allow bash?" in seat.dock
+
+
+def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
+    models = [SelectItem("yes-1", "yes-1"), SelectItem("no-1", "no-1")]
+    Lists(seat.desk).choose("Model", models, lambda _: None)
+    press(seat, "y")
+
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
+
+    assert "Model" in seat.dock
+    assert "Allow bash?" not in seat.dock
+    run_until(seat, "Allow bash?")
+
+
+def test_typing_that_begins_with_the_question_does_not_answer_it(seat: Seated) -> None:
+    answers: list[Answer] = []
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), answers.append)
+
+    for number in range(8):  # a letter each tenth of a second, longer than it takes to read a question
+        seat.reactor.call_later(number / 10, lambda: press(seat, "y"))
+    run_until(seat, "Yes, this time (y)")
+
+    assert answers == []
+    assert seat.desk.editor.text == "y" * 8
 
 
 def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:

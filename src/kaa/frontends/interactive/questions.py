@@ -1,7 +1,7 @@
 """What the core asks the person at the keyboard, who may be typing something else just now.
 
 A question never takes a key that was not meant for it. It is asked when nobody has typed for a moment, and can be
-answered a moment later, when its answers appear; what is typed until then goes on into the editor.
+answered a moment later, when its answers appear; what is typed until then goes on into the editor, and puts them off.
 """
 
 import time
@@ -76,10 +76,10 @@ class Questions:
     def _open_when_quiet(self, dialog: Question[Any], call: str) -> None:
         if dialog not in self._asked:
             return  # it was taken back
-        left = self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
+        left = self._typing_seconds()
         later = self._desk.app.reactor.call_later
         said = f"{call}, when you stop typing"
-        if left > 0 and not self._desk.editor.is_empty:
+        if left > 0 and self._has_begun():
             self._desk.say(said, "warning")
             later(left, lambda: self._open_when_quiet(dialog, call))
             return
@@ -88,11 +88,24 @@ class Questions:
         self._desk.app.look_away()
         self._desk.dock.open(dialog)
         self._desk.app.refresh()
-        later(_REACTION_SECONDS, lambda: self._offer(dialog))
+        opened = time.monotonic()
+        later(_REACTION_SECONDS, lambda: self._offer_when_quiet(dialog, opened))
 
-    def _offer(self, dialog: Question[Any]) -> None:
+    def _offer_when_quiet(self, dialog: Question[Any], opened: float) -> None:
+        left = self._typing_seconds()
+        if left > 0 and self._desk.typed_at > opened:
+            self._desk.app.reactor.call_later(left, lambda: self._offer_when_quiet(dialog, opened))
+            return
         dialog.offer()
         self._desk.app.refresh()
+
+    def _typing_seconds(self) -> float:
+        """How long nobody would have to type from now on, to have stopped; nothing or less if they have."""
+        return self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
+
+    def _has_begun(self) -> bool:
+        """Whether something is typed that is not entered yet: in the editor, in a list, or in a search."""
+        return not self._desk.editor.is_empty or self._desk.dock.dialog is not None or self._desk.app.is_looking
 
     def _close(self, dialog: Question[Any]) -> None:
         self._asked.remove(dialog)

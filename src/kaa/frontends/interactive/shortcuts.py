@@ -57,6 +57,7 @@ class Shortcuts:
                     self._desk.app.take_mouse(event)
 
     def _take_input(self, key: Input) -> None:
+        self._desk.typed_at = time.monotonic()
         if self._desk.app.is_looking:
             self._on_viewer_key(key)
             return
@@ -64,7 +65,6 @@ class Shortcuts:
         if dialog is not None and dialog.takes_keys:
             dialog.key(key)
             return
-        self._desk.typed_at = time.monotonic()
         if self._is_for_text(key):
             self._desk.editor.key(key)
         elif self._desk.app.take_view_key(key):
