@@ -128,6 +128,7 @@ _KITTY = [
     (b"\x1b[97;5u", "ctrl+a"),
     (b"\x1b[97;2u", "shift+a"),
     (b"\x1b[97:65;2u", "shift+a"),
+    (b"\x1b[97:999999999;2u", "shift+a"),  # there is no such character
     (b"\x1b[97:65;6u", "ctrl+shift+a"),
     (b"\x1b[97;9u", "super+a"),
     (b"\x1b[97;33u", "alt+a"),  # meta
@@ -264,6 +265,8 @@ def test_repeats_and_releases_are_told_apart(sent: bytes, expected: Key) -> None
         b"\x1b]1" + b"1" * 100_000 + b"\x07",
         b"\x1b[<1;2M",
         b"\x1b[<M",
+        b"\x1b[<66;10;5M",  # a wheel or a touchpad, moved sideways
+        b"\x1b[<67;10;5M",
         "\x85\x9b".encode(),
     ],
 )

@@ -227,7 +227,7 @@ def _coded_key(
     if not character:
         return None
     lower, upper = character.lower(), character.upper()
-    if len(lower) == len(upper) == 1 and lower != upper and chr(shifted) in ("\0", lower, upper):
+    if len(lower) == len(upper) == 1 and lower != upper and _character(shifted) in ("", lower, upper):
         letter = upper if bits & _SHIFT else lower
         return Key(modifier_names(bits) + lower, "" if is_shortcut else letter, action)
     # A symbol is its own name, whatever keys it takes to type it: layouts and protocols agree on nothing else.

@@ -88,7 +88,8 @@ def _mouse(values: tuple[int, ...], *, is_release: bool) -> Mouse | None:
     modifiers = modifier_names((code >> 2) & 7).removesuffix("+")
     button = code & 3
     if code & 64:
-        return Mouse("wheel", button, column, row, modifiers)
+        # 2 and 3 are left and right: nothing here goes there.
+        return Mouse("wheel", button, column, row, modifiers) if button < 2 else None
     if code & 32:
         return (
             Mouse("move", 0, column, row, modifiers) if button == 3 else Mouse("drag", button, column, row, modifiers)
