@@ -31,6 +31,8 @@ _SHORT_LINES = {"S": "c", "Y": "y"}
 # What an operator is called while something is selected.
 _ON_SELECTION = {"x": "d", "X": "d", "s": "c", "D": "d", "C": "c", "S": "c", "Y": "y"}
 _LINEWISE_ON_SELECTION = "SYDC"
+# No motion goes further than the text is long, but what is put or undone is not bound to that.
+_MOST_TIMES = 1000
 
 
 class Vim:
@@ -153,7 +155,7 @@ class Vim:
         while True:
             character = yield
             if not (character.isascii() and character.isdigit()) or (character == "0" and not digits):
-                return min(int(digits or 0), len(self._buffer.text) + 1), character
+                return min(int(digits or 0), max(_MOST_TIMES, len(self._buffer.text) + 1)), character
             digits = (digits + character)[:6]
 
     def _read_operand(self, operator: str, count: int) -> _Typing:

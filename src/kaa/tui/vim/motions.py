@@ -169,7 +169,9 @@ def _word_end(text: str, at: int, *, big: bool) -> int:
 def _repeated(step: _Step) -> Callable[[str, int, int], int]:
     def go(text: str, at: int, count: int) -> int:
         for _ in range(count):
-            at = step(text, at)
+            before, at = at, step(text, at)
+            if at == before:
+                break
         return at
 
     return go
