@@ -10,6 +10,7 @@ import pytest
 from kaa.tui.application import Application
 from kaa.tui.context import Context
 from kaa.tui.document import Document
+from kaa.tui.events import Key
 from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette, Theme
 from kaa.tui.reactor import Reactor
@@ -38,9 +39,12 @@ class Session:
         self.document.blocks.append(block)
         return block
 
+    def pass_time(self, seconds: float) -> None:
+        self._now += seconds
+
     def turn(self, seconds: float = 0.0) -> None:
         """Let the loop do what there is to do, so many seconds later."""
-        self._now += seconds
+        self.pass_time(seconds)
         self.reactor.post(lambda: self.reactor.post(self.reactor.stop))
         self.reactor.run()
 
@@ -213,6 +217,37 @@ def test_what_a_shell_wrote_goes_and_nothing_is_doubled(start: Callable[[Screen]
     session.turn(1.0)
 
     assert session.lines() == [*map(str, range(20)), ">"]
+
+
+class SlowBlock(LinesBlock):
+    """A block that takes longer to render than a search goes on for without a pause."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(["hay"])
+        self._session = session
+
+    def render(self, width: int) -> list[str]:
+        self._session.pass_time(0.01)
+        return super().render(width)
+
+
+def test_however_much_is_typed_one_search_goes_on_between_keys(start: Callable[[Screen], Session]) -> None:
+    session = start(Screen(20, 8))
+    session.app.context.keymap.replace(Keymap({"tui.altScreen.search": ["ctrl+s"]}))
+    blocks = [SlowBlock(session) for _ in range(100)]
+    session.document.blocks += blocks
+    session.app.toggle_fullscreen()
+    session.app.take_view_key(Key("ctrl+s"))
+    for letter in "needle":
+        session.app.take_view_key(Key(letter, letter))
+
+    for _ in range(10):  # past what was shown
+        session.turn()
+
+    before = sum(block.times_asked > 0 for block in blocks)
+    session.turn()
+
+    assert 0 < sum(block.times_asked > 0 for block in blocks) - before <= 3
 
 
 def test_the_terminal_is_given_back_even_if_nothing_can_be_painted(monkeypatch: pytest.MonkeyPatch) -> None:

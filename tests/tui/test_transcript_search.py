@@ -92,3 +92,23 @@ def test_matches_follow_a_block_that_changes() -> None:
     block.change(["needle needle"])
 
     assert len(search.matches(0)) == 2
+
+
+def test_a_line_is_told_its_own_matches_those_of_several_lines_too() -> None:
+    search = TranscriptSearch(viewport_of(["a a", "b", "a b", "b", "a"]), "a b", Position(0, 0))
+
+    lines = [search.matches_on(Position(0, line)) for line in range(5)]
+
+    first, second = Match(0, 0, 2, 1, 1), Match(0, 2, 0, 2, 3)
+    assert lines == [[first], [first], [second], [], []]
+
+
+def test_the_document_may_go_while_it_is_searched() -> None:
+    document = Document(Dock("> "))
+    document.blocks.append(LinesBlock(["needle"]))
+    search = TranscriptSearch(Viewport(document), "needle", Position(0, 0))
+
+    document.replace([])
+
+    assert not search.work()
+    assert search.match is None

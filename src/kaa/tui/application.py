@@ -55,6 +55,7 @@ class Application:
         self._main = MainView(terminal, reactor, context, document, self.paint)
         self._alternate: AlternateScreen | None = None
         self._looks_back_at: AlternateScreen | None = None  # what was shown before another document
+        self._is_searching = False  # it goes on by itself
         self._input: TerminalInput | None = None
         self._frame: Timer | None = None
         self._painted_at = 0.0
@@ -168,7 +169,8 @@ class Application:
         """Let the alternate screen, if it is shown, scroll and search. False: the key means nothing to it."""
         if self._alternate is None or not self._alternate.key(key):
             return False
-        self._search_on()
+        if not self._is_searching:
+            self._search_on()
         return True
 
     def take_mouse(self, event: Mouse) -> None:
@@ -259,7 +261,8 @@ class Application:
 
     def _search_on(self) -> None:
         """Search a long document piece by piece, between keys."""
-        if self._alternate is not None and self._alternate.work():
+        self._is_searching = self._alternate is not None and self._alternate.work()
+        if self._is_searching:
             self.reactor.post(self._search_on)
         self.refresh()
 

@@ -80,7 +80,7 @@ class SearchBar:
         text = row.text
         if self._search is None:
             return text
-        for match in self._search.matches(row.position.block):
+        for match in self._search.matches_on(row.position):
             columns = match.columns(row.position)
             if columns:
                 start, stop = columns[0], cells(plain(text)) if columns[1] is None else columns[1]

@@ -7,7 +7,7 @@ found.
 
 import re
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -92,6 +92,13 @@ class TranscriptSearch:
             known = self._found[block] = lines, self._search(block, lines)
         return known[1]
 
+    def matches_on(self, position: Position) -> list[Match]:
+        """Those of a line. Every row that is shown asks for them: a long block may have thousands of others."""
+        matches = self.matches(position.block)
+        first = bisect_left(matches, position.line, key=lambda match: match.end_line)
+        behind = bisect_right(matches, position.line, key=lambda match: match.line)
+        return matches[first:behind]
+
     def _look(self, block: int, step: int, up_to: int | None = None) -> None:
         """Look in this block, in it only up to a line if that is given, and on from there."""
         self._block, self._step, self._up_to = block, step, up_to
@@ -100,6 +107,9 @@ class TranscriptSearch:
         self.is_done = not len(self._viewport)
 
     def _visit(self) -> None:
+        if not len(self._viewport):  # they are gone since the search began
+            self.match, self.is_done = None, True
+            return
         self._block %= len(self._viewport)
         matches = self.matches(self._block)
         if self._up_to is not None:
