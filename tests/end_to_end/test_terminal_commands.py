@@ -43,6 +43,18 @@ def test_a_new_session_forgets_and_leaves_the_screen_as_it_is(seat: Seat) -> Non
     assert seat.heard() == [("user", "second")]
 
 
+def test_a_new_session_is_not_kept_either_where_none_is_to_be(seat: Seat) -> None:
+    with seat.open("--no-session", script=[say("Fresh.")]) as program:
+        enter(program, "/new")
+        program.wait_for("A new session has begun.")
+        enter(program, "hello")
+        program.wait_for("Fresh.")
+        program.wait_for(is_idle)
+
+        assert "is kept" not in program.screen.text()
+    assert not list(seat.home.glob("sessions/**/*.jsonl"))
+
+
 def test_clear_erases_what_was_shown_with_the_scrollback(seat: Seat) -> None:
     long_answer = "\n\n".join(f"paragraph {number}" for number in range(40))
     with seat.open(script=[say(long_answer), say("Two.")]) as program:

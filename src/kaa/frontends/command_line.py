@@ -31,7 +31,7 @@ def conversation_options(
     Args:
         arguments: as `kaa.cli` parses them.
         trust: whether what the project configures is used.
-        session: another session than the arguments say.
+        session: another session than the arguments say; where they say that nothing is kept, that holds for all.
 
     Raises:
         UsageError: a file is named that is not there.
@@ -51,16 +51,18 @@ def conversation_options(
         discover_extensions=not arguments.no_extensions,
         approvals=arguments.approvals,
         trust=trust,
-        session=session or _session(arguments),
+        session=_session(arguments, session),
         session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
         max_turns=arguments.max_turns,
         wire=_wire(arguments),
     )
 
 
-def _session(arguments: argparse.Namespace) -> SessionChoice:
+def _session(arguments: argparse.Namespace, other: SessionChoice | None) -> SessionChoice:
     if arguments.no_session:
         return UnkeptSession()
+    if other is not None:
+        return other
     if arguments.session:
         return OpenSession(arguments.session)
     return ContinueSession() if arguments.resume else NewSession()
