@@ -43,31 +43,37 @@ class Conversations:
         self._on_opened = on_opened
         self._waiting: list[str] = []  # entered before there was one
         self._is_open = self._is_opening = False
+        self._open_wanted: Callable[[], None] = lambda: self._begin(None, self._opened)
 
     def open(self, submitted: Sequence[str] = ()) -> None:
-        """Open the conversation of the command line; or try again: what was missing may be there now.
+        """Open the conversation of the command line; or try the last one again: what was missing may be there now.
 
         Args:
             submitted: what was entered and is to be done then.
         """
         self._waiting += submitted
         if not self._is_opening:
-            self._begin(None, self._opened)
+            self._open_wanted()
 
     def open_new(self, *, clear: bool) -> None:
-        """Begin a new session.
+        """Begin a new session, unless one is being opened.
 
         Args:
             clear: erase what was shown.
         """
+        if self._is_opening:
+            self._desk.say("starting…")
+            return
+        before = " The one before is kept." if self._board.is_worth_resuming else ""
 
         def opened(now: Opened) -> None:
             if clear:
                 self._board.clear()
             self._opened(now)
-            self._board.show_notice("A new session has begun. The one before is kept.")
+            self._board.show_notice(f"A new session has begun.{before}")
 
-        self._begin(NewSession(), opened)
+        self._open_wanted = lambda: self._begin(NewSession(), opened)
+        self._open_wanted()
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor, or keep it until there is a conversation."""
@@ -91,9 +97,8 @@ class Conversations:
         self._on_opened()
         self._core.call(lambda engine: engine.submit_first(), None, self._board.show_failure)
         self._core.call(lambda engine: engine.prepare())
-        waiting, self._waiting = self._waiting, []
-        for text in waiting:
-            self._submission.enter(text)
+        while self._is_open and self._waiting:  # what is entered may begin another one, and the rest is for that
+            self._submission.enter(self._waiting.pop(0))
 
     def _not_opened(self, error: BaseException) -> None:
         """The desk stays usable, and what was entered stays too: it is tried again with the next message."""
@@ -102,6 +107,5 @@ class Conversations:
             self._board.show_notice(getting_started.screen(error), "warning")
         else:
             self._board.show_failure(error)
-        if self._waiting:
-            self._desk.editor.set_text("\n".join(self._waiting))
-            self._waiting = []
+        waiting, self._waiting = self._waiting, []
+        self._desk.give_back(waiting, "\n")

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 
 from kaa import __version__
 from kaa.frontends.interactive.dock import Dock
@@ -126,6 +127,12 @@ class Desk:
                 self.app.refresh()
 
         self.app.reactor.call_later(seconds, forget)
+
+    def give_back(self, texts: Sequence[str], between: str) -> None:
+        """Put what was entered, and is not done, into the editor again: before what is there."""
+        if texts:
+            self.editor.set_text(between.join(filter(None, [*texts, self.editor.text])))
+            self.app.refresh()
 
     def key_of(self, action: str) -> str:
         """The first key of an action, as people read it; empty if it has none."""
