@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.images import ImageError
-from kaa.core.messages import ImageContent
+from kaa.core.messages import ImageContent, user_message
 from kaa.frontends.interactive.attachments import Attachments, as_content, dropped_image, read_image
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
@@ -32,6 +32,28 @@ def test_a_deleted_marker_takes_its_image_with_it() -> None:
     message = attachments.message(f"only {other}")
 
     assert [part for part in message.content if isinstance(part, ImageContent)] == [OTHER]
+
+
+@pytest.mark.parametrize("text", ["compare {1} with {0}", "{0} {1} and {0} again"])
+def test_a_message_that_is_taken_back_has_its_images_still(text: str) -> None:
+    attachments = Attachments()
+    sent = attachments.message(text.format(attachments.add(ONE), attachments.add(OTHER)))
+
+    again = attachments.message(attachments.take_back(sent))
+
+    assert again.content[1:] == sent.content[1:]
+    assert again.text == text.format(
+        *(("[image #4]", "[image #3]") if text[0] == "c" else ("[image #3]", "[image #4]"))
+    )
+
+
+def test_images_without_markers_are_taken_back_at_the_end() -> None:
+    attachments = Attachments()
+
+    text = attachments.take_back(user_message("as in [image #7] and in [image #8]", (ONE,)))
+
+    assert text == "as in [image #7] and in [image #8] [image #1]"
+    assert attachments.message(text).content[1:] == (ONE,)
 
 
 def test_a_marker_without_an_image_is_text() -> None:

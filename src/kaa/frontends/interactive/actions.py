@@ -129,10 +129,7 @@ class Actions:
 
     def _give_back(self, messages: Sequence[UserMessage]) -> None:
         """What waited goes back into the editor, before what is there."""
-        texts = [message.text for message in messages]
-        if texts:
-            self._desk.editor.set_text("\n\n".join(filter(None, [*texts, self._desk.editor.text])))
-            self._desk.app.refresh()
+        self._desk.give_back([self._ui.attachments.take_back(message) for message in messages], "\n\n")
 
     def _dequeue(self) -> None:
         async def take(engine: Engine) -> list[UserMessage]:

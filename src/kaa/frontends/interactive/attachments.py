@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
+from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.workspace.protocol import Workspace
 
 _MARKER = re.compile(r"\[image #(\d+)\]")
@@ -35,6 +36,16 @@ class Attachments:
         numbers = dict.fromkeys(int(number) for number in _MARKER.findall(text))
         images = tuple(self._images.pop(number) for number in numbers if number in self._images)
         return user_message(text, images)
+
+    def take_back(self, message: UserMessage) -> str:
+        """The text of a message that is to be changed and sent again, with new markers for its images."""
+        _, images = split_content(message.content)
+        markers = [self.add(image) for image in images]
+        numbers = dict.fromkeys(_MARKER.findall(message.text))
+        if len(numbers) != len(markers):  # some are not ours, or a hook or an earlier session has put images in
+            return " ".join([message.text, *markers])
+        renewed = dict(zip(numbers, markers, strict=True))
+        return _MARKER.sub(lambda marker: renewed[marker[1]], message.text)
 
 
 def dropped_image(text: str) -> str | None:

@@ -51,7 +51,8 @@ class InteractiveUI:
         self._desk = desk
         self._leave = leave
         transcript = Transcript(desk.document, desk.view)
-        attachments, lists = Attachments(), Lists(desk)
+        lists = Lists(desk)
+        self.attachments = Attachments()
         self._attention = Attention(desk, desk.app.terminal)
         self._look = Look(desk)
         self._paths = ProjectPaths(core, self._paths_changed)
@@ -60,12 +61,12 @@ class InteractiveUI:
         self.questions = Questions(desk, self._attention)
         notice, fail = self.board.show_notice, self.board.show_failure
         self.commands, history = Commands(), PromptHistory(desk.folder)
-        self._submission = Submission(desk, core, self.commands, attachments, history, notice, fail)
+        self._submission = Submission(desk, core, self.commands, self.attachments, history, notice, fail)
         self._modes = EditorModes(desk, self._submission.command_line, self.board.show_mode)
         self.conversations = Conversations(
             desk, core, self.board, self.commands, self._submission, self._paths.list_anew
         )
-        self.images = ImageInput(desk, core, attachments)
+        self.images = ImageInput(desk, core, self.attachments)
         self.copying = Copying(desk, transcript)
         self.model_selectors = ModelSelectors(desk, core, lists, fail)
         self.conversation_selectors = ConversationSelectors(desk, core, lists, fail, self._rewound)
@@ -119,7 +120,7 @@ class InteractiveUI:
 
     def _rewound(self, message: UserMessage) -> None:
         """The conversation goes on from before this message, which can be changed now."""
-        self._desk.editor.set_text(message.text)
+        self._desk.editor.set_text(self.attachments.take_back(message))
         self.board.show_notice("The conversation goes on from before that message.")
 
     def _paths_changed(self) -> None:
