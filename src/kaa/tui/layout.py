@@ -1,7 +1,7 @@
 """Breaks styled text into lines: greedy word wrap over graphemes, with prefixes and hanging indents."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -118,10 +118,12 @@ def _narrow_ranges(text: str, room: int, rest_room: int) -> Iterator[tuple[int, 
         # The last space that may end the line: one behind its first word.
         cut = text.rfind(" ", word, start + room + 1)
         if cut < 0:
-            word_end = text.find(" ", word, end)
-            word_length = (end if word_end < 0 else word_end) - word
+            # No further than a line reaches: of a word that takes thousands of them, each would search the rest.
+            limit = min(end, word + room)
+            word_end = text.find(" ", word, limit)
+            word_length = (limit if word_end < 0 else word_end) - word
             # The indentation gives way to the word behind it.
-            start = max(start, word + min(word_length, room) - room)
+            start = max(start, word + word_length - room)
             cut = start + room
         yield start, start + len(text[start:cut].rstrip(" "))
         start = word = _behind_spaces(text, cut)
@@ -140,7 +142,8 @@ def _wide_ranges(text: str, room: int, rest_room: int) -> Iterator[tuple[int, in
         limit = bisect_right(columns, columns[start] + room) - 1
         cut = next((index for index in range(limit, word, -1) if _may_break(pieces, index)), 0)
         if not cut:
-            word_end = next((index for index in range(word + 1, end) if _may_break(pieces, index)), end)
+            limit = min(end, bisect_left(columns, columns[word] + room))
+            word_end = next((index for index in range(word + 1, limit) if _may_break(pieces, index)), limit)
             needed = min(columns[word_end] - columns[word], room)
             while start < word and columns[word] - columns[start] + needed > room:
                 start += 1

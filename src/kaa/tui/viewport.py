@@ -103,7 +103,9 @@ class Viewport:
         """How many lines have come since the end was left."""
         if self._top is None:
             return 0
-        return sum(1 for _ in self.forwards(self._end))
+        block, line = self._end
+        # Counted by block: this is asked with every frame.
+        return sum(len(self.lines(index)) for index in range(block, len(self))) - min(line, len(self.lines(block)))
 
     # Moving
 

@@ -52,25 +52,21 @@ def hard_wrap(spans: Sequence[Span], width: int) -> list[list[Span]]:
     lines: list[list[Span]] = [[]]
     room = width
     for text, style in spans:
-        for piece in _pieces(text, width):
-            # What is left of a narrow text can be cut anywhere, a grapheme nowhere.
-            while piece and (size := cells(piece)) > room:
-                cut = room if size == len(piece) and is_narrow(piece) else 0
-                if cut:
-                    lines[-1].append((piece[:cut], style))
-                    piece = piece[cut:]  # noqa: PLW2901 - what is left of it
+        for piece in _pieces(text, room, width):
+            size = cells(piece)
+            if size > room:
                 lines.append([])
                 room = width
-            if piece:
-                lines[-1].append((piece, style))
-                room -= cells(piece)
+            lines[-1].append((piece, style))
+            room -= size
     return lines
 
 
-def _pieces(text: str, width: int) -> Iterator[str]:
-    """The text if it is narrow, else its graphemes, with something else in place of those wider than a line."""
+def _pieces(text: str, room: int, width: int) -> Iterator[str]:
+    """Narrow text by lines, first what is left of one; else graphemes, with a sign for those wider than a line."""
     if is_narrow(text):
-        yield text
+        yield from filter(None, [text[:room]])
+        yield from (text[start : start + width] for start in range(room, len(text), width))
         return
     for grapheme in graphemes(text):
         yield grapheme if cells(grapheme) <= width else _TOO_WIDE

@@ -1,7 +1,7 @@
 """A diff: lines with their numbers, and in lines that were replaced the words that changed."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 
 from kaa.tui.components.code import hard_wrap
 from kaa.tui.components.diff_lines import DiffLine, Sign, read_diff
@@ -126,7 +126,10 @@ def _marked(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine, Sequence[Rang
 
 
 def _run(lines: Sequence[DiffLine], start: int, sign: Sign) -> list[DiffLine]:
-    return list(takewhile(lambda line: line.sign == sign, islice(lines, start, None)))
+    end = start
+    while end < len(lines) and lines[end].sign == sign:
+        end += 1
+    return list(lines[start:end])
 
 
 def _with_marks(spans: Iterable[Span], marks: Iterable[Range]) -> Iterator[Span]:
