@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.end_to_end.seat import READY, Seat, enter, is_idle
+from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
 from tests.support.model_server import Answer, say
 from tests.support.screen import Screen
 
@@ -41,6 +41,25 @@ def test_a_new_session_forgets_and_leaves_the_screen_as_it_is(seat: Seat) -> Non
         assert program.screen.wipes == 0
 
     assert seat.heard() == [("user", "second")]
+
+
+def test_words_said_while_a_command_has_the_model_work_reach_it(seat: Seat) -> None:
+    extension = seat.project / "mine.py"
+    extension.write_text(
+        "from kaa.ext.api import Submit\n"
+        "async def greet(arguments, context):\n    return Submit('say hello')\n"
+        "def extend(api):\n    api.register_command('greet', 'Greet', greet)\n"
+    )
+
+    with seat.open("-e", str(extension), script=[pausing("Hel", "lo."), say("Louder!")]) as program:
+        enter(program, "/greet")
+        program.wait_for("Hel")
+        enter(program, "louder")
+        program.wait_for("steering: louder")
+        seat.model.release()
+        program.wait_for("Louder!")
+
+    assert seat.heard()[-1] == ("user", "louder")
 
 
 def test_a_new_session_is_not_kept_either_where_none_is_to_be(seat: Seat) -> None:

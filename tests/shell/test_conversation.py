@@ -115,7 +115,8 @@ class TestCommands:
 
         assert isinstance(outcome, AgentEnd)
 
-    def test_of_extensions_may_submit(self, stage: Stage) -> None:
+    @pytest.mark.parametrize("between", [" ", "  ", "\n", "\t"])
+    def test_of_extensions_may_submit(self, stage: Stage, between: str) -> None:
         stage.install(
             "from kaa.ext.api import Submit\n"
             "async def greet(arguments, context):\n    return Submit(f'Say hello to {arguments}')\n"
@@ -123,7 +124,7 @@ class TestCommands:
         )
         stage.server.begin([say("Hello Ada")])
 
-        stage.play(lambda c: ask(c, "/greet Ada"))
+        stage.play(lambda c: ask(c, f"/greet{between}Ada"))
 
         assert sent(stage)["messages"][-1]["content"] == "Say hello to Ada"
 

@@ -126,6 +126,11 @@ class Conversation:
         """What the next request consists of, by an estimate."""
         return self._accounting.context_parts()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the agent works."""
+        return self._agent.is_running
+
     async def status(self) -> Status:
         """All that a status line shows. Cheap enough to ask after each batch of events."""
         sandbox, problem = await self._sandbox_status()
@@ -312,7 +317,7 @@ class Conversation:
             text = message.content[0].text
         else:
             return None
-        name, _, arguments = text.strip().partition(" ")
+        name, *arguments = text.split(maxsplit=1) or [""]
         if not name.startswith("/") or name[1:] not in self._registry.commands:
             return None
-        return name[1:], arguments.strip()
+        return name[1:], "".join(arguments).strip()

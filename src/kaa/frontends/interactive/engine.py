@@ -92,7 +92,7 @@ class Engine:
         self._trust: TrustChoice | None = None
         self._configuration: ProjectConfiguration | None = None  # what the user was asked about
         self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
-        self._agent_works = False
+        self._is_saying = False
         self._reporter: Reporter | None = None
 
     async def serve(self, audience: Audience, respondent: Respondent) -> None:
@@ -198,25 +198,30 @@ class Engine:
             follow_up: while it works, give it the message when it would stop.
         """
         conversation = self.conversation
-        if self._agent_works:
+        if self._is_saying or conversation.is_running:  # a command of an extension's may have begun the run
             await (conversation.follow_up(message) if follow_up else conversation.steer(message))
             return
-        self._agent_works = True  # also while hooks still look at the message
+        self._is_saying = True  # also while hooks still look at the message
         try:
-            outcome = await self._working(conversation.submit(message))
-            # What was said in the moment in which it stopped would wait for ever.
-            while isinstance(outcome, AgentEnd) and outcome.reason == "done" and (late := conversation.clear_queues()):
-                for one in late:
-                    outcome = await self._working(conversation.submit(one))
+            await self._submit(message)
         finally:
-            self._agent_works = False
+            self._is_saying = False
 
     async def command(self, text: str) -> Outcome:
         """Run a slash command of the conversation's."""
         try:
-            return await self._working(self.conversation.submit(text))
+            return await self._submit(text)
         finally:
             self.refresh_status()
+
+    async def _submit(self, message: UserMessage | str) -> Outcome:
+        conversation = self.conversation
+        outcome = last = await self._working(conversation.submit(message))
+        # What was said in the moment in which it stopped would wait for ever.
+        while isinstance(last, AgentEnd) and last.reason == "done" and (late := conversation.clear_queues()):
+            for one in late:
+                last = await self._working(conversation.submit(one))
+        return outcome
 
     async def abort(self) -> list[UserMessage]:
         """Stop what is under way. Returns the messages that waited."""
