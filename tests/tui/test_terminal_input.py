@@ -161,7 +161,7 @@ def test_a_closed_terminal_is_told_once(stage: Stage) -> None:
     stage.reactor.run()
 
     assert stage.is_gone
-    assert stage.terminal.gone
+    assert stage.terminal.device.gone
     stage.reactor.call_later(0.01, stage.reactor.stop)
     stage.is_gone = False
     stage.reactor.run()

@@ -71,7 +71,7 @@ _BY_VARIABLE = {
 # Values of TERM that say which terminal it is; they cross SSH.
 _BY_TERM = ("alacritty", "contour", "foot", "ghostty", "kitty", "konsole", "linux", "mintty", "rxvt", "vte", "wezterm")
 # Compiled with the answer, behind the first frame.
-_VERSION_NAMES = r"([A-Za-z][A-Za-z0-9 _-]*?)[ (/]*v?([0-9][0-9A-Za-z.:+-]*)?\)?"
+_VERSION_NAMES = r"([A-Za-z][A-Za-z0-9 _-]*?)[ (/]*v?(?:[0-9][0-9A-Za-z.:+-]*)?\)?"
 _BY_VERSION_NAME = {"iterm": "iterm2", "libvterm": "", "windows terminal": "windows-terminal"}
 
 _MULTIPLEXERS = {"TMUX": "tmux", "ZELLIJ": "zellij", "STY": "screen"}
@@ -85,7 +85,6 @@ class Capabilities:
 
     Attributes:
         program: which terminal it is (`kitty`, `iterm2`, `vte`, …), empty if unknown or hidden by a multiplexer.
-        version: of the program, empty if unknown.
         multiplexer: `tmux`, `screen`, `zellij` or empty.
         over_ssh: whether keys and output travel.
         dumb: whether it can do nothing but print lines.
@@ -107,7 +106,6 @@ class Capabilities:
         self.over_ssh = any(environment.get(name) for name in ("SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT"))
         self.multiplexer = _multiplexer(environment, term)
         self.program = "" if self.multiplexer or self.dumb else _program(environment, term)
-        self.version = environment.get("TERM_PROGRAM_VERSION", "") if self.program else ""
         self.utf8 = _is_utf8(environment)
         self.unicode = self.utf8 and not self.dumb and self.program != "linux"
         self._may_color = not environment.get("NO_COLOR") and not self.dumb
@@ -132,13 +130,8 @@ class Capabilities:
         """Whether strings (OSC) that it does not know are ignored instead of shown."""
         return not self.dumb and self.program != "linux"
 
-    def learn(self, reply: Reply) -> bool:
-        """Take an answer. True: what is known has changed, so that what is shown may have to."""
-        before = {**vars(self)}
-        self._take(reply)
-        return vars(self) != before
-
-    def _take(self, reply: Reply) -> None:
+    def learn(self, reply: Reply) -> None:
+        """Take an answer."""
         match reply.kind, reply.values:
             case "background", (red, green, blue):
                 self.background = red, green, blue
@@ -161,12 +154,12 @@ class Capabilities:
         name = match[1].lower()
         if name in ("tmux", "zellij"):
             # It swallows what the terminal behind it could do.
-            self.multiplexer, self.program, self.version = name, "", match[2] or ""
+            self.multiplexer, self.program = name, ""
             self._be(_UNKNOWN, self.colors)
             return
         name = next((known for known in _PROGRAMS if name.startswith(known)), _BY_VERSION_NAME.get(name[:5], ""))
         if name and not self.multiplexer:
-            self.program, self.version = name, match[2] or ""
+            self.program = name
             images = self.images
             self._be(_PROGRAMS[name], self.colors)
             self.images = self.images if images == "none" else images

@@ -30,11 +30,10 @@ class Paste(NamedTuple):
 class Mouse(NamedTuple):
     """The mouse. Column and row count from 0. `button`: 0 left, 1 middle, 2 right; for the wheel 0 is up, 1 down."""
 
-    kind: Literal["down", "up", "drag", "move", "wheel"]
+    kind: Literal["down", "up", "drag", "wheel"]
     button: int
     column: int
     row: int
-    modifiers: str = ""
 
 
 class Focus(NamedTuple):
@@ -47,9 +46,9 @@ class Reply(NamedTuple):
     """The terminal answers, or tells of a change it was asked to tell.
 
     Attributes:
-        kind: `cursor` (row, column from 0), `background` and `foreground` (red, green, blue, 0 to 255), `dark` and
-            `light` (the user switched), `kitty-keyboard` (flags), `attributes` (DA1), `version` (XTVERSION), `mode`
-            (DECRPM: mode, state), `cell-size` (pixels: height, width), `graphics` (1: it knows the Kitty protocol).
+        kind: `cursor` (row, column from 0), `background` (red, green, blue, 0 to 255), `dark` and `light` (the user
+            switched), `kitty-keyboard` (flags), `attributes` (DA1), `version` (XTVERSION), `cell-size` (pixels:
+            height, width), `graphics` (1: it knows the Kitty protocol).
         values: as the kind says.
         text: for `version`.
     """

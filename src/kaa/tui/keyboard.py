@@ -154,7 +154,7 @@ def control_sequence(parameters: str, final: str) -> Key | None:
     return _key(_BY_LETTER.get(final), modifiers, action)
 
 
-def modifier_names(bits: int) -> str:
+def _modifier_names(bits: int) -> str:
     """The names of the modifiers, each followed by a plus, in the order of `Key.id`."""
     return "".join(prefix for bit, prefix in _PREFIXES if bits & bit)
 
@@ -173,7 +173,7 @@ def _modifiers(fields: list[list[int]]) -> tuple[int, KeyAction]:
 
 def _key(name: str | None, modifiers: int, action: KeyAction = "press") -> Key | None:
     bits = _known_modifiers(modifiers)
-    return Key(modifier_names(bits) + name, "", action) if name and bits is not None else None
+    return Key(_modifier_names(bits) + name, "", action) if name and bits is not None else None
 
 
 def _known_modifiers(modifiers: int) -> int | None:
@@ -220,7 +220,7 @@ def _coded_key(
     if text and not is_shortcut:
         return (typed(text) if len(text) == 1 else Key(text, text))._replace(action=action)
     if name := _BY_CODE.get(code):
-        return Key(modifier_names(bits) + name, " " if name == "space" and not is_shortcut else "", action)
+        return Key(_modifier_names(bits) + name, " " if name == "space" and not is_shortcut else "", action)
     if is_shortcut and code >= _BEYOND_LATIN and base:
         code, shifted = base, 0
     character = _KEYPAD_CODES.get(code) or _character(code)
@@ -229,12 +229,12 @@ def _coded_key(
     lower, upper = character.lower(), character.upper()
     if len(lower) == len(upper) == 1 and lower != upper and _character(shifted) in ("", lower, upper):
         letter = upper if bits & _SHIFT else lower
-        return Key(modifier_names(bits) + lower, "" if is_shortcut else letter, action)
+        return Key(_modifier_names(bits) + lower, "" if is_shortcut else letter, action)
     # A symbol is its own name, whatever keys it takes to type it: layouts and protocols agree on nothing else.
     if bits & _SHIFT and (shifted or is_shifted_code or not is_shortcut or character in _SHIFTED_SYMBOLS):
         character = _character(shifted) or character
         bits &= ~_SHIFT
-    return Key(modifier_names(bits) + character, "" if is_shortcut else character, action)
+    return Key(_modifier_names(bits) + character, "" if is_shortcut else character, action)
 
 
 def _character(code: int) -> str:

@@ -27,9 +27,6 @@ class MainScreen:
         rows: its height.
 
     Attributes:
-        bytes_written: characters written, in UTF-8.
-        frames: how many frames changed anything.
-        wipes: how often the scrollback was erased.
         has_spilled: at another width, what was on the screen may have become more lines than it has rows for: some may
             be above it, where they are not seen, until `repaint`.
     """
@@ -37,7 +34,6 @@ class MainScreen:
     def __init__(self, write: Callable[[str], object], columns: int, rows: int) -> None:
         self._write = write
         self.columns, self.rows = columns, rows
-        self.bytes_written = self.frames = self.wipes = 0
         # Nothing can be painted while questions for the cursor's position are unanswered, or at another width. Answers
         # that nobody waits for any more are not those to questions that were asked later.
         self._unanswered = self._late = 0
@@ -94,10 +90,7 @@ class MainScreen:
         """
         self._begin()
         # ED 0 from the first row: ED 2 moves the screen's lines to the scrollback on some terminals.
-        if not clear_scrollback:
-            return self._show(tail, "\x1b[H\x1b[J")
-        self.wipes += 1
-        return self._show(tail, "\x1b[H\x1b[J\x1b[3J")
+        return self._show(tail, "\x1b[H\x1b[J\x1b[3J" if clear_scrollback else "\x1b[H\x1b[J")
 
     def release(self, keep: int | None = None) -> int:
         """Leave the terminal to others: to a shell, at the end, or to a program that writes on the main screen.
@@ -221,7 +214,6 @@ class MainScreen:
         show = SHOW_CURSOR if cursor and (changes or not self._cursor_shown) else ""
         self._cursor_shown = cursor is not None
         if changes:
-            self.frames += 1
             self._emit("".join([BEGIN_FRAME, hide, prelude, *changes, placement, show, END_FRAME]))
         else:
             self._emit(prelude + hide + placement + show)
@@ -305,7 +297,6 @@ class MainScreen:
 
     def _emit(self, text: str) -> None:
         if text:
-            self.bytes_written += len(text) if text.isascii() else len(text.encode())
             self._write(text)
 
 

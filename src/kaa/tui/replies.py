@@ -3,11 +3,9 @@
 import re
 
 from kaa.tui.events import Event, Focus, Mouse, Reply
-from kaa.tui.keyboard import modifier_names
 
 # Mode 2031: CSI ? 997 ; 1 n says dark, 2 light.
 _COLOR_SCHEMES = {"997;1": "dark", "997;2": "light"}
-_COLORS = {"10": "foreground", "11": "background"}
 # X11 colours, one to four hexadecimal digits for each part.
 # (Patterns are compiled with the first answer, behind the first frame.)
 _X11_COLOR = "(?i)rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?"
@@ -32,8 +30,6 @@ def control_sequence(body: str, final: str) -> Event | None:
             return _reply("kitty-keyboard", numbers)
         case "?", "c":
             return _reply("attributes", numbers)
-        case "?", "y":
-            return _reply("mode", numbers.removesuffix("$"))
         case "?", "n":
             kind = _COLOR_SCHEMES.get(numbers)
             return Reply(kind) if kind else None
@@ -55,7 +51,7 @@ def control_string(introducer: str, body: str) -> Event | None:
     match introducer:
         case "]":
             number, _, color = body.partition(";")
-            return _color(_COLORS[number], color) if number in _COLORS else None
+            return _background(color) if number == "11" else None
         case "P" if body.startswith(">|"):
             return Reply("version", text=body.removeprefix(">|"))
         case "_" if body.startswith("G"):
@@ -71,11 +67,11 @@ def _integers(numbers: str) -> tuple[int, ...]:
     return tuple(int(number or 0) for number in numbers.split(";")) if re.fullmatch(_NUMBERS, numbers) else ()
 
 
-def _color(kind: str, color: str) -> Reply | None:
+def _background(color: str) -> Reply | None:
     parts = re.fullmatch(_X11_COLOR, color) or re.fullmatch(_HEX_COLOR, color)
     if parts is None:
         return None
-    return Reply(kind, tuple(round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in parts.groups()))
+    return Reply("background", tuple(round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in parts.groups()))
 
 
 def _mouse(values: tuple[int, ...], *, is_release: bool) -> Mouse | None:
@@ -84,14 +80,11 @@ def _mouse(values: tuple[int, ...], *, is_release: bool) -> Mouse | None:
     if len(values) != 3 or values[0] >= 128:
         return None
     code, column, row = values[0], max(values[1] - 1, 0), max(values[2] - 1, 0)
-    # Shift 4, alt 8, ctrl 16: those of keys, two bits further up.
-    modifiers = modifier_names((code >> 2) & 7).removesuffix("+")
-    button = code & 3
+    button = code & 3  # 4, 8 and 16 are shift, alt and ctrl
     if code & 64:
         # 2 and 3 are left and right: nothing here goes there.
-        return Mouse("wheel", button, column, row, modifiers) if button < 2 else None
+        return Mouse("wheel", button, column, row) if button < 2 else None
     if code & 32:
-        return (
-            Mouse("move", 0, column, row, modifiers) if button == 3 else Mouse("drag", button, column, row, modifiers)
-        )
-    return Mouse("up" if is_release else "down", button, column, row, modifiers)
+        # Without a button it was moved only, which is not asked for.
+        return Mouse("drag", button, column, row) if button < 3 else None
+    return Mouse("up" if is_release else "down", button, column, row)

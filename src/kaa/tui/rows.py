@@ -12,15 +12,10 @@ class Rows:
 
     Args:
         write: takes what goes to the terminal; called once for each frame that changes something.
-
-    Attributes:
-        bytes_written: in UTF-8.
-        frames: how many frames changed anything.
     """
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
-        self.bytes_written = self.frames = 0
         self._painted: list[str] = []
         self._columns = 0
         self._cursor: tuple[int, int] | None = None
@@ -43,9 +38,7 @@ class Rows:
         placed = f"\x1b[{cursor[0] + 1};{min(cursor[1], columns - 1) + 1}H{SHOW_CURSOR}" if cursor else HIDE_CURSOR
         self._cursor = cursor
         if out:
-            self.frames += 1
             placed = "".join([BEGIN_FRAME, HIDE_CURSOR, *out, placed, END_FRAME])
-        self.bytes_written += len(placed.encode())
         self._write(placed)
 
     def _changes(self, rows: Sequence[str]) -> list[str]:

@@ -62,11 +62,6 @@ class Terminal:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    @property
-    def gone(self) -> bool:
-        """Whether nobody is at the other end any more."""
-        return self.device.gone
-
     # The life of the terminal.
 
     def open(self) -> None:
@@ -91,16 +86,15 @@ class Terminal:
             self._is_answering = True
             self.write(asked)
 
-    def learn(self, reply: Reply) -> bool:
-        """Take an answer. True: capabilities have changed."""
-        changed = self.capabilities.learn(reply)
+    def learn(self, reply: Reply) -> None:
+        """Take an answer."""
+        self.capabilities.learn(reply)
         if reply.kind == "attributes" and self._is_answering:
             self._is_answering = False
             # Never both protocols, and none before it is known that the better one is missing: some terminals do odd
             # things with sequences they half know.
             if not self.capabilities.kitty_keyboard and self.capabilities.program != "apple":
                 self.write(self._modes.turn("other keys", on=True))
-        return changed
 
     def close(self) -> None:
         """Give it back as it was. Nothing if that was done."""

@@ -33,9 +33,6 @@ class Modes:
     def __init__(self) -> None:
         self._on: list[str] = []
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._on
-
     def turn(self, name: str, *, on: bool) -> str:
         """Switch a mode; empty if that is how it is."""
         if (name in self._on) == on:

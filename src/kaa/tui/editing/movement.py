@@ -71,14 +71,6 @@ def word_right(text: str, at: int) -> int:
     return match.end() if match else end
 
 
-def word_at(text: str, at: int) -> tuple[int, int]:
-    """The word around `at`; empty if there is none."""
-    for match in _word().finditer(text, line_start(text, at), line_end(text, at)):
-        if match.end() > at:
-            return match.span() if match.start() <= at else (at, at)
-    return at, at
-
-
 def line_start(text: str, at: int) -> int:
     """The start of the line that `at` is in."""
     return text.rfind("\n", 0, at) + 1
