@@ -196,7 +196,8 @@ class Screen:
                 grid.settle_cursor()
                 grid.cursor_back()
             case "\t":
-                grid.tab()
+                if grid.cursor.x < grid.columns:  # a tab goes nowhere while a wrap is pending
+                    grid.tab()
             case "\a":
                 self.bells += 1
             case "\0" | "\x0e" | "\x0f" | "\x7f":

@@ -345,9 +345,9 @@ def test_no_resize_of_a_reflowing_terminal_loses_text(lines: list[str], sizes: l
 
 _PIECES = st.one_of(
     st.text(st.sampled_from("abcdefgh é─"), min_size=1, max_size=30),
-    st.sampled_from(["\r\n", "\r", "\t", "\b", "\x1b7", "\x1b8", "\r\x1bM", "\x1bE"]),
+    st.sampled_from(["\r\n", "\r", "\t", "\r\x1b[5C\b", "\x1b7", "\x1b8", "\r\x1bM", "\x1bE"]),
     st.builds("\x1b[{}{}".format, st.integers(0, 9), st.sampled_from(list("ABCDEFGSTd"))),
-    # tmux ignores these behind a full line, and does not go to the left.
+    # tmux ignores these behind a full line, and does not go to the left; a backspace leaves it in the last cell there.
     st.builds("\x1b[4;{}H\x1b[{}{}".format, st.integers(1, 9), st.integers(0, 9), st.sampled_from(list("PX@"))),
     st.builds("\x1b[4;1H\x1b[{}{}".format, st.integers(0, 9), st.sampled_from(list("LM"))),
     st.builds("\x1b[{}K".format, st.integers(0, 2)),

@@ -93,10 +93,11 @@ def test_answers_correct_the_guesses() -> None:
     capabilities.learn(Reply("version", text="ghostty 1.2.0"))
     assert capabilities.program == "ghostty"
     assert (capabilities.colors, capabilities.hyperlinks, capabilities.images) == ("truecolor", True, "kitty")
-    capabilities.learn(Reply("background", (250, 250, 250)))
-    assert (capabilities.background, capabilities.is_dark) == ((250, 250, 250), False)
-    capabilities.learn(Reply("dark"))
-    assert capabilities.is_dark
+    backgrounds: list[bool | None] = []
+    for reply in (Reply("background", (250, 250, 250)), Reply("dark")):
+        capabilities.learn(reply)
+        backgrounds.append(capabilities.is_dark)
+    assert backgrounds == [False, True]
     capabilities.learn(Reply("kitty-keyboard", (5,)))
     assert capabilities.kitty_keyboard
     capabilities.learn(Reply("cell-size", (18, 9)))

@@ -15,11 +15,11 @@ class Streaming(LinesBlock):
         return self.count
 
 
-def presented(*blocks: LinesBlock, **options: bool) -> tuple[Linear, Document, list[str]]:
+def presented(*blocks: LinesBlock, ascii_only: bool = False) -> tuple[Linear, Document, list[str]]:
     document = Document(Dock("> "))
     document.blocks.extend(blocks)
     written: list[str] = []
-    return Linear(document, written.append, 80, **options), document, written  # type: ignore[arg-type] # only flags here
+    return Linear(document, written.append, 80, ascii_only=ascii_only), document, written
 
 
 def test_lines_are_written_once_when_they_are_settled() -> None:
@@ -79,14 +79,6 @@ def test_neither_movements_nor_styles_are_written() -> None:
     linear.update()
 
     assert written == ["bold\n[picture]\n"]
-
-
-def test_styles_are_written_if_they_are_wanted() -> None:
-    linear, _, written = presented(LinesBlock(["\x1b[1mbold\x1b[0m"]), styles=True)
-
-    linear.update()
-
-    assert written == ["\x1b[1mbold\x1b[0m\n"]
 
 
 def test_there_is_only_ascii_if_that_is_wanted() -> None:

@@ -80,7 +80,7 @@ def test_clipping_takes_as_much_as_fits(text: str, width: int) -> None:
 
 def test_tabs_go_to_the_next_stop_in_every_line() -> None:
     assert expand_tabs("a\tb\n\tc") == "a   b\n    c"
-    assert expand_tabs("漢\tb\n漢字\tc", 4) == "漢  b\n漢字    c"
+    assert expand_tabs("漢\tb\n漢字\tc") == "漢  b\n漢字    c"
 
 
 def test_fitting_keeps_a_line_that_fits_as_it_is() -> None:

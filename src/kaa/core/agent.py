@@ -113,11 +113,6 @@ class Agent:
         """Whether a run is under way."""
         return self._task is not None
 
-    @property
-    def queued(self) -> tuple[int, int]:
-        """How many messages wait: to steer, and to follow up."""
-        return len(self._steering), len(self._follow_up)
-
     def use(self, model: Model, provider: Provider) -> None:
         """Send requests to another model, from the next one on: also within a run, and when one is repeated."""
         self._model = model

@@ -134,10 +134,8 @@ class Conversation:
     async def status(self) -> Status:
         """All that a status line shows. Cheap enough to ask after each batch of events."""
         sandbox, problem = await self._sandbox_status()
-        steering, follow_ups = self._agent.queued
         return Status(
             model=self._models.current,
-            session_id=self.session_id,
             session_path=self.session_path,
             session_name=session_name(self._store),
             cwd=self._workspace.root,
@@ -145,11 +143,6 @@ class Conversation:
             sandbox=sandbox,
             sandbox_problem=problem,
             approvals=self._gate.policy,
-            steering=steering,
-            follow_ups=follow_ups,
-            busy=self._agent.is_running,
-            running_command=self._user_commands.is_running,
-            active_tools=self.active_tools,
         )
 
     @property
@@ -255,10 +248,6 @@ class Conversation:
     async def run_command(self, command: str, *, in_context: bool) -> UserCommandEnd:
         """Run a command of the user's own, with the user's rights. See `UserCommands.run`."""
         return await self._user_commands.run(command, in_context=in_context)
-
-    def abort_command(self) -> None:
-        """Stop the command of the user's own that is under way, and not the agent."""
-        self._user_commands.abort()
 
     def rewind_points(self) -> tuple[RewindPoint, ...]:
         """The user's messages that can be taken back, the newest last."""

@@ -43,11 +43,6 @@ class UserCommands:
         self._unrecorded: list[BashExecution] = []
         agent.subscribe(self._observe)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a command is under way."""
-        return self._running is not None
-
     async def run(self, command: str, *, in_context: bool) -> UserCommandEnd:
         """Run a command to its end, or until `abort`. Output and end are events too.
 

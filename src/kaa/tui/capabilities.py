@@ -95,8 +95,7 @@ class Capabilities:
         images: how images can be shown.
         progress: whether OSC 9;4 shows progress.
         kitty_keyboard: whether it speaks the Kitty keyboard protocol; known from its answer only.
-        background: colour of it, red, green, blue from 0 to 255; None if unknown.
-        is_dark: whether the background is; None if unknown.
+        is_dark: whether its background is; None if unknown.
         cell_pixels: width and height of a cell; None if unknown.
     """
 
@@ -110,7 +109,6 @@ class Capabilities:
         self.unicode = self.utf8 and not self.dumb and self.program != "linux"
         self._may_color = not environment.get("NO_COLOR") and not self.dumb
         self.kitty_keyboard = False
-        self.background: tuple[int, int, int] | None = None
         self.is_dark = _is_dark_by_variable(environment.get("COLORFGBG", ""))
         self.cell_pixels: tuple[int, int] | None = None
         self.colors: Depth = "none"
@@ -134,7 +132,6 @@ class Capabilities:
         """Take an answer."""
         match reply.kind, reply.values:
             case "background", (red, green, blue):
-                self.background = red, green, blue
                 self.is_dark = _is_dark(red, green, blue)
             case "dark" | "light", _:
                 self.is_dark = reply.kind == "dark"

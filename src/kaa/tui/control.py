@@ -24,9 +24,9 @@ PUSH_TITLE, POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 PROMPT_START, OUTPUT_START = "\x1b]133;A\x1b\\", "\x1b]133;C\x1b\\"
 
 
-def plain(text: str, longest: int = _LONGEST_TITLE) -> str:
+def plain(text: str) -> str:
     """Foreign text for the inside of a sequence: one short line without what acts on terminals or hides text."""
-    return replace_invisible(re.sub(_CONTROL, " ", text), lambda _: "").strip()[:longest]
+    return replace_invisible(re.sub(_CONTROL, " ", text), lambda _: "").strip()[:_LONGEST_TITLE]
 
 
 def title(text: str) -> str:

@@ -43,15 +43,13 @@ _IN_ASCII = _DRAWN | {
 
 
 class Linear:
-    r"""The presenter.
+    """The presenter.
 
     Args:
         document: what it presents.
         write: takes what goes to the terminal or the pipe.
         width: at which lines are wrapped, in cells.
-        styles: whether colours and other styles are written.
         ascii_only: whether only ASCII can be written.
-        line_end: what ends a line; a terminal in raw mode needs "\r\n".
     """
 
     def __init__(
@@ -60,16 +58,12 @@ class Linear:
         write: Callable[[str], object],
         width: int,
         *,
-        styles: bool = False,
         ascii_only: bool = False,
-        line_end: str = "\n",
     ) -> None:
         self._document = document
         self._write = write
         self._width = width
-        self._styles = styles
         self._ascii_only = ascii_only
-        self._line_end = line_end
         self._block = 0  # the first block that is not written wholly
         self._written = 0  # how many of its lines are
 
@@ -111,13 +105,13 @@ class Linear:
 
     def _put(self, lines: list[str]) -> None:
         if lines:
-            self._write("".join(f"{self.worded(line)}{self._line_end}" for line in lines))
+            self._write("".join(f"{self.worded(line)}\n" for line in lines))
 
     def worded(self, line: str) -> str:
         """A painted line as it is written."""
         if is_picture(line):
             return _PICTURE
-        text = line if self._styles else plain(line).rstrip(" ")
+        text = plain(line).rstrip(" ")
         if not self._ascii_only or text.isascii():
             return text.translate(_DRAWN)
         # Accents go, their letters stay; what is left has no likeness in ASCII.

@@ -22,6 +22,8 @@ RESETS = ("\x1b[m", "\x1b[0m")
 CLOSE_LINK = "\x1b]8;;\x1b\\"
 LINK_ENDS = (CLOSE_LINK, "\x1b]8;;\x07")
 
+_TAB_SIZE = 4
+
 
 def is_narrow(text: str) -> bool:
     """Whether every character takes one cell by itself, so that positions in the text are columns."""
@@ -58,13 +60,13 @@ def clip(text: str, width: int) -> str:
     return text[:end]
 
 
-def expand_tabs(text: str, size: int = 4) -> str:
-    """The text with tabs as spaces up to the next multiple of `size` cells. Line feeds begin at column 0."""
+def expand_tabs(text: str) -> str:
+    """The text with tabs as spaces up to the next multiple of four cells. Line feeds begin at column 0."""
     if "\t" not in text:
         return text
     if text.isascii():
-        return text.expandtabs(size)
-    return "\n".join([_expand_line(line, size) for line in text.split("\n")])
+        return text.expandtabs(_TAB_SIZE)
+    return "\n".join([_expand_line(line) for line in text.split("\n")])
 
 
 def plain(line: str) -> str:
@@ -108,12 +110,12 @@ def grapheme_cells(grapheme: str) -> int:
     return width(grapheme)
 
 
-def _expand_line(line: str, size: int) -> str:
+def _expand_line(line: str) -> str:
     pieces = line.split("\t")
     column = 0
     for index, piece in enumerate(pieces[:-1]):
         column += cells(piece)
-        spaces = size - column % size
+        spaces = _TAB_SIZE - column % _TAB_SIZE
         pieces[index] = piece + " " * spaces
         column += spaces
     return "".join(pieces)

@@ -278,7 +278,6 @@ class ScriptedCore:
         named = self.chance.random.choice((None, text(2)))
         return Status(
             self.current,
-            "id",
             text(1),
             named,
             text(2),
@@ -286,9 +285,4 @@ class ScriptedCore:
             sandbox,
             None,
             "ask",
-            0,
-            0,
-            self._agent.is_working,
-            False,
-            (),
         )

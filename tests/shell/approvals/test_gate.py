@@ -187,7 +187,7 @@ class TestBefore:
 
         assert stage.ran == []
         assert results(end)[0].is_error
-        assert results(end)[0].text.startswith("The user does not allow this: not on a Friday")
+        assert results(end)[0].text.startswith("The user does not allow this: not on a Friday.")
         assert end.reason == "denied"
 
     def test_reads_are_not_asked(self) -> None:
@@ -715,7 +715,7 @@ class TestAfter:
         end = stage.commands("make")
 
         assert results(end)[0].is_error
-        assert results(end)[0].text.startswith("ran\nThe user does not allow this: never")
+        assert results(end)[0].text.startswith("ran\nThe user does not allow this: never.")
         assert end.reason == "denied"
 
     def test_abort_stops_the_run(self) -> None:

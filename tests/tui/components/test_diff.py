@@ -77,13 +77,6 @@ def test_lines_are_paired_by_what_they_have_in_common() -> None:
     assert marked(Diff(make_context(), diff).render(60)) == [[], ["three"], [], ["four"], []]
 
 
-def test_code_is_highlighted_on_request() -> None:
-    lines = Diff(make_context(), " 1 '''\n-2 return\n+2 return 1\n 3 '''\n 4 return", filename="a.py").render(40)
-
-    assert lines[-1] == "\x1b[90m 4 \x1b[0m\x1b[94mreturn\x1b[0m"
-    assert "\x1b[94m" not in lines[1] + lines[2]
-
-
 def test_long_lines_go_on_under_their_text() -> None:
     assert visible(Diff(make_context(), "+1 " + "abcdefghij" * 3).render(18)) == [
         "+1 abcdefghijabcde",
@@ -117,10 +110,10 @@ _lines = st.builds(
 )
 
 
-@given(st.lists(_lines, max_size=12), st.integers(0, 60), st.sampled_from(["", "a.py"]))
+@given(st.lists(_lines, max_size=12), st.integers(0, 60))
 @settings(deadline=None)
-def test_any_diff_keeps_to_the_width(lines: list[str], width: int, filename: str) -> None:
-    assert_well_formed(Diff(make_context(), "\n".join(lines), filename=filename).render(width), max(1, width))
+def test_any_diff_keeps_to_the_width(lines: list[str], width: int) -> None:
+    assert_well_formed(Diff(make_context(), "\n".join(lines)).render(width), max(1, width))
 
 
 @given(st.lists(st.text("ab (", max_size=8), max_size=6), st.lists(st.text("ab (", max_size=8), max_size=6))

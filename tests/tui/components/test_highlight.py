@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaa.tui.components.highlight import Highlighter, highlight, language_of
+from kaa.tui.components.highlight import Highlighter, highlight
+from kaa.tui.components.languages import language_of
 from kaa.tui.style import Span
 from tests.support.painted import STYLES, make_context
 

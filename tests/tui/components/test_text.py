@@ -7,10 +7,8 @@ from kaa.tui.palette import Theme
 from tests.support.painted import assert_well_formed, make_context, visible
 
 
-def test_wraps_at_words_behind_the_indent() -> None:
-    text = Text(make_context(), "one two three", indent=2)
-
-    assert visible(text.render(10)) == ["  one two", "  three"]
+def test_wraps_at_words() -> None:
+    assert visible(Text(make_context(), "one two three").render(8)) == ["one two", "three"]
 
 
 def test_paints_in_its_token() -> None:
@@ -44,9 +42,9 @@ def test_truncated_says_that_something_is_missing(width: int, line: str) -> None
     assert visible(Truncated(make_context(), "a long\nsentence").render(width)) == [line]
 
 
-@given(st.text(), st.integers(-1, 30), st.integers(0, 8))
-def test_any_text_keeps_to_the_width(text: str, width: int, indent: int) -> None:
+@given(st.text(), st.integers(-1, 30))
+def test_any_text_keeps_to_the_width(text: str, width: int) -> None:
     context = make_context()
 
-    assert_well_formed(Text(context, text, "accent", indent).render(width), max(1, width))
+    assert_well_formed(Text(context, text, "accent").render(width), max(1, width))
     assert_well_formed(Truncated(context, text, "accent").render(width), max(1, width))

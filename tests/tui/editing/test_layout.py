@@ -37,6 +37,7 @@ def _rows(text: str, width: int) -> list[str]:
         ("ab 日本語日", ["ab 日本語", "日"]),
         ("\tx", ["    x"]),
         ("see \ud800", ["see ", "[paste #1"]),
+        ("see \ud800\u0301", ["see ", "[paste #1\u0301"]),
     ],
 )
 def test_rows_of_ten_cells(text: str, rows: list[str]) -> None:

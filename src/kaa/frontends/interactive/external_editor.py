@@ -1,9 +1,11 @@
 """Lets the text of the editor be written in a program of the user's own."""
 
+import os
 import shlex
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 
 from kaa.frontends.interactive.desk import Desk
 
@@ -16,16 +18,36 @@ def edit_externally(desk: Desk, environ: Mapping[str, str]) -> None:
         environ: names the editor, unless the settings do.
     """
     editor = desk.preferences.external_editor or environ.get("VISUAL") or environ.get("EDITOR") or "vi"
-    with tempfile.NamedTemporaryFile("w+", suffix=".md", prefix="kaa-", encoding="utf-8") as file:
-        file.write(desk.editor.text)
-        file.flush()
-        problems: list[str] = []
-        desk.app.run_elsewhere(lambda: problems.extend(_run(editor, file.name)))
-        if problems:
-            desk.say(problems[0], "warning")
-            return
-        with open(file.name, encoding="utf-8", errors="replace") as edited:  # editors replace the file
-            desk.editor.set_text(edited.read().removesuffix("\n"))
+    try:
+        file = _written(desk.editor.text)
+    except OSError as error:
+        desk.say(f"the text cannot be handed over: {error}", "warning")
+        return
+    problems: list[str] = []
+    try:
+        desk.app.run_elsewhere(lambda: problems.extend(_run(editor, file)))
+        if not problems:
+            with open(file, encoding="utf-8", errors="replace") as edited:
+                desk.editor.set_text(edited.read().removesuffix("\n"))
+    except FileNotFoundError:
+        problems.append(f"{editor} left no text behind; it stays as it was")
+    finally:
+        with suppress(OSError):
+            os.unlink(file)
+    if problems:
+        desk.say(problems[0], "warning")
+
+
+def _written(text: str) -> str:
+    """A file of the user's alone that holds the text."""
+    with tempfile.NamedTemporaryFile("w", suffix=".md", prefix="kaa-", encoding="utf-8", delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            os.unlink(file.name)
+            raise
+    return file.name
 
 
 def _run(editor: str, file: str) -> list[str]:

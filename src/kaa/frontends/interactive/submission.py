@@ -69,6 +69,7 @@ class Submission:
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Do what was entered, now or before the start. A command that does not exist goes back into the editor."""
         if not self._refuse(text):
+            self._desk.status.show("")  # what was said of an earlier command is over
             self._keep(text)
             self._do(text, follow_up=follow_up)
         elif self._desk.editor.is_empty:

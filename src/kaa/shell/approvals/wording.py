@@ -42,7 +42,9 @@ def warnings(call: Call, *, outside: bool) -> list[str]:
 
 def refused(reason: str) -> str:
     """The user said no."""
-    return f"The user does not allow this{f': {reason}' if reason else '.'}"
+    said = reason.strip()
+    end = "" if said.endswith((".", "!", "?")) else "."
+    return f"The user does not allow this{f': {said}' if said else ''}{end}"
 
 
 def stopped() -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from kaa.tui.components.display import Display
 from kaa.tui.components.highlight import highlight
+from kaa.tui.components.languages import language_of
 from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
-from kaa.tui.style import Span, paint, paint_spans
-from kaa.tui.width import cells, clip, graphemes, is_narrow
+from kaa.tui.style import Span, paint_spans
+from kaa.tui.width import cells, graphemes, is_narrow
 
 _TOO_WIDE = "?"
 
@@ -18,31 +19,18 @@ class Code(Display):
     Args:
         context: what all components know.
         code: foreign text.
-        language: as behind three backticks; empty if it is not known.
-        filename: tells the language if `language` does not.
-        max_lines: how many lines of code are shown; a line tells how many were left out. None shows all.
+        filename: tells the language; empty if it is not known.
     """
 
-    def __init__(
-        self, context: Context, code: str, language: str = "", filename: str = "", max_lines: int | None = None
-    ) -> None:
+    def __init__(self, context: Context, code: str, filename: str = "") -> None:
         super().__init__(context)
-        lines = code.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        self._left_out = 0 if max_lines is None else max(0, len(lines) - max_lines)
-        self._code = harmless("\n".join(lines[:max_lines]))
-        self._language = language
+        self._code = harmless(code.removesuffix("\n"))
         self._filename = filename
 
     def _paint(self, width: int) -> list[str]:
         palette = self._context.palette
-        spans = highlight(self._code, palette, self._language, self._filename, palette["mdCodeBlock"])
-        lines = [paint_spans(piece) for line in spans for piece in hard_wrap(line, width)]
-        if self._left_out:
-            more = f"{self._context.glyphs.ellipsis} {self._left_out} more line{'s' if self._left_out > 1 else ''}"
-            lines.append(paint(clip(more, width), palette["muted"]))
-        return lines
+        lines = highlight(self._code, palette, language_of(self._filename), palette["mdCodeBlock"])
+        return [paint_spans(piece) for line in lines for piece in hard_wrap(line, width)]
 
 
 def hard_wrap(spans: Sequence[Span], width: int) -> list[list[Span]]:

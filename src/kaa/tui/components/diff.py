@@ -7,7 +7,6 @@ from kaa.tui.components.code import hard_wrap
 from kaa.tui.components.diff_lines import DiffLine, Sign, read_diff
 from kaa.tui.components.diff_words import Range, changed_words, pair_lines
 from kaa.tui.components.display import Display
-from kaa.tui.components.highlight import Highlighter, language_of
 from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
 from kaa.tui.style import INVERSE, Span, Style, join, paint, paint_spans
@@ -30,7 +29,6 @@ class Diff(Display):
         context: what all components know.
         diff: foreign text.
         max_lines: how many of its lines are shown; a last line tells how many were left out. None shows all.
-        filename: highlights the code as what files of this name are written in.
         numbers: whether lines have their numbers; where those of a unified diff are not the file's, they would mislead.
     """
 
@@ -39,14 +37,12 @@ class Diff(Display):
         context: Context,
         diff: str,
         max_lines: int | None = None,
-        filename: str = "",
         *,
         numbers: bool = True,
     ) -> None:
         super().__init__(context)
         self._diff = diff
         self._max_lines = max_lines
-        self._filename = filename
         self._numbers = numbers
 
     def _paint(self, width: int) -> list[str]:
@@ -56,10 +52,9 @@ class Diff(Display):
         digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
         if width < digits + 2 + _NARROWEST:
             digits = 0
-        highlighters = self._highlighters()
         painted: list[str] = []
         for line, marks in _marked(lines):
-            painted += self._line(line, marks, digits, width, highlighters)
+            painted += self._line(line, marks, digits, width)
         if left_out:
             ellipsis = self._context.glyphs.ellipsis
             more = f"{ellipsis} {left_out} more line{'s' if left_out > 1 else ''}"
@@ -74,34 +69,14 @@ class Diff(Display):
             elif index:
                 yield DiffLine("", None, self._context.glyphs.ellipsis)
 
-    def _highlighters(self) -> dict[Sign, Highlighter]:
-        """One for the old text, one for the new: what was removed does not continue what was added."""
-        language = language_of(self._filename) if self._filename else ""
-        if not language:
-            return {}
-        return {sign: Highlighter(self._context.palette, language) for sign in ("+", "-")}
-
-    def _line(
-        self, line: DiffLine, marks: Sequence[Range], digits: int, width: int, highlighters: dict[Sign, Highlighter]
-    ) -> Iterator[str]:
+    def _line(self, line: DiffLine, marks: Sequence[Range], digits: int, width: int) -> Iterator[str]:
         style = self._context.palette[_TOKENS[line.sign]]
         number = f"{'' if line.number is None else line.number:>{digits}} " if digits else ""
         gutter = f"{line.sign or ' '}{number}"[: width - 1]
-        spans = self._spans(line, style, highlighters)
-        if marks:
-            spans = list(_with_marks(spans, marks))
+        spans = _with_marks(line.text, style, marks)
         # Never reflowed: what is copied is what is in the file.
-        for index, piece in enumerate(hard_wrap(spans, width - len(gutter))):
+        for index, piece in enumerate(hard_wrap(list(spans), width - len(gutter))):
             yield paint_spans([(gutter if index == 0 else " " * len(gutter), style), *piece]).rstrip(" ")
-
-    def _spans(self, line: DiffLine, style: Style, highlighters: dict[Sign, Highlighter]) -> list[Span]:
-        if not highlighters or not line.sign:
-            return [(line.text, style)] if line.text else []
-        spans = highlighters["-" if line.sign == "-" else "+"].line(line.text)
-        if line.sign == " ":
-            # Both texts have it.
-            highlighters["-"].line(line.text)
-        return [(text, found or style) for text, found in spans]
 
 
 def _marked(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine, Sequence[Range]]]:
@@ -132,17 +107,11 @@ def _run(lines: Sequence[DiffLine], start: int, sign: Sign) -> list[DiffLine]:
     return list(lines[start:end])
 
 
-def _with_marks(spans: Iterable[Span], marks: Iterable[Range]) -> Iterator[Span]:
-    """The spans with what is in the ranges inverse."""
-    edges = [edge for mark in marks for edge in mark]
-    position = passed = 0
-    for text, style in spans:
-        start = 0
-        while start < len(text):
-            # Behind an odd number of edges is a marked text.
-            end = min(edges[passed] - position, len(text)) if passed < len(edges) else len(text)
-            if end > start:
-                yield text[start:end], join(style, INVERSE) if passed % 2 else style
-            passed += end < len(text)
-            start = end
-        position += len(text)
+def _with_marks(text: str, style: Style, marks: Iterable[Range]) -> Iterator[Span]:
+    """The text, with what is in the ranges inverse."""
+    position = 0
+    for start, end in marks:
+        yield text[position:start], style
+        yield text[start:end], join(style, INVERSE)
+        position = end
+    yield text[position:], style

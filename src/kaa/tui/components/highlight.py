@@ -4,12 +4,9 @@ A line is highlighted once, when it is complete. So code that streams in costs w
 same as code that came at once.
 """
 
-from kaa.tui.components.languages import language_of
 from kaa.tui.components.line_lexers import LineLexer, TokenType, line_lexer
 from kaa.tui.palette import Palette
 from kaa.tui.style import Span, Style
-
-__all__ = ["Highlighter", "highlight", "language_of"]
 
 # Lexers are patterns written for code; on lines of data some of them take time that grows with the cube of the length.
 _LONGEST_LINE = 1000
@@ -45,22 +42,19 @@ _TOKENS = {
 }
 
 
-def highlight(
-    code: str, palette: Palette, language: str = "", filename: str = "", base: Style = ""
-) -> list[list[Span]]:
+def highlight(code: str, palette: Palette, language: str, base: Style = "") -> list[list[Span]]:
     """Highlight code that is there as a whole.
 
     Args:
         code: sanitized text, tabs expanded.
         palette: where the styles come from.
         language: as behind three backticks; unknown ones are shown plain.
-        filename: tells the language if `language` does not.
         base: style of what has no other.
 
     Returns:
         The spans of each line.
     """
-    highlighter = Highlighter(palette, language or language_of(filename), base)
+    highlighter = Highlighter(palette, language, base)
     return [highlighter.line(line) for line in code.split("\n")]
 
 

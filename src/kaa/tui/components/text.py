@@ -4,7 +4,7 @@ from kaa.tui.components.display import Display
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, sanitize
-from kaa.tui.style import Style, join, paint
+from kaa.tui.style import paint
 from kaa.tui.width import cells, clip, expand_tabs
 
 
@@ -20,18 +20,12 @@ class Text(Display):
         context: what all components know.
         text: foreign text; empty shows nothing.
         style_token: the palette's token it is painted in.
-        indent: cells left free on the left.
-        style: attributes besides, such as `kaa.tui.style.BOLD`.
     """
 
-    def __init__(
-        self, context: Context, text: str = "", style_token: str = "", indent: int = 0, style: Style = ""
-    ) -> None:
+    def __init__(self, context: Context, text: str = "", style_token: str = "") -> None:
         super().__init__(context)
         self._text = harmless(text)
         self._token = style_token
-        self._indent = indent
-        self._style = style
 
     def set_text(self, text: str, style_token: str | None = None) -> None:
         """Show another text, in another token if one is given."""
@@ -44,8 +38,7 @@ class Text(Display):
     def _paint(self, width: int) -> list[str]:
         if not self._text:
             return []
-        prefix = [(" " * min(self._indent, width - 1), "")] if self._indent else []
-        return wrap([(self._text, _style(self._context, self._token, self._style))], width, prefix)
+        return wrap([(self._text, self._context.palette[self._token])], width)
 
 
 class Truncated(Display):
@@ -55,14 +48,12 @@ class Truncated(Display):
         context: what all components know.
         text: foreign text.
         style_token: the palette's token it is painted in.
-        style: attributes besides.
     """
 
-    def __init__(self, context: Context, text: str = "", style_token: str = "", style: Style = "") -> None:
+    def __init__(self, context: Context, text: str = "", style_token: str = "") -> None:
         super().__init__(context)
         self._text = one_line(text)
         self._token = style_token
-        self._style = style
 
     def set_text(self, text: str) -> None:
         """Show another text."""
@@ -73,7 +64,7 @@ class Truncated(Display):
 
     def _paint(self, width: int) -> list[str]:
         shown = truncated(self._text, width, self._context.glyphs.ellipsis)
-        return [paint(shown, _style(self._context, self._token, self._style))]
+        return [paint(shown, self._context.palette[self._token])]
 
 
 def truncated(text: str, width: int, ellipsis: str) -> str:
@@ -82,7 +73,3 @@ def truncated(text: str, width: int, ellipsis: str) -> str:
     if len(text) <= 8 * width and cells(text) <= width:
         return text
     return clip(clip(text[: 8 * width], width - cells(ellipsis)).rstrip() + ellipsis, width)
-
-
-def _style(context: Context, token: str, style: Style) -> Style:
-    return join(context.palette[token] if token else "", style)

@@ -162,8 +162,11 @@ class TextLayout:
 
     def _glyphs(self, text: str, start: int = 0) -> Iterator[_Glyph]:
         for grapheme in graphemes(text[start:]):
-            yield _Glyph(start, grapheme, cells(self._appearance(grapheme)))
-            start += len(grapheme)
+            # What a label is shown for keeps its place when a joiner or an accent follows it.
+            parts = (grapheme[0], grapheme[1:]) if len(grapheme) > 1 and self._label(grapheme[0]) else (grapheme,)
+            for part in parts:
+                yield _Glyph(start, part, cells(self._appearance(part)))
+                start += len(part)
 
     def _appearance(self, grapheme: str) -> str:
         if grapheme == "\t":

@@ -1,0 +1,61 @@
+"""Writing a message in another program."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.frontends.interactive.external_editor import edit_externally
+from tests.frontends.interactive.desks import Seated, seated
+
+
+@pytest.fixture
+def seat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seated]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with seated(tmp_path) as seat:
+        seat.desk.editor.set_text("draft")
+        yield seat
+
+
+def editor(folder: Path, script: str) -> dict[str, str]:
+    """An environment with an editor that does this to the file `$1`."""
+    program = folder / "editor"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"VISUAL": str(program)}
+
+
+def left_behind(folder: Path) -> list[Path]:
+    return list(folder.glob("kaa-*"))
+
+
+@pytest.mark.parametrize("script", ['echo more >> "$1"', 'echo draftmore > "$1.new"; mv "$1.new" "$1"'])
+def test_the_text_is_what_the_editor_leaves(seat: Seated, tmp_path: Path, script: str) -> None:
+    edit_externally(seat.desk, editor(tmp_path, script))
+
+    assert seat.desk.editor.text == "draftmore"
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("echo worse > $1; exit 3", "ended with exit code 3"), ('rm "$1"', "left no text behind")],
+)
+def test_an_editor_that_fails_leaves_the_text_as_it_was(seat: Seated, tmp_path: Path, script: str, said: str) -> None:
+    edit_externally(seat.desk, editor(tmp_path, script))
+
+    assert seat.desk.editor.text == "draft"
+    assert said in seat.desk.status.text
+    assert left_behind(tmp_path) == []
+
+
+def test_a_text_that_no_file_can_hold_stays_as_it_was(
+    seat: Seated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+
+    edit_externally(seat.desk, editor(tmp_path, "true"))
+
+    assert seat.desk.editor.text == "draft"
+    assert "cannot be handed over" in seat.desk.status.text
