@@ -4,7 +4,6 @@ What is typed is painted at once. What comes from elsewhere (`refresh`) is paint
 times a second, and so that painting takes a third of the time at most. (Stage 1.)
 """
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from kaa.tui.context import Context
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Mouse, Reply
+from kaa.tui.lending import lend
 from kaa.tui.main_view import MainView
 from kaa.tui.reactor import Reactor, Timer
 from kaa.tui.terminal import Terminal
@@ -185,12 +185,7 @@ class Application:
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
         """Leave the terminal to another program while this function runs."""
-
-        def run() -> None:
-            with self.terminal.released():
-                program()
-
-        self.reactor.ignoring((signal.SIGINT,), run)
+        lend(self.terminal, self.reactor, program)
         self._come_back()
 
     def stop(self) -> None:

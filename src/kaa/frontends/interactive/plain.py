@@ -16,6 +16,7 @@ from kaa.tui.components.select_list import SelectList
 from kaa.tui.context import Context
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Key, Mouse, Paste
+from kaa.tui.lending import lend
 from kaa.tui.linear import Linear
 from kaa.tui.reactor import Reactor
 from kaa.tui.sanitize import squeezed
@@ -114,12 +115,7 @@ class PlainSurface:
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
         """Leave the terminal to another program while this function runs."""
-
-        def run() -> None:
-            with self.terminal.released():
-                program()
-
-        self.reactor.ignoring((signal.SIGINT,), run)
+        lend(self.terminal, self.reactor, program)
         self._come_back()
 
     def _come_back(self) -> None:
