@@ -43,6 +43,7 @@ bench: setup ## start-up, turns and the terminal, against other agents found on 
 
 screenshots: setup ## those of the documentation; nothing changes unless kaa looks different
 	$(BIN)/python scripts/screenshots.py
+	$(BIN)/python scripts/viewer_screenshots.py
 
 lock: $(UV) ## refresh the lock file from pyproject.toml
 	$(UV) pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -o $(LOCK) pyproject.toml

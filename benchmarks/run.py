@@ -20,11 +20,15 @@ import msgspec
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks import (  # noqa: E402 - only found after the line above
+    checkpoints,
+    compaction,
     first_request,
     long_answer,
     one_turn,
     prefix_stability,
     sandbox,
+    session_page,
+    session_store,
     start_up,
     terminal_input,
     terminal_session,
@@ -45,6 +49,10 @@ _MEASUREMENTS = {
     "prefix_stability": prefix_stability.measure,
     "long_answer": long_answer.measure,
     "sandbox": sandbox.measure,
+    "session_store": session_store.measure,
+    "session_page": session_page.measure,
+    "checkpoints": checkpoints.measure,
+    "compaction": compaction.measure,
     "terminal_start": terminal_start.measure,
     "terminal_stream": terminal_stream.measure,
     "terminal_session": terminal_session.measure,

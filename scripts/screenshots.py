@@ -165,6 +165,49 @@ def _full_screen(program: Program, server: ModelServer) -> None:
     program.wait_for(lambda screen: screen.in_alternate_screen)
 
 
+def _sessions(program: Program, _server: ModelServer) -> None:
+    for number, (question, answer) in enumerate(_TALKS):
+        if number:
+            _enter(program, "/new")
+            program.wait_for("A new session has begun.")
+        _ask(program, answer, question)
+        _settle(program)
+    _enter(program, "/name Which pendulum is right?")
+    program.wait_for("named: ")
+    _enter(program, "/clear")
+    program.wait_for("A new session has begun.")
+    _enter(program, "/resume")
+    program.wait_for("tell me how a clock")
+
+
+def _tree(program: Program, _server: ModelServer) -> None:
+    for question, answer in _TALKS[:2]:
+        _ask(program, answer, question)
+        _settle(program)
+    _enter(program, "/undo")
+    program.wait_for("goes on from before that message")
+    program.press("ctrl+c")
+    for question, answer in _TALKS[2:]:
+        _ask(program, answer, question)
+        _settle(program)
+    _enter(program, "/label the one to build")
+    program.wait_for("named it")
+    _enter(program, "/tree")
+    program.wait_for("(you are here)")
+
+
+def _undo(program: Program, server: ModelServer) -> None:
+    _diff(program, server)
+    _settle(program)
+    _enter(program, "/undo")
+    program.wait_for("Put 1 file back, too?")
+
+
+def _enter(program: Program, text: str) -> None:
+    program.type(text)
+    program.press("enter")
+
+
 def _settings(program: Program, _server: ModelServer) -> None:
     program.type("/settings")
     program.press("enter")
@@ -182,6 +225,13 @@ _FIX: tuple[ScriptItem, ...] = (
     say("The period grows with the length now: one metre takes 2.006 s. That was all."),
 )
 _STREAMED: tuple[ScriptItem, ...] = (_answer_that_pauses(_EXPLANATION),)
+
+
+_TALKS = (
+    ("tell me how a clock keeps time", "Its pendulum takes the same time for each swing."),
+    ("how long must it be for one second?", "About 24.8 cm: the period grows with the root of the length."),
+    ("what if it is made of brass and warms up?", "It becomes longer, and the clock slow: 0.8 s a day for one degree."),
+)
 
 
 class Scene(NamedTuple):
@@ -223,6 +273,9 @@ _SCENES = (
     Scene("models", "Choosing a model", _models),
     Scene("help", "Help, made from the keys in force", _help, rows=36),
     Scene("settings", "Settings", _settings),
+    Scene("sessions", "The list of sessions", _sessions, tuple(say(answer) for _, answer in _TALKS), rows=18),
+    Scene("tree", "The tree of a session", _tree, tuple(say(answer) for _, answer in _TALKS)),
+    Scene("undo", "Before something is taken back", _undo, _FIX, rows=36),
     Scene("light", "On a light background", _streaming, _STREAMED, is_dark=False, rows=36),
     Scene("full-screen", "In the full screen", _full_screen, _FIX),
 )

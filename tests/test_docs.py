@@ -12,12 +12,23 @@ import msgspec
 import pytest
 
 from kaa import cli
-from kaa.builtin import background, commands, prompt, tools, usage_reports
+from kaa.builtin import (
+    background,
+    commands,
+    compaction_commands,
+    naming_commands,
+    navigation_commands,
+    prompt,
+    sharing_commands,
+    tools,
+    usage_reports,
+)
 from kaa.core.hooks import BeforeTool
 from kaa.core.messages import ToolCall
-from kaa.ext.api import PromptContext
+from kaa.ext.api import CommandContext, PromptContext
 from kaa.ext.loader import load_extension
 from kaa.ext.registry import Registry
+from kaa.frontends import sessions_command
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interactive.commands import UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
@@ -26,6 +37,7 @@ from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.keybindings import GROUPS
 from kaa.frontends.interactive.preferences import SETTINGS, Preferences
 from kaa.frontends.interactive.ui import InteractiveUI
+from kaa.frontends.terminal_commands import TERMINAL_COMMANDS
 from kaa.hands.policy import PROTECTED_NAMES, Mode
 from kaa.shell.approvals.calls import Call, examine
 from kaa.shell.approvals.coverage import permission
@@ -62,11 +74,20 @@ def test_the_example_extension_works_as_it_stands(tmp_path: Path) -> None:
 
     (count,) = registry.tools
     (hook,) = registry.hooks.before
-    assert "British" in registry.system_prompt(PromptContext("/p", "2026-01-01", registry.tools))
+    sections = registry.prompt_sections(PromptContext("/p", "2026-01-01", registry.tools))
+    assert any("British" in text for _, text in sections)
     assert list(registry.commands) == ["review"]
     assert count.risk == "read"
     assert run(_judged(hook, ToolCall("1", "bash", {"command": "git push --force"}))) is not None
     assert run(count.tool.run({"path": "a.txt"}, _NoRun())).content[0].text == "2 lines"  # type: ignore[union-attr]  # text
+
+
+def test_everything_a_command_of_an_extension_gets_is_documented() -> None:
+    table = _section("extensions", "## Slash commands")
+
+    members = [name for name in vars(CommandContext) if not name.startswith("_")]
+    assert "naming" in members
+    assert [name for name in members if not re.search(rf"`(await )?{name}\b", table)] == []
 
 
 async def _judged(hook: BeforeTool, call: ToolCall) -> object:
@@ -111,12 +132,46 @@ def test_every_exit_code_is_documented() -> None:
 
 def test_every_tool_and_slash_command_is_documented() -> None:
     registry = Registry(MemoryWorkspace({}), lambda _: None)
-    for module in (tools, commands, background, usage_reports):
+    for module in (
+        tools,
+        commands,
+        background,
+        usage_reports,
+        compaction_commands,
+        naming_commands,
+        navigation_commands,
+        sharing_commands,
+    ):
         registry.load(module.__name__, module.extend)
     usage = _document("usage")
 
     assert [tool.name for tool in registry.tools if tool.name not in usage] == []
     assert [name for name in registry.commands if f"`/{name}" not in usage] == []
+
+
+def test_every_command_and_flag_about_sessions_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    library = _document("session-library")
+    table = _section("session-library", "## `kaa sessions`").partition("| flag |")[0]
+    flags = set()
+    for name in sessions_command.SUBCOMMANDS.keys() - {"export", "import"}:
+        with pytest.raises(SystemExit):
+            sessions_command.main([name, "--help"])
+        flags |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+
+    assert set(re.findall(r"`([a-z]+)[ `]", table)) >= sessions_command.SUBCOMMANDS.keys()
+    assert [flag for flag in flags - {"--help"} if f"`{flag}" not in library] == []
+
+
+def test_every_problem_of_a_session_is_documented() -> None:
+    source = (_ROOT / "src/kaa/session/upkeep/health.py").read_text()
+    found = re.findall(r'(?:number|\d), "(error|warning|note)",\s*"(\w+)"', source)
+    rows = dict(
+        re.findall(r"^\| `(error|warning|note)` \| .*? \| (.*?) \|$", _document("session-library"), re.MULTILINE)
+    )
+
+    assert len(found) > 10
+    assert {problem for _, problem in found} == {name for row in rows.values() for name in _quoted(row)}
+    assert [pair for pair in found if f"`{pair[1]}`" not in rows[pair[0]]] == []
 
 
 def test_every_setting_is_documented() -> None:
@@ -189,12 +244,21 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
     table = _section("terminal", "## Slash commands")
     documented = set(re.findall(r"`/([a-z-]+)", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))))
     registry = Registry(MemoryWorkspace({}), lambda _: None)
-    for module in (commands, background, usage_reports):
+    for module in (
+        commands,
+        background,
+        usage_reports,
+        compaction_commands,
+        naming_commands,
+        navigation_commands,
+        sharing_commands,
+    ):
         registry.load(module.__name__, module.extend)
 
     own = {command.name for command in _commands_of_the_terminal(tmp_path)}
 
     assert documented == own | set(registry.commands)
+    assert set(TERMINAL_COMMANDS) == own - set(registry.commands), "the other modes know what only the terminal has"
 
 
 def test_the_keys_in_the_table_are_the_default_ones() -> None:
@@ -202,8 +266,9 @@ def test_the_keys_in_the_table_are_the_default_ones() -> None:
     rows = re.findall(r"^\| `((?:app|tui)\.[\w.]+)` \| (.*?) \|", _document("terminal"), re.MULTILINE)
 
     assert [row for row in rows if row[1] != ", ".join(map(show_key, defaults[row[0]]))] == []
-    working = [action for group in GROUPS[:2] for action in group.actions if action.keys]
-    assert [action.id for action in working if action.id not in dict(rows)] == []
+    documented = tuple(dict(rows))
+    own = [key for key in defaults if key.startswith("app.") and not key.startswith("app.models.") and defaults[key]]
+    assert [key for key in own if key not in documented] == []
 
 
 def test_every_setting_of_the_terminal_is_documented_with_its_default() -> None:

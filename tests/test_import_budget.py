@@ -46,6 +46,12 @@ def test_version_loads_nothing_but_the_argument_parser() -> None:
     assert not loaded & {"asyncio", "msgspec", "httptools"}
 
 
+def test_it_starts_as_a_module_too() -> None:
+    shown = subprocess.run([sys.executable, "-m", "kaa", "--version"], check=True, capture_output=True, text=True)
+
+    assert shown.stdout.startswith("kaa ")
+
+
 # What the first frame of the interactive terminal may load of the standard library, besides what starts an interpreter
 # and reads arguments. Each costs a part of a millisecond; what is missing here costs more.
 _FIRST_FRAME = {

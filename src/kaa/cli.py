@@ -21,10 +21,13 @@ examples:
   git diff | kaa -p "review this"         standard input comes before the message
   kaa -p @notes.md @screen.png "summarise"
   kaa -c -p "now document it"             go on with the last session of this directory
+  kaa -r                                  choose the session to go on with
+  kaa sessions search "fix the parser"    find where something was said
   kaa --mode json -p "list the TODOs"     one JSON event per line
   kaa demo                                watch kaa fix a bug, without any key
   kaa sandbox -- make test                run a command as confined as kaa's own
   kaa doctor                              how commands are confined on this machine
+  kaa stats --by day                      what all sessions used
 
 exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
 5 no model to ask, 128+N interrupted by signal N
@@ -89,11 +92,22 @@ def _parser() -> argparse.ArgumentParser:
 
     session = parser.add_argument_group("session")
     which = session.add_mutually_exclusive_group()
-    which.add_argument("-c", "--continue", dest="resume", action="store_true", help="go on with the last session")
+    which.add_argument(
+        "-c", "--continue", dest="continue_last", action="store_true", help="go on with the last session"
+    )
+    which.add_argument("-r", "--resume", action="store_true", help="choose the session to go on with from a list")
     which.add_argument(
         "--session", metavar="PATH|ID", type=_given, help="go on with this session (a path or an id's beginning)"
     )
+    which.add_argument(
+        "--session-id", metavar="ID", type=_session_id, help="go on with the session of this id, or begin it"
+    )
+    which.add_argument("--fork", metavar="PATH|ID", type=_given, help="go on in a copy of this session")
     which.add_argument("--no-session", action="store_true", help="keep nothing")
+    session.add_argument("-n", "--name", metavar="NAME", type=_given, help="call the session so")
+    session.add_argument(
+        "--export", metavar="PATH|ID", type=_given, help="write this session as HTML; the file may follow, and exit"
+    )
     session.add_argument("--session-dir", metavar="DIR", type=_given, help="where sessions are kept")
 
     tools = parser.add_argument_group("tools and prompt")
@@ -151,6 +165,16 @@ def _given(text: str) -> str:
     return text
 
 
+def _session_id(text: str) -> str:
+    from kaa.session.naming import is_session_id  # lazy: few give one
+
+    if not is_session_id(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no session id: take letters, digits and ._- between them, 128 at most"
+        )
+    return text
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
@@ -177,10 +201,8 @@ def _refuse(message: str, arguments: Sequence[str]) -> int:
     return _USAGE_ERROR
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
-    _open_closed_streams()
-    arguments = sys.argv[1:] if argv is None else list(argv)
+def _run_command(arguments: Sequence[str]) -> int | None:
+    """Run a command that has a word of its own. Returns its exit code, None if the first argument is no such word."""
     match arguments[:1]:
         case ["demo"]:
             from kaa import demo  # lazy, as the others: only this command needs it
@@ -194,18 +216,51 @@ def main(argv: Sequence[str] | None = None) -> int:
             from kaa.frontends import doctor
 
             return doctor.main(arguments[1:])
+        case ["sessions"]:
+            from kaa.frontends import sessions_command
+
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # reading all sessions may take long: end without a traceback
+            return sessions_command.main(arguments[1:])
+        case ["stats"]:
+            from kaa.frontends import stats_command
+
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as above
+            return stats_command.main(arguments[1:])
+    return None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
+    _open_closed_streams()
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    ended = _run_command(arguments)
+    if ended is not None:
+        return ended
     try:
         parsed = _parser().parse_args(arguments)
+        if parsed.no_session and parsed.name:
+            raise _UsageError("argument -n/--name: not allowed with argument --no-session")
     except _UsageError as error:
         return _refuse(str(error), arguments)
     if parsed.list_models is not None:
         from kaa.frontends import model_list  # lazy: as all imports here, for a quick start
 
         return model_list.main(parsed.list_models)
+    if parsed.export is not None:
+        if len(parsed.messages) > 1:
+            return _refuse("--export takes one file to write, such as session.html", arguments)
+        from kaa.frontends import export_command
+
+        return export_command.main(parsed.export, parsed.messages[0] if parsed.messages else None, parsed.session_dir)
     if not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         from kaa.frontends.interactive import boot
 
         return boot.main(parsed)
+    if parsed.resume:
+        return _refuse(
+            "-r needs a terminal to choose on. `kaa sessions list` lists them, --session ID goes on with one.",
+            arguments,
+        )
     from kaa.workspace.launch import launch
 
     # Until the run knows how to stop in order, Ctrl-C ends it without a traceback.

@@ -16,7 +16,7 @@ from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool, ToolResult, ToolRun, text_result
 from kaa.llm.scripted import ScriptItem, reply
 from kaa.session.context import SessionContext, build_context
-from kaa.session.library import SessionLibrary
+from kaa.session.library.finding import SessionLibrary
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore
 from tests.support.agents import Scene, run, say, tool

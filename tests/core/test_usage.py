@@ -1,15 +1,14 @@
-"""Tokens and money add up, what is not known is said, and the window is measured without going through everything."""
+"""The window is measured without going through everything, and what fills it is told."""
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.core.events import AgentStart, MessageEnd
 from kaa.core.messages import (
     AssistantMessage,
-    Cost,
     ImageContent,
     Message,
     TextContent,
@@ -21,75 +20,30 @@ from kaa.core.messages import (
     user_message,
 )
 from kaa.core.provider import ToolSchema
-from kaa.core.usage import ContextMeter, ContextParts, Spent, UsageTally, context_parts, estimate
+from kaa.core.usage import ContextMeter, ContextParts, Spent, context_parts, estimate
 
 
 def reply(
     usage: Usage = Usage(),  # noqa: B008 - frozen
     text: str = "",
     stop: Literal["stop", "error", "aborted"] = "stop",
-    model: str = "m",
 ) -> AssistantMessage:
-    return AssistantMessage((TextContent(text),), "api", "p", model, usage, stop)
+    return AssistantMessage((TextContent(text),), "api", "p", "m", usage, stop)
 
 
-def priced(tokens: int, dollars: float) -> Usage:
-    return Usage(input=tokens, output=0, cost=Cost(total=dollars))
+class Watched(list[Message]):
+    """A conversation that counts how many messages are taken out of it together."""
 
+    taken = 0
 
-def tally() -> UsageTally:
-    return UsageTally(lambda _, model: model == "free")
+    def __getitem__(self, at: Any) -> Any:
+        part = super().__getitem__(at)
+        self.taken += len(part) if isinstance(at, slice) else 0
+        return part
 
-
-class TestTally:
-    def test_a_turn_begins_anew_and_the_total_goes_on(self) -> None:
-        counted = tally()
-
-        for usage in (priced(10, 0.25), priced(20, 0.5)):
-            counted.observe(AgentStart())
-            counted.observe(MessageEnd(reply(usage)))
-            counted.observe(MessageEnd(reply(usage)))
-
-        assert (counted.reply.usage.input, counted.turn.usage.input, counted.total.usage.input) == (20, 40, 60)
-        assert (counted.turn.cost, counted.total.cost) == (1.0, 1.5)
-
-    def test_what_others_say_costs_nothing(self) -> None:
-        counted = tally()
-
-        counted.observe(MessageEnd(user_message("hello")))
-
-        assert counted.total == Spent()
-
-    def test_one_unknown_price_makes_the_cost_unknown(self) -> None:
-        counted = tally()
-
-        counted.observe(MessageEnd(reply(priced(10, 0.25))))
-        counted.observe(MessageEnd(reply(Usage(input=5))))
-
-        assert counted.total.cost is None
-        assert counted.total.unpriced == 1
-        assert counted.total.usage.cost.total == 0.25
-
-    def test_a_model_that_is_known_to_be_free_costs_nothing(self) -> None:
-        counted = tally()
-
-        counted.observe(MessageEnd(reply(Usage(input=5), model="free")))
-
-        assert counted.total.cost == 0.0
-
-    def test_a_reply_without_figures_is_counted_as_such(self) -> None:
-        counted = tally()
-
-        counted.observe(MessageEnd(reply(text="half a rep", stop="aborted")))
-
-        assert (counted.total.unmeasured, counted.total.cost) == (1, 0.0)
-
-    def test_earlier_replies_count_for_the_session_and_not_for_the_turn(self) -> None:
-        counted = tally()
-
-        counted.recall([(priced(1, 0.5), "p", "m"), (priced(2, 0.5), "p", "m")])
-
-        assert (counted.total.cost, counted.turn.cost, counted.reply.usage.input) == (1.0, 0.0, 2)
+    def __iter__(self) -> Iterator[Message]:
+        self.taken += len(self)
+        return super().__iter__()
 
 
 def test_the_hit_rate_is_the_part_of_the_input_that_was_cached() -> None:
@@ -125,6 +79,19 @@ class TestContext:
         meter.measure([user_message("x" * 400)], 1000)
 
         assert meter.measure([user_message("x" * 4)], 1000).tokens == 1
+
+    def test_asking_again_looks_at_what_is_new_however_long_the_conversation_is(self) -> None:
+        messages = Watched(user_message("x" * 40) for _ in range(1000))
+        meter = ContextMeter(0)
+        meter.measure(messages, 1_000_000)
+        messages.taken = 0
+
+        for _ in range(10):
+            messages.append(reply(text="y" * 40))
+            meter.measure(messages, 1_000_000)
+
+        assert meter.measure(messages, 1_000_000).tokens == 10_100
+        assert messages.taken == 10
 
     @given(st.lists(st.tuples(st.sampled_from(["user", "measured", "silent"]), st.integers(1, 50)), max_size=12))
     def test_asking_after_each_message_gives_what_asking_at_the_end_gives(self, plan: list[tuple[str, int]]) -> None:

@@ -59,6 +59,16 @@ class Seat(Kaa):
         mode = ("--sandbox", sandbox) if sandbox else ()
         return Program.start([COMMAND, *mode, *flags], env=self.environ, cwd=self.project, screen=screen)
 
+    @property
+    def session_files(self) -> list[Path]:
+        """The files of all sessions of kaa."""
+        return sorted(self.home.glob("sessions/**/*.jsonl"))
+
+    def session_about(self, text: str) -> Path:
+        """The only session with this text in it."""
+        (path,) = [path for path in self.session_files if text in path.read_text("utf-8")]
+        return path
+
     def heard(self, request: int = -1) -> Sequence[tuple[str, str]]:
         """Who said what in a request that the model got, the last one if no other is asked for."""
         return conversation(self.model.requests[request])

@@ -258,3 +258,21 @@ def test_prefix_is_sent_again_after_a_tool_was_interrupted(kaa: Kaa, number: sig
     assert len(bodies) == 3
     for earlier, later in itertools.pairwise(bodies):
         assert later.startswith(earlier[: earlier.rindex(b"]}")])
+
+
+def test_what_a_killed_turn_did_to_files_can_be_taken_back(kaa: Kaa) -> None:
+    (kaa.project / "a.txt").write_text("one\n")
+    (kaa.project / "b.txt").write_text("b\n")
+    killed = "echo two > a.txt; echo x > new; rm b.txt; echo $$ > pid.new; mv pid.new pid; sleep 60"
+
+    with ModelServer([call("bash", command=killed)]) as server:
+        kaa.use(server, "openai-completions")
+        with kaa.running("-p", "work") as process:
+            _wait_for((kaa.project / "pid").exists)
+            process.kill()
+            process.wait(HANG_SECONDS)
+        undone = kaa.run("-c", "-p", "/undo")
+
+    assert undone.code == 0
+    assert sorted(undone.out.splitlines()[1:]) == ["created b.txt", "deleted new", "deleted pid", "restored a.txt"]
+    assert {path.name: path.read_text() for path in kaa.project.iterdir()} == {"a.txt": "one\n", "b.txt": "b\n"}

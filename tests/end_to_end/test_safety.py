@@ -244,9 +244,11 @@ def test_slash_commands_show_and_switch(kaa: Kaa) -> None:
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")
 
-        shown = kaa.run("-p", "/sandbox", "/net pypi.org", "/net nonsense://", "/forward x", "/bg")
+        shown = kaa.run("-p", "/sandbox", "/net pypi.org", "/bg")
+        refused = kaa.run("-p", "/forward x")
 
     assert shown.code == 0
     assert "workspace-write" in shown.out
     assert "network: pypi.org" in shown.out
-    assert "give a port" in shown.out
+    assert refused.code == 1
+    assert "give a port" in refused.err

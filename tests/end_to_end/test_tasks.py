@@ -248,6 +248,47 @@ def test_slash_command_ends_in_json_mode_as_everything_does(kaa: Kaa) -> None:
     assert done.events[-1]["reason"] == "done"
 
 
+def test_slash_command_that_cannot_do_it_fails(kaa: Kaa) -> None:
+    with ModelServer([]) as server:
+        kaa.use(server, "openai-completions")
+
+        done = kaa.run("-p", "/undo")
+        told = kaa.run("--mode", "json", "-p", "/undo")
+
+    assert (done.code, done.out) == (1, "")
+    assert "there is no message to take back" in done.err
+    assert told.code == 1
+    assert (told.events[-1]["type"], told.events[-1]["reason"]) == ("agent_end", "error")
+
+
+@pytest.mark.parametrize("command", ["/rewind", "/search parser", "/tree"])
+def test_slash_command_of_the_terminal_is_not_sent_to_the_model(kaa: Kaa, command: str) -> None:
+    with ModelServer([]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", command)
+        told = kaa.run("--mode", "json", "-p", command)
+
+    assert (done.code, done.out, server.requests) == (1, "", [])
+    assert f"{command.split(maxsplit=1)[0]} needs the interactive terminal" in done.err
+    assert (told.code, told.events[-1]["reason"]) == (1, "error")
+
+
+def test_slash_command_of_an_extension_may_be_called_like_one_of_the_terminal(kaa: Kaa) -> None:
+    (kaa.project / "own.py").write_text(
+        "from kaa.ext.api import Reply\n"
+        "async def tree(arguments, context):\n"
+        "    return Reply('an oak')\n"
+        "def extend(api):\n"
+        "    api.register_command('tree', 'Show a tree', tree)\n"
+    )
+    with ModelServer([]) as server:
+        kaa.use(server, "openai-completions")
+
+        done = kaa.run("-e", "own.py", "-p", "/tree")
+
+    assert (done.code, done.out) == (0, "an oak\n")
+
+
 def test_end_of_json_mode_is_the_last_line_even_if_the_recording_goes_on(kaa: Kaa) -> None:
     with ModelServer([call("bash", command="true"), say("Done.")]) as server:
         kaa.use(server, "openai-completions")

@@ -195,7 +195,7 @@ def test_the_network_is_switched(seat: Seat) -> None:
 
 
 def test_the_help_names_commands_and_keys(seat: Seat) -> None:
-    with seat.open(screen=Screen(100, 200)) as program:
+    with seat.open(screen=Screen(100, 320)) as program:
         program.press("f1")
 
         program.wait_for("Choose how hard the model thinks")

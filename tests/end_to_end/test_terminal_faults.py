@@ -150,3 +150,23 @@ def _with_another_model(models: str) -> str:
     file = json.loads(models)
     file["providers"]["test"]["models"].append({"id": f"other{HOSTILE}", "name": HOSTILE})
     return json.dumps(file)
+
+
+def test_what_cannot_be_said_comes_back_into_the_editor(seat: Seat) -> None:
+    with seat.open(script=[say("fine"), say("fine again")]) as program:
+        enter(program, "hello")
+        program.wait_for("fine")
+        program.wait_for(is_idle)
+        (session,) = seat.session_files
+        session.unlink()
+
+        enter(program, "precious words")
+        program.wait_for("deleted while in use")
+        program.wait_for("precious words")
+        program.press("ctrl+u")
+        enter(program, "/new")
+        program.wait_for("A new session has begun")
+        enter(program, "hello again")
+        program.wait_for("fine again")
+
+    assert seat.heard()[-1] == ("user", "hello again")

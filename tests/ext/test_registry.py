@@ -1,11 +1,21 @@
+from typing import cast
+
 import pytest
 
 from kaa.core.events import AgentStart
 from kaa.core.messages import UserMessage, user_message
 from kaa.core.tool import ToolResult, ToolRun, text_result
-from kaa.core.usage import ContextParts, ContextUse, Spent, UsageReport
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, PromptContext, RegistrationError, Reply
-from kaa.ext.registry import ExtensionError, Registry
+from kaa.ext.api import (
+    CommandAction,
+    CommandContext,
+    CompactionRequest,
+    CondensedText,
+    ExtensionAPI,
+    PromptContext,
+    RegistrationError,
+    Reply,
+)
+from kaa.ext.registry import ExtensionError, Registry, joined_sections
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import echo_tool, run, say, tool
 
@@ -20,35 +30,10 @@ def registry(reports: list[str]) -> Registry:
     return Registry(MemoryWorkspace({}), reports.append)
 
 
-class QuietContext:
-    """A conversation a command learns nothing from."""
-
-    session_path = None
-    session_id = ""
-    model_name = "test/test-model"
-    active_tools = ()
-    commands = ()
-    usage = UsageReport(Spent(), Spent(), Spent(), ContextUse(0, 0, measured=False))
-
-    def context_parts(self) -> ContextParts:
-        return ContextParts()
-
-    async def reload(self) -> str:
-        return ""
-
-    async def describe_sandbox(self) -> str:
-        return ""
-
-    def set_network(self, text: str) -> str:
-        return text
-
-    async def forward(self, port: int, host_port: int = 0) -> int:
-        return host_port or port
-
-
 @pytest.fixture
 def context() -> CommandContext:
-    return QuietContext()
+    """A conversation that no command here asks anything of."""
+    return cast("CommandContext", object())
 
 
 async def nothing(_: ToolRun) -> ToolResult:
@@ -113,7 +98,10 @@ def test_prompt_sections_appear_in_order_and_can_be_replaced_or_silent(registry:
     registry.add_prompt_section("three", lambda context: f"in {context.cwd}")
     registry.add_prompt_section("one", lambda _: "replaced")
 
-    assert registry.system_prompt(PromptContext("/p", "2026-01-01")) == "replaced\n\nin /p"
+    context = PromptContext("/p", "2026-01-01")
+    sections = registry.prompt_sections(context)
+    assert sections == (("one", "replaced"), ("three", "in /p"))
+    assert joined_sections(sections) == "replaced\n\nin /p"
 
 
 def test_hooks_may_change_what_the_user_says(registry: Registry) -> None:
@@ -162,7 +150,7 @@ class TestBrokenExtensions:
         registry.add_prompt_section("mine", lambda context: str(1 // len(context.tools)))
 
         with pytest.raises(ExtensionError, match="'mine' failed: ZeroDivisionError"):
-            registry.system_prompt(PromptContext("/project", "2026-11-20"))
+            registry.prompt_sections(PromptContext("/project", "2026-11-20"))
 
     def test_a_message_is_not_sent_unchecked(self, registry: Registry) -> None:
         async def check(_: UserMessage) -> None:
@@ -196,3 +184,40 @@ class TestBrokenExtensions:
             run(registry.run_command("crash", "", context))
         with pytest.raises(ExtensionError, match="/mumble returned 'hello'"):
             run(registry.run_command("mumble", "", context))
+
+
+def test_a_text_to_be_carried_over_needs_a_name_the_model_can_be_told() -> None:
+    registry = Registry(MemoryWorkspace(), lambda _: None)
+
+    with pytest.raises(RegistrationError):
+        registry.carry_through_compaction("no name", lambda: "x")
+
+
+def test_a_text_that_cannot_be_had_is_reported_and_the_others_are_carried() -> None:
+    reports: list[str] = []
+    registry = Registry(MemoryWorkspace(), reports.append)
+    registry.carry_through_compaction("broken", lambda: str(1 / 0))
+    registry.carry_through_compaction("empty", lambda: None)
+    registry.carry_through_compaction("blank", lambda: " ")
+    registry.carry_through_compaction("odd", lambda: ["milk"])  # type: ignore[arg-type,return-value]  # as authors do
+    registry.carry_through_compaction("plan", lambda: "milk")
+
+    assert registry.carried() == {"plan": "milk"}
+    assert len(reports) == 2
+    assert "'broken'" in reports[0]
+    assert "'odd'" in reports[1]
+    assert "not str" in reports[1]
+
+
+@pytest.mark.parametrize("text", ["", " ", None, 5])
+def test_a_summary_that_says_nothing_is_reported_and_left_to_kaa(text: str) -> None:
+    reports: list[str] = []
+    registry = Registry(MemoryWorkspace(), reports.append)
+
+    async def condense(_: CompactionRequest) -> CondensedText | None:
+        return CondensedText(text)
+
+    registry.register_compactor(condense)
+
+    assert run(registry.condense(CompactionRequest((), "", "", "manual", 1))) is None
+    assert "no summary" in reports[0]

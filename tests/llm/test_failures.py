@@ -96,7 +96,7 @@ def test_the_servers_own_words_are_kept(body: Json, words: str) -> None:
         (401, "Check the API key of provider 'acme'"),
         (402, "top it up"),
         (404, "Check the base URL of provider 'acme' and the name of the model, 'model-1'"),
-        (413, "Start a new session"),
+        (413, "/compact"),
         (429, "choose another model"),
         (500, "Try again later"),
     ],

@@ -328,3 +328,34 @@ def test_anthropic_base_urls_with_and_without_version(base: str) -> None:
     request = Request(_MODEL, "", [UserMessage("q")])
 
     assert messages_request(request, Endpoint(base)).url == "http://h/v1/messages"
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(None, 32_000), (500, 500), (99_000, 32_000)])
+def test_a_reply_can_be_limited_but_not_beyond_the_models_own_limit(asked: int | None, sent: int) -> None:
+    request = Request(_MODEL, "", (UserMessage("hi"),), max_tokens=asked)
+
+    assert messages_body(request, Endpoint("https://api.anthropic.com"))["max_tokens"] == sent
+    openai = completion_body(request, Endpoint("http://localhost/v1"))
+    assert openai[Compat().max_tokens_field] == sent
+
+
+def test_thinking_comes_out_of_the_limit_of_the_reply() -> None:
+    thinking: ThinkingLevel = "high"
+    request = Request(_MODEL, "", (UserMessage("hi"),), thinking=thinking, max_tokens=4_096)
+
+    body = messages_body(request, Endpoint("https://api.anthropic.com"))
+
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 4_096 - 1_024}
+
+
+def test_no_cache_is_paid_for_what_is_sent_once() -> None:
+    tools = (ToolSchema("t", "d", {}),)
+    request = Request(_MODEL, "system", (UserMessage("hi"),), tools, once=True)
+    openrouter = Compat(cache_control_format="anthropic")
+
+    bodies = (
+        messages_body(request, Endpoint("https://api.anthropic.com")),
+        completion_body(request, Endpoint("http://localhost/v1", compat=openrouter)),
+    )
+
+    assert all("cache_control" not in str(body) for body in bodies)

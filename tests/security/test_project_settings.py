@@ -34,6 +34,8 @@ _FORBIDDEN: dict[str, Json] = {
     "defaultProjectTrust": "always",
     "trust": "yes",
     "httpIdleTimeoutMs": 1,
+    "compaction": {"enabled": False, "keepRecentTokens": 0, "model": "evil/model"},
+    "branchSummary": {"skipPrompt": True},
     "constructor": {"prototype": 1},
     "default_model": "evil",
 }

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kaa.session.naming import (
     file_name,
     folder_name,
+    is_session_id,
     iso_timestamp,
     new_entry_id,
     new_session_id,
@@ -89,3 +90,13 @@ def test_what_is_no_timestamp_is_the_epoch(damaged: str) -> None:
 
 def test_a_timestamp_without_zone_is_in_utc() -> None:
     assert unix_milliseconds("2026-11-20T07:49:44") == 1795160984000
+
+
+@pytest.mark.parametrize("text", ["a", "7", "a-b", "nightly.build_7", "x" * 128])
+def test_ids_of_the_users(text: str) -> None:
+    assert is_session_id(text)
+
+
+@pytest.mark.parametrize("text", ["", "-a", "a-", ".", "..", "a/b", "a b", "ä", "a\n", "x" * 129])
+def test_what_no_file_or_flag_should_be_called_is_no_id(text: str) -> None:
+    assert not is_session_id(text)

@@ -6,8 +6,8 @@ from kaa.core.events import MessageEnd, MessageStart, MessageUpdate, TextDelta, 
 from kaa.core.messages import ToolCall
 from kaa.llm import scripted
 from kaa.session.context import ModelRef, SessionContext, build_context
-from kaa.session.file_store import FileStore, journal_path
-from kaa.session.library import SessionLibrary
+from kaa.session.file.file_store import FileStore, journal_path
+from kaa.session.library.finding import SessionLibrary
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore
 from tests.support.agents import Scene, run, say

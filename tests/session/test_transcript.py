@@ -4,7 +4,6 @@ from pathlib import Path
 
 from kaa.core.messages import UserMessage
 from kaa.session.entries import Compaction, CustomMessage, MessageEntry, ModelChange
-from kaa.session.past_usage import past_usage
 from kaa.session.store import session_name
 from kaa.session.transcript import Transcript, Unreadable
 from kaa.session.tree import Node
@@ -85,27 +84,6 @@ def test_only_what_is_looked_at_is_read(tmp_path: Path) -> None:
         _ = transcript[-1], transcript[10:12]
 
     assert read == ["49", "10", "11"]
-
-
-def _reply(entry_id: str, parent: str, **fields: object) -> dict[str, object]:
-    usage = {"input": 7, "output": 1, "cost": {"total": 0.5}}
-    message = {"role": "assistant", "content": [], "provider": "p", "model": "m", "usage": usage, "stopReason": "stop"}
-    return entry("message", entry_id, parent, message={**message, "api": "a", "timestamp": 1, **fields})
-
-
-def test_replies_on_all_branches_count_and_damage_costs_only_what_it_hit(tmp_path: Path) -> None:
-    path = write_session(
-        tmp_path / "s.jsonl",
-        user_entry("u", None, "hello"),
-        _reply("a", "u"),
-        _reply("b", "u", model="n"),
-        _reply("c", "b", usage={"input": "many", "output": 3}),
-    )
-
-    with opened(path) as store:
-        used = [(usage.input, usage.output, model) for usage, _, model in past_usage(store)]
-
-    assert used == [(7, 1, "m"), (7, 1, "n"), (0, 3, "m")]
 
 
 def test_the_last_name_is_the_sessions(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_one_conversation_after_another_works_in_one_workspace(stage: Stage, tmp
             again = await opened(
                 stage, workspace, None, ConversationOptions(model="m", session=OpenSession(sessions[0]))
             )
-            assert len(again.rewind_points()) == 1
+            assert len(again.navigation.points()) == 1
             await again.close()
             return sessions
         finally:

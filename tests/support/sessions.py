@@ -9,7 +9,7 @@ from typing import Any
 from kaa.core.events import Event, MessageEnd, MessageStart, MessageUpdate, TextDelta, ToolExecutionStart
 from kaa.core.messages import AssistantContent, AssistantMessage, TextContent, ToolCall, ToolResultMessage, Usage
 from kaa.session.context import build_context
-from kaa.session.file_store import FileStore
+from kaa.session.file.file_store import FileStore
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from tests.support.agents import run, say

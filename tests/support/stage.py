@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from kaa.shell.conversation import Conversation
+from kaa.shell.conversation import Confirm, Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import ConversationOptions
@@ -26,6 +26,8 @@ class Stage:
         self.environ = {"OPENAI_BASE_URL": f"{server.url}/v1"}
         self.commands: CommandHandler | None = None
         self.notices: list[str] = []
+        self.confirm: Confirm | None = None
+        self.workspace = MemoryWorkspace()
 
     def _run(self, command: Command) -> CommandResult | Awaitable[CommandResult]:
         """What the project's commands do: as `commands` says at the moment; without it all are missing."""
@@ -41,12 +43,14 @@ class Stage:
         """Open a conversation, do `scene` with it, close it."""
 
         async def whole() -> T:
+            self.workspace = MemoryWorkspace(self.files, commands=self._run)
             conversation = await open_conversation(
                 options or ConversationOptions(model="m"),
-                workspace=MemoryWorkspace(self.files, commands=self._run),
+                workspace=self.workspace,
                 home=Home(self.home),
                 environ=self.environ,
                 notify=self.notices.append,
+                confirm=self.confirm,
             )
             try:
                 return await scene(conversation)

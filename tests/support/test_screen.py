@@ -350,9 +350,10 @@ _PIECES = st.one_of(
     # tmux ignores these behind a full line, and does not go to the left; a backspace leaves it in the last cell there.
     st.builds("\x1b[4;{}H\x1b[{}{}".format, st.integers(1, 9), st.integers(0, 9), st.sampled_from(list("PX@"))),
     st.builds("\x1b[4;1H\x1b[{}{}".format, st.integers(0, 9), st.sampled_from(list("LM"))),
-    st.builds("\x1b[{}K".format, st.integers(0, 2)),
+    # Behind a full line, tmux erases nothing and terminals erase the last cell.
+    st.builds("\x1b[{}G\x1b[{}{}".format, st.integers(1, 25), st.integers(0, 2), st.just("K")),
+    st.builds("\x1b[{}G\x1b[{}{}".format, st.integers(1, 25), st.integers(0, 1), st.just("J")),
     st.builds("\x1b[{};{}H".format, st.integers(1, 9), st.integers(1, 25)),
-    st.builds("\x1b[{}J".format, st.integers(0, 1)),
     st.builds("\x1b[{};{}r".format, st.integers(1, 4), st.integers(5, 8)),  # row 4 is in it
     st.sampled_from(["\x1b[?7l", "\x1b[?7h"]),
 )

@@ -3,8 +3,8 @@
 import shlex
 import signal
 
-from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.truncate import keep_tail
+from kaa.core.terminal_text import plain_text
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses
 

@@ -6,7 +6,7 @@ from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAP
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command("help", "List the slash commands", _help)
-    api.register_command("session", "Show the session's file, id, model and tools", _session)
+    api.register_command("session", "Show the session's file, id, name, messages, tokens and cost", _session)
     api.register_command("sandbox", "Show what holds commands back", _sandbox)
     api.register_command("net", "Show or change what commands may reach: off, on, or domains", _net)
     api.register_command("forward", "Make a port that a command listens on reachable here: PORT [PORT HERE]", _forward)
@@ -19,13 +19,9 @@ async def _help(_arguments: str, context: CommandContext) -> CommandAction:
 
 
 async def _session(_arguments: str, context: CommandContext) -> CommandAction:
-    rows = {
-        "file": context.session_path or "none (not kept)",
-        "id": context.session_id,
-        "model": context.model_name,
-        "tools": ", ".join(context.active_tools) or "none",
-    }
-    return Reply("\n".join(f"{name:<6} {value}" for name, value in rows.items()))
+    from kaa.builtin.session_report import session_report  # lazy: only for who asks
+
+    return Reply(await session_report(context))
 
 
 async def _sandbox(_arguments: str, context: CommandContext) -> CommandAction:

@@ -1,8 +1,9 @@
 """The agent: a conversation with a model, its tools and its queues. One run at a time, stoppable at any point."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -10,6 +11,7 @@ from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
 from kaa.core.hooks import ToolHooks
+from kaa.core.keeper import ContextKeeper, NoKeeper
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
@@ -18,6 +20,7 @@ from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool
 
 Subscriber: TypeAlias = Callable[[Event], None]
+Result = TypeVar("Result")
 
 
 class AgentConfig(msgspec.Struct, frozen=True):
@@ -78,6 +81,8 @@ class Agent:
         self._session_id = session_id
         self._history = History(messages)
         self._subscribers: list[Subscriber] = []
+        self._request_observers: list[Callable[[Request], None]] = []
+        self._keeper: ContextKeeper = NoKeeper()
         self._steering = MessageQueue(config.steering_mode, self._queue_changed)
         self._follow_up = MessageQueue(config.follow_up_mode, self._queue_changed)
         self._task: asyncio.Task[object] | None = None
@@ -118,6 +123,15 @@ class Agent:
         self._model = model
         self._provider = provider
 
+    def set_keeper(self, keeper: ContextKeeper) -> None:
+        """From the next run on, this keeps the conversation within the model's window."""
+        self._keeper = keeper
+
+    @property
+    def retry(self) -> RetryPolicy:
+        """What is done about transient errors."""
+        return self._config.retry
+
     def configure(self, steering_mode: DrainMode, follow_up_mode: DrainMode, retry: RetryPolicy) -> None:
         """Change how queues are handed over, at once, and what is done about transient errors, from the next run on."""
         self._steering.mode, self._follow_up.mode = steering_mode, follow_up_mode
@@ -145,7 +159,11 @@ class Agent:
             AgentBusyError: a run is under way.
         """
         self.refuse_if_busy()
-        self._history = History(messages)
+        self._history.replace(messages)
+
+    def condense(self, messages: Sequence[Message]) -> None:
+        """Go on from a shorter telling of the same conversation; also within a run, between two requests."""
+        self._history.replace(messages)
 
     def emit(self, event: Event) -> None:
         """Tell all subscribers of something that is no part of a run."""
@@ -156,6 +174,10 @@ class Agent:
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
+    def observe_requests(self, observer: Callable[[Request], None]) -> None:
+        """Show `observer` every request of a run as it is sent, repeated ones too."""
+        self._request_observers.append(observer)
+
     async def run(self, *prompts: UserMessage) -> AgentEnd:
         """Work on `prompts` to the end.
 
@@ -163,8 +185,6 @@ class Agent:
             AgentBusyError: a run is under way.
         """
         self.refuse_if_busy()
-        self._task = asyncio.current_task()
-        self._abort_requested = False
         loop = Loop(
             provider=lambda: self._provider,
             request=self._request,
@@ -173,13 +193,29 @@ class Agent:
             follow_up=self._follow_up,
             history=self._history,
             emit=self._emit,
+            keeper=self._keeper,
             limits=self._config.limits,
             retry=self._config.retry,
         )
+        return await self.occupy(lambda: loop.run(prompts), loop.interrupted)
+
+    async def occupy(self, work: Callable[[], Awaitable[Result]], interrupted: Callable[[], Result]) -> Result:
+        """Do `work` as a run is done: nothing else may begin, what is said meanwhile is queued, and `abort` stops it.
+
+        Args:
+            work: what to do.
+            interrupted: closes it when it was cancelled; gives the result if that was `abort`.
+
+        Raises:
+            AgentBusyError: a run is under way.
+        """
+        self.refuse_if_busy()
+        self._task = asyncio.current_task()
+        self._abort_requested = False
         try:
-            end = await loop.run(prompts)
+            result = await work()
         except asyncio.CancelledError:
-            end = loop.interrupted()
+            result = interrupted()
             if not self._was_aborted():
                 raise
         else:
@@ -187,7 +223,21 @@ class Agent:
                 await self._outlive_late_abort()
         finally:
             self._task = None
-        return end
+        return result
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let nothing begin meanwhile. `abort` does not stop it: for what must not be left half done.
+
+        Raises:
+            AgentBusyError: a run is under way.
+        """
+        self.refuse_if_busy()
+        self._task, self._abort_requested = asyncio.current_task(), True
+        try:
+            yield
+        finally:
+            self._task = None
 
     def abort(self) -> None:
         """Stop the run; it ends with reason `aborted` and a history that can be continued."""
@@ -202,6 +252,11 @@ class Agent:
     def follow_up(self, message: UserMessage) -> None:
         """Give the model this message when it would stop."""
         self._follow_up.put(message)
+
+    @property
+    def has_queued(self) -> bool:
+        """Whether messages wait."""
+        return bool(self._steering or self._follow_up)
 
     def dequeue(self) -> UserMessage | None:
         """Take back the message queued last, follow-ups first."""
@@ -224,7 +279,10 @@ class Agent:
                 raise
 
     def _request(self, messages: Sequence[Message]) -> Request:
-        return Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+        request = Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+        for observer in self._request_observers:
+            observer(request)
+        return request
 
     def _queue_changed(self) -> None:
         self._emit(QueueUpdate(self._steering.texts, self._follow_up.texts))

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage
+from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage, Usage
 from kaa.core.provider import ThinkingLevel
 
 EndReason = Literal["done", "error", "aborted", "denied", "length", "max_turns", "max_messages"]
@@ -202,6 +202,43 @@ class AutoRetryEnd(_Event, tag="auto_retry_end", frozen=True):
     final_error: str | None = None
 
 
+CompactionReason = Literal["manual", "threshold", "overflow"]
+
+
+class CompactionStart(_Event, tag="compaction_start", frozen=True):
+    """The conversation is being condensed: because somebody wanted it, or as it is (nearly) too long for the model."""
+
+    reason: CompactionReason
+
+
+class CompactionEnd(_Event, tag="compaction_end", frozen=True):
+    """The conversation was condensed, unless it was stopped (`aborted`) or failed (`error`): then it is as before.
+
+    Attributes:
+        summary: what stands for what was dropped.
+        tokens_before: that the context took.
+        tokens_after: that it takes now, estimated.
+        dropped: how many messages the summary stands for.
+        kinds: how many of each kind: `user`, `assistant`, `toolResult`, `other`.
+        will_retry: the request that was too long is sent again.
+        usage: what the summary cost; `model` is the one that wrote it, as `provider/id`, None if it was an extension.
+        warning: what the user should know of it, such as that nothing more is condensed in this run.
+    """
+
+    reason: CompactionReason
+    summary: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    dropped: int = 0
+    kinds: dict[str, int] = {}
+    will_retry: bool = False
+    aborted: bool = False
+    error: str | None = None
+    warning: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+
+
 class AgentEnd(_Event, tag="agent_end", frozen=True):
     """The run is over. Any reason but `done` means that the task was not finished; `error` says why."""
 
@@ -226,10 +263,55 @@ class ThinkingLevelChanged(_Event, tag="thinking_level_changed", frozen=True):
     level: ThinkingLevel
 
 
-class SessionRewound(_Event, tag="session_rewound", frozen=True):
-    """The conversation goes on from before the user's message that is the entry `entry_id`."""
+class SessionInfoChanged(_Event, tag="session_info_changed", frozen=True):
+    """The session is called `name` from now on; None: it has no name any more."""
 
-    entry_id: str
+    name: str | None
+
+
+CacheMissCause = Literal[
+    "model",
+    "tools",
+    "system_prompt",
+    "thinking",
+    "message",
+    "expired",
+    "first_request",
+    "too_small",
+    "not_cached",
+    "unknown",
+]
+
+
+class CacheMiss(_Event, tag="cache_miss", frozen=True):
+    """The provider's cache did not give what the last request had brought there, and it was paid for once more.
+
+    Attributes:
+        cause: what of the request had changed, or why nothing was kept: `expired` (too long ago), `first_request` (of
+            this run, so that what changed since the one before is not known), `too_small` to be kept, `not_cached` (the
+            server has told of no cache so far), `unknown` (nothing changed: the server has dropped it).
+        detail: the cause in words, such as `the tool grep was added`.
+        tokens: that were paid for in full, about.
+        cost: in US dollars what they cost more than out of the cache; None if the prices are not known.
+    """
+
+    cause: CacheMissCause
+    detail: str
+    tokens: int
+    cost: float | None = None
+
+
+class BranchChanged(_Event, tag="branch_changed", frozen=True):
+    """The conversation goes on after the entry `leaf_id` (None: from before the first), on whatever branch that is."""
+
+    leaf_id: str | None
+
+
+class CheckpointTaken(_Event, tag="checkpoint_taken", frozen=True):
+    """What files were before and after a turn is kept. `files`: how many it changed."""
+
+    checkpoint_id: str
+    files: int
 
 
 class UserCommandStart(_Event, tag="user_command_start", frozen=True):
@@ -280,10 +362,15 @@ Event: TypeAlias = (
     | QueueUpdate
     | AutoRetryStart
     | AutoRetryEnd
+    | CompactionStart
+    | CompactionEnd
     | AgentEnd
     | ModelChanged
     | ThinkingLevelChanged
-    | SessionRewound
+    | SessionInfoChanged
+    | CacheMiss
+    | BranchChanged
+    | CheckpointTaken
     | UserCommandStart
     | UserCommandUpdate
     | UserCommandEnd

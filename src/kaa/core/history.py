@@ -50,6 +50,7 @@ class History:
         self._messages = list(messages)
         self._settled: list[Message] = []  # repaired, of the segments before the last one
         self._segment_start = 0
+        self._run: list[Message] = []
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -61,6 +62,20 @@ class History:
         if isinstance(message, AssistantMessage):
             self._settle(len(self._messages))
         self._messages.append(message)
+        self._run.append(message)
+
+    def replace(self, messages: Iterable[Message]) -> None:
+        """Go on from other messages, as when the conversation was condensed. What the run has said stays its own."""
+        self._messages, self._settled, self._segment_start = list(messages), [], 0
+
+    def begin_run(self) -> None:
+        """From here on count what is said."""
+        self._run = []
+
+    @property
+    def of_run(self) -> Sequence[Message]:
+        """What was added since the run began, also if it has been condensed since."""
+        return self._run
 
     def sendable(self) -> list[Message]:
         """The messages a model may be sent: `repair(messages)`."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from kaa.core.errors import MalformedStreamError, ProviderError
+from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.events import (
     AgentEnd,
     AgentStart,
@@ -27,11 +27,15 @@ from kaa.core.events import (
 )
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
-from kaa.core.messages import AssistantMessage, Message, UserMessage
+from kaa.core.keeper import ContextKeeper
+from kaa.core.messages import AssistantMessage, Message, Usage, UserMessage
 from kaa.core.provider import Provider, Request
 from kaa.core.queues import MessageQueue
 from kaa.core.reply import ReplyBuilder
 from kaa.core.retry import RetryPolicy
+
+# A reply that ends for its length without a word, with so much of the window taken, found no room; as pi judges it.
+_FULL_SHARE = 0.99
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -57,6 +61,7 @@ class Loop:
         follow_up: messages to give to it when it would stop.
         history: the conversation so far; `emit` adds every complete message to it.
         emit: where events go.
+        keeper: keeps the conversation within the model's window.
         limits: caps of this run.
         retry: what to do about transient errors.
     """
@@ -71,6 +76,7 @@ class Loop:
         follow_up: MessageQueue,
         history: History,
         emit: Callable[[Event], None],
+        keeper: ContextKeeper,
         limits: Limits,
         retry: RetryPolicy,
     ) -> None:
@@ -81,9 +87,10 @@ class Loop:
         self._follow_up = follow_up
         self._history = history
         self._emit = emit
+        self._keeper = keeper
         self._limits = limits
         self._retry = retry
-        self._first_message = len(history.messages)
+        history.begin_run()
 
     async def run(self, prompts: Sequence[UserMessage]) -> AgentEnd:
         """Work on `prompts` until the model stops, a cap is reached or an error cannot be mended."""
@@ -96,6 +103,7 @@ class Loop:
             turn += 1
             self._emit(TurnStart(turn))
             self._say(self._steering.drain())
+            await self._keeper.before_request()
             reply = await self._reply()
             results = await self._executor.run(reply.tool_calls) if reply.stop_reason != "error" else ()
             self._emit(TurnEnd(turn, reply, results))
@@ -118,7 +126,11 @@ class Loop:
         while True:
             attempt = _Attempt(self._request(self._history.sendable()), self._emit)
             try:
-                message = await attempt.stream(self._provider())
+                message = await attempt.stream(self._provider(), refuse_cut_off=self._keeper.can_make_room)
+            except ContextOverflowError as error:
+                broken = attempt.break_off("error", str(error)) if attempt.was_shown else None
+                if not await self._keeper.make_room():
+                    return broken or attempt.break_off("error", str(error))
             except ProviderError as error:
                 failures += 1
                 delay = self._retry.delay(error, failures)
@@ -144,7 +156,7 @@ class Loop:
         turns, messages = self._limits.max_turns, self._limits.max_messages
         if turns is not None and turn >= turns:
             return "max_turns", f"stopped after {turn} turns, the limit of this run"
-        if messages is not None and len(self._history.messages) - self._first_message >= messages:
+        if messages is not None and len(self._history.of_run) >= messages:
             return "max_messages", f"stopped after {messages} messages, the limit of this run"
         return None
 
@@ -157,7 +169,8 @@ class Loop:
         return self._end("done")
 
     def _end(self, reason: EndReason, error: str | None = None) -> AgentEnd:
-        end = AgentEnd(reason, tuple(self._history.messages[self._first_message :]), error)
+        end = AgentEnd(reason, tuple(self._history.of_run), error)
+        self._history.begin_run()  # nobody needs them any more
         self._emit(end)
         return end
 
@@ -171,8 +184,12 @@ class _Attempt:
         self._builder = ReplyBuilder(request.model)
         self.was_shown = False
 
-    async def stream(self, provider: Provider) -> AssistantMessage:
+    async def stream(self, provider: Provider, *, refuse_cut_off: bool) -> AssistantMessage:
         """Stream the reply, telling everyone what comes.
+
+        Args:
+            provider: the way to the model.
+            refuse_cut_off: take no reply to a conversation that the server has cut off to make it fit.
 
         Raises:
             ProviderError: the reply failed; the caller decides whether to `break_off`.
@@ -189,11 +206,21 @@ class _Attempt:
             raise
         if self._builder.stop_reason is None:
             raise MalformedStreamError("The model's reply ended early. Usually trying again helps.")
+        self._refuse_overflow(self._builder.message(self._builder.stop_reason), refuse_cut_off=refuse_cut_off)
         if self._builder.is_empty:
             raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
         return message
+
+    def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
+        """Find out what some servers do not say: that the conversation is too long."""
+        window = self._request.model.context_window
+        taken = _input_of(reply.usage)
+        if reply.stop_reason == "length" and self._builder.is_empty and taken >= _FULL_SHARE * window:
+            raise ContextOverflowError("The conversation fills the model's context window: no room was left to answer.")
+        if refuse_cut_off and reply.stop_reason == "stop" and taken > window:
+            raise ContextOverflowError("The conversation is larger than the model's context window: it was cut off.")
 
     def break_off(self, reason: Literal["error", "aborted"], error: str) -> AssistantMessage:
         """Complete the message as far as it came."""
@@ -207,3 +234,7 @@ class _Attempt:
         if not self.was_shown:
             self.was_shown = True
             self._emit(MessageStart(ReplyBuilder(self._request.model).message("stop")))
+
+
+def _input_of(usage: Usage) -> int:
+    return usage.input + usage.cache_read + usage.cache_write

@@ -54,6 +54,8 @@ class Request(msgspec.Struct, frozen=True):
 
     Attributes:
         session_id: stable over a session; lets providers route to a warm prompt cache.
+        max_tokens: the most tokens the reply may have, if that is less than the model's own limit.
+        once: nothing of it will be sent again, so no cache needs to be paid for keeping it.
     """
 
     model: Model
@@ -62,6 +64,13 @@ class Request(msgspec.Struct, frozen=True):
     tools: Sequence[ToolSchema] = ()
     thinking: ThinkingLevel = "off"
     session_id: str = ""
+    max_tokens: int | None = None
+    once: bool = False
+
+    @property
+    def reply_limit(self) -> int:
+        """The most tokens the reply may have."""
+        return min(self.max_tokens or self.model.max_tokens, self.model.max_tokens)
 
 
 class TextDelta(msgspec.Struct, frozen=True):

@@ -1,11 +1,9 @@
 """What a conversation has used: tokens, money, and how much of the model's context window is taken."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kaa.core.events import AgentStart, Event, MessageEnd
 from kaa.core.messages import (
     AssistantMessage,
     Cost,
@@ -23,12 +21,9 @@ from kaa.core.messages import (
 from kaa.core.provider import ToolSchema
 
 # English text and code have about so many with the tokenizers of all vendors; pi reckons with the same.
-_CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
 # An image of the size that kaa sends (at most 2000 pixels); pi reckons with the same.
 _IMAGE_TOKENS = 1200
-
-# Whether a model, by provider and id, is known to cost nothing.
-IsFree: TypeAlias = Callable[[str, str], bool]
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -38,15 +33,22 @@ class Spent(msgspec.Struct, frozen=True):
         usage: tokens, and the money of the replies whose price is known.
         unpriced: replies that used tokens of an unknown price.
         unmeasured: replies of which the server did not say what they used, as when they were stopped.
+        replies: how many, these too.
     """
 
     usage: Usage = Usage()
     unpriced: int = 0
     unmeasured: int = 0
+    replies: int = 0
 
     def __add__(self, other: "Spent") -> "Spent":
         """Both together."""
-        return Spent(_sum(self.usage, other.usage), self.unpriced + other.unpriced, self.unmeasured + other.unmeasured)
+        return Spent(
+            _sum(self.usage, other.usage),
+            self.unpriced + other.unpriced,
+            self.unmeasured + other.unmeasured,
+            self.replies + other.replies,
+        )
 
     @property
     def cost(self) -> float | None:
@@ -56,7 +58,7 @@ class Spent(msgspec.Struct, frozen=True):
     @property
     def cache_hit_rate(self) -> float | None:
         """Which part of the input, from 0 to 1, came out of the provider's cache; None without any input."""
-        whole = _input_of(self.usage)
+        whole = prompt_tokens(self.usage)
         return self.usage.cache_read / whole if whole else None
 
 
@@ -112,41 +114,6 @@ class UsageReport(msgspec.Struct, frozen=True):
     context: ContextUse
 
 
-class UsageTally:
-    """Adds up what replies use; subscribe `observe`.
-
-    Args:
-        is_free: tells prices of nothing from unknown ones.
-    """
-
-    def __init__(self, is_free: IsFree) -> None:
-        self._is_free = is_free
-        self.reply = self.turn = self.total = Spent()
-
-    def observe(self, event: Event) -> None:
-        """Take what happens in the conversation."""
-        match event:
-            case AgentStart():
-                self.turn = Spent()
-            case MessageEnd(message=AssistantMessage(usage=usage, provider=provider, model=model)):
-                self.reply = self._spent(usage, provider, model)
-                self.turn += self.reply
-                self.total += self.reply
-            case _:
-                pass
-
-    def recall(self, replies: Iterable[tuple[Usage, str, str]]) -> None:
-        """Add earlier replies: what each used, its provider and its model."""
-        for usage, provider, model in replies:
-            self.reply = self._spent(usage, provider, model)
-            self.total += self.reply
-
-    def _spent(self, usage: Usage, provider: str, model: str) -> Spent:
-        if not _input_of(usage) + usage.output:
-            return Spent(usage, unmeasured=1)
-        return Spent(usage, unpriced=int(not usage.cost.total and not self._is_free(provider, model)))
-
-
 class ContextMeter:
     """Knows how much of the window a growing conversation takes; asking again costs what is new.
 
@@ -172,8 +139,8 @@ class ContextMeter:
         return ContextUse(self._tokens, window, self._measured)
 
     def _take(self, message: Message) -> None:
-        if isinstance(message, AssistantMessage) and _is_measured(message):
-            self._tokens, self._measured = _input_of(message.usage) + message.usage.output, True
+        if isinstance(message, AssistantMessage) and _is_measured(message, self._messages[0]):
+            self._tokens, self._measured = prompt_tokens(message.usage) + message.usage.output, True
         else:
             self._tokens += estimate(message)
 
@@ -195,7 +162,12 @@ def context_parts(system_prompt: str, tools: Iterable[ToolSchema], messages: Ite
 
 def tokens_in(text: str) -> int:
     """About how many tokens a text has."""
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def prompt_tokens(usage: Usage) -> int:
+    """All input of a request, whether it came from the provider's cache or not."""
+    return usage.input + usage.cache_read + usage.cache_write
 
 
 def _parts_of(message: Message) -> ContextParts:
@@ -238,17 +210,19 @@ def _last_measured(messages: Sequence[Message]) -> int:
     """Where the last reply is whose size the server told; 0 if there is none."""
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
-        if isinstance(message, AssistantMessage) and _is_measured(message):
+        if isinstance(message, AssistantMessage) and _is_measured(message, messages[0]):
             return position
     return 0
 
 
-def _is_measured(message: AssistantMessage) -> bool:
-    return message.stop_reason not in ("error", "aborted") and _input_of(message.usage) + message.usage.output > 0
+def _is_measured(message: AssistantMessage, first: Message) -> bool:
+    """Whether the server has told how large the conversation was up to here.
 
-
-def _input_of(usage: Usage) -> int:
-    return usage.input + usage.cache_read + usage.cache_write
+    Where a summary, newer than what it was put before, begins the conversation, it was another one at that time.
+    """
+    if message.stop_reason in ("error", "aborted") or message.timestamp < first.timestamp:
+        return False
+    return prompt_tokens(message.usage) + message.usage.output > 0
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

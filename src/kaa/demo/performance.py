@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
+from kaa.core.events import AgentEnd
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.text_output import TextOutput
-from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import ConversationOptions, Replay, UnkeptSession
@@ -86,7 +86,7 @@ async def _act(workspace: LocalWorkspace, stage: Path, home: Home) -> int:
         outcome = await conversation.submit(_PROMPT)
     finally:
         await conversation.close()
-    if not isinstance(outcome, CommandReply) and outcome.reason != "done":
+    if isinstance(outcome, AgentEnd) and outcome.reason != "done":
         return of_reason(outcome.reason)
     _narrate("What it changed:")
     await _show_changes(workspace)

@@ -6,16 +6,24 @@ tool calls), react (tools, commands), hook (user messages) and observe (events).
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from kaa.core.events import Event
+from kaa.core.events import CompactionEnd, CompactionReason, Event
 from kaa.core.hooks import AfterTool, BeforeTool
-from kaa.core.messages import UserMessage
+from kaa.core.messages import Json, Message, UserMessage
+from kaa.core.spending import Spending
 from kaa.core.tool import Tool
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.core.largest import ContextItem
+    from kaa.session.export.draft import Draft
+    from kaa.session.export.request import Exported, ExportRequest
+    from kaa.session.figures import SessionFigures
+    from kaa.session.library.importing import Imported
 
 
 class RegistrationError(Exception):
@@ -96,7 +104,151 @@ class Submit(msgspec.Struct, frozen=True):
     text: str
 
 
-CommandAction: TypeAlias = Reply | Submit
+class OpenSession(msgspec.Struct, frozen=True):
+    """Go on with another session, where somebody is there to see it.
+
+    Attributes:
+        path: its file.
+        text: what was done, to be shown.
+    """
+
+    path: str
+    text: str = ""
+
+
+CommandAction: TypeAlias = Reply | Submit | OpenSession
+
+
+class SessionAccounts(Protocol):
+    """Where tokens and money went, and what the window is filled with. Each answer goes through the whole session."""
+
+    async def spending(self) -> Spending:
+        """Tokens and money, by branch, model and purpose, with the misses of the provider's cache."""
+        ...
+
+    async def figures(self) -> "SessionFigures":
+        """How many messages of whom there are, here and on other branches."""
+        ...
+
+    def largest_items(self) -> "tuple[ContextItem, ...]":
+        """The single messages and results that take the most of the window, the largest first."""
+        ...
+
+    def prompt_items(self) -> "tuple[ContextItem, ...]":
+        """What the system prompt consists of."""
+        ...
+
+
+class SessionNavigation(Protocol):
+    """Goes elsewhere in the session. All raise CommandError where there is nowhere to go."""
+
+    async def undo(self) -> str:
+        """Take back the user's last message and what was done for it to files. Returns what that did, in words."""
+        ...
+
+    async def redo(self) -> str:
+        """Return to where the conversation and its files were. Returns what that did, in words."""
+        ...
+
+    def label_here(self, text: str) -> None:
+        """Give the last thing said a name; an empty text takes it away."""
+        ...
+
+
+class SessionNaming(Protocol):
+    """What the session is called."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name, None if it has none."""
+        ...
+
+    def set_name(self, text: str) -> str | None:
+        """Call it so; an empty text takes the name away. Returns the name as it is kept.
+
+        Raises:
+            CommandError: nothing of the text can be shown.
+        """
+        ...
+
+    async def suggest(self) -> str:
+        """A name of the model's making.
+
+        Raises:
+            CommandError: there is nothing to name, or the model could not be asked, or it had no idea.
+        """
+        ...
+
+
+class SessionCompaction(Protocol):
+    """Condenses the conversation."""
+
+    @property
+    def threshold(self) -> int | None:
+        """A conversation that takes more tokens is condensed by itself; None if none is."""
+        ...
+
+    async def compact(self, instructions: str = "") -> CompactionEnd:
+        """Condense the conversation. Returns what went, or why it failed.
+
+        Raises:
+            CommandError: there is nothing to condense, or the agent works.
+        """
+        ...
+
+    async def uncompact(self) -> str:
+        """Take the last compaction back. Returns what that did, in some lines.
+
+        Raises:
+            CommandError: there is none, or the agent works.
+        """
+        ...
+
+
+class SessionExporting(Protocol):
+    """Writes the session into files of the user's, and takes such files in."""
+
+    async def export(self, request: "ExportRequest") -> "Exported":
+        """Write the session as it is now.
+
+        Raises:
+            ExportError: the target cannot be used.
+            SessionError: the session cannot be read.
+        """
+        ...
+
+    async def import_file(self, name: str) -> "Imported":
+        """Copy a session file into the library.
+
+        Raises:
+            SessionError: it is no session, or cannot be read or copied.
+        """
+        ...
+
+
+class SessionSharing(Protocol):
+    """Puts the session where others can read it, without the secrets that are known or look like one."""
+
+    async def prepare(self, request: "ExportRequest") -> "Draft":
+        """Write what would go out into a private folder. Nothing leaves the machine.
+
+        Raises:
+            CommandError: it cannot be shared from here.
+            SessionError: the session cannot be read.
+        """
+        ...
+
+    async def upload(self, draft: "Draft") -> str:
+        """Let it out. Returns its address.
+
+        Raises:
+            CommandError: that failed.
+        """
+        ...
+
+    def discard(self, draft: "Draft") -> None:
+        """Throw the prepared files away."""
+        ...
 
 
 class CommandContext(Protocol):
@@ -134,6 +286,48 @@ class CommandContext(Protocol):
 
     def context_parts(self) -> ContextParts:
         """What the next request consists of, by an estimate."""
+        ...
+
+    @property
+    def accounting(self) -> SessionAccounts:
+        """Where tokens and money went, in detail."""
+        ...
+
+    @property
+    def navigation(self) -> SessionNavigation:
+        """Goes elsewhere in the session."""
+        ...
+
+    @property
+    def naming(self) -> SessionNaming:
+        """What the session is called."""
+        ...
+
+    @property
+    def compaction(self) -> SessionCompaction:
+        """Condenses the conversation."""
+        ...
+
+    @property
+    def exporting(self) -> SessionExporting:
+        """Exports the session, imports others."""
+        ...
+
+    @property
+    def sharing(self) -> SessionSharing:
+        """Shares the session."""
+        ...
+
+    async def confirm(self, question: str, details: str) -> bool:
+        """Ask the user for a yes.
+
+        Args:
+            question: in one line.
+            details: what the answer depends on, in lines.
+
+        Raises:
+            CommandError: nobody can be asked here.
+        """
         ...
 
     async def describe_sandbox(self) -> str:
@@ -174,6 +368,35 @@ class Command(msgspec.Struct, frozen=True):
     name: str
     description: str
     handler: CommandHandler
+
+
+class CompactionRequest(msgspec.Struct, frozen=True):
+    """What is to be condensed.
+
+    Attributes:
+        messages: what the summary is to stand for, the oldest first; what is kept as it is, is not among them.
+        previous_summary: stands for what was before; empty if nothing was. The new summary is to stand for it too.
+        instructions: of the user's, what to look at; may be empty.
+        reason: why now.
+        tokens_before: that the whole context takes.
+    """
+
+    messages: tuple[Message, ...]
+    previous_summary: str
+    instructions: str
+    reason: CompactionReason
+    tokens_before: int
+
+
+class CondensedText(msgspec.Struct, frozen=True):
+    """A summary. `details` is kept with it in the session, and means something to its author only."""
+
+    text: str
+    details: Json = None
+
+
+Compactor: TypeAlias = Callable[[CompactionRequest], Awaitable[CondensedText | None]]
+CarriedSection: TypeAlias = Callable[[], str | None]
 
 
 class ExtensionAPI(Protocol):
@@ -221,6 +444,25 @@ class ExtensionAPI(Protocol):
 
     def on_user_message(self, hook: UserMessageHook) -> None:
         """See every message of the user before the model does; may change it."""
+        ...
+
+    def register_compactor(self, compactor: Compactor) -> None:
+        """Condense conversations in kaa's place; None leaves it to others. One that raises is reported and passed over.
+
+        The user's own sentences, and what extensions have carried over, are put behind its text as behind kaa's.
+        """
+        ...
+
+    def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
+        """Have a text carried over word for word by every compaction, such as the plan that is followed.
+
+        Args:
+            name: what it is, for the model: letters, digits, _ and -. A name again replaces.
+            section: gives it as it is at that time; None if there is nothing to carry.
+
+        Raises:
+            RegistrationError: the name is not a name.
+        """
         ...
 
     def on_event(self, handler: EventHandler) -> None:

@@ -2,20 +2,25 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import get_args
+from typing import TypeGuard, get_args
 
 from kaa.core.events import Event
 from kaa.core.hooks import AfterTool, BeforeTool, ToolHooks
 from kaa.core.messages import UserMessage
 from kaa.core.tool import Tool
 from kaa.ext.api import (
+    CarriedSection,
     Command,
     CommandAction,
     CommandContext,
     CommandError,
     CommandHandler,
+    CompactionRequest,
+    Compactor,
+    CondensedText,
     EventHandler,
     Extension,
+    OpenSession,
     PromptContext,
     PromptSection,
     RegisteredTool,
@@ -54,6 +59,8 @@ class Registry:
         self._after: list[AfterTool] = []
         self._message_hooks: list[UserMessageHook] = []
         self._handlers: list[EventHandler] = []
+        self._compactors: list[Compactor] = []
+        self._carried: dict[str, CarriedSection] = {}
         self._loading_built_in = False
 
     @property
@@ -112,6 +119,16 @@ class Registry:
         """Observe everything that happens."""
         self._handlers.append(handler)
 
+    def register_compactor(self, compactor: Compactor) -> None:
+        """Condense conversations in kaa's place."""
+        self._compactors.append(compactor)
+
+    def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
+        """Have a text carried over word for word by every compaction."""
+        if not _TOOL_NAME.fullmatch(name):
+            raise RegistrationError(f"{name!r} is no name for a text: use 1 to 64 letters, digits, _ and -")
+        self._carried[name] = section
+
     @property
     def tools(self) -> tuple[RegisteredTool, ...]:
         """All tools."""
@@ -151,20 +168,20 @@ class Registry:
         )
         return tuple(tool for tool in chosen if tool.name not in unwanted)
 
-    def system_prompt(self, context: PromptContext) -> str:
-        """All prompt sections that have something to say, one empty line apart.
+    def prompt_sections(self, context: PromptContext) -> tuple[tuple[str, str], ...]:
+        """The name and the text of each prompt section that has something to say.
 
         Raises:
             ExtensionError: a section raised.
         """
-        texts: list[str] = []
+        texts: list[tuple[str, str]] = []
         for name, section in self._sections.items():
             try:
                 if text := section(context):
-                    texts.append(text.strip("\n"))
+                    texts.append((name, text.strip("\n")))
             except Exception as error:  # isolation boundary, as in `load`
                 raise ExtensionError(f"The prompt section {name!r} failed: {_described(error)}") from error
-        return "\n\n".join(texts)
+        return tuple(texts)
 
     async def user_message(self, message: UserMessage) -> UserMessage:
         """The message after every hook saw it.
@@ -190,17 +207,47 @@ class Registry:
         """Do what a slash command does.
 
         Raises:
-            ExtensionError: its handler raised, or returned what is no action.
+            CommandError: it cannot do it; the message says why.
+            ExtensionError: its handler raised something else, or returned what is no action.
         """
         try:
             action: object = await self._commands[name].handler(arguments, context)
-        except CommandError as error:
-            return Reply(str(error))
+        except CommandError:
+            raise
         except Exception as error:  # isolation boundary, as in `load`
             raise ExtensionError(f"The command /{name} failed: {_described(error)}") from error
-        if action is None or isinstance(action, Reply | Submit):
+        if action is None or isinstance(action, Reply | Submit | OpenSession):
             return action
-        raise ExtensionError(f"The command /{name} returned {action!r}, which is neither Reply nor Submit")
+        raise ExtensionError(f"The command /{name} returned {action!r}, which is neither Reply, Submit nor OpenSession")
+
+    async def condense(self, request: CompactionRequest) -> CondensedText | None:
+        """What the first compactor makes of it that wants to; None if none does."""
+        for compactor in self._compactors:
+            try:
+                condensed: object = await compactor(request)
+            except Exception as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
+                self._report(f"a compactor failed and was passed over: {_described(error)}")
+                continue
+            if _is_summary(condensed):
+                return condensed
+            if condensed is not None:
+                self._report(f"a compactor was passed over: it returned {condensed!r}, which is no summary")
+        return None
+
+    def carried(self) -> dict[str, str]:
+        """What extensions want carried over now, by name."""
+        texts: dict[str, str] = {}
+        for name, section in self._carried.items():
+            try:
+                text: object = section()
+            except Exception as error:  # noqa: BLE001 isolation boundary, as above
+                self._report(f"the text {name!r} could not be carried over: {_described(error)}")
+                continue
+            if isinstance(text, str) and text.strip():
+                texts[name] = text
+            elif not isinstance(text, str | None):
+                self._report(f"the text {name!r} could not be carried over: it is {type(text).__name__}, not str")
+        return texts
 
     def notify(self, event: Event) -> None:
         """Pass an event to every handler; one that raises is reported and not called again."""
@@ -210,6 +257,19 @@ class Registry:
             except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
                 self._handlers.remove(handler)
                 self._report(f"an event handler failed and was switched off: {_described(error)}")
+
+
+def joined_sections(sections: Iterable[tuple[str, str]]) -> str:
+    """The system prompt that sections make, one empty line apart."""
+    return "\n\n".join(text for _, text in sections)
+
+
+def _is_summary(value: object) -> TypeGuard[CondensedText]:
+    """Extensions are not type-checked: an own field may hold anything too."""
+    if not isinstance(value, CondensedText):
+        return False
+    text: object = value.text
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _described(error: Exception) -> str:

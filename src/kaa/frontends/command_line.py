@@ -7,6 +7,7 @@ from kaa.shell.home import expanded
 from kaa.shell.options import (
     ContinueSession,
     ConversationOptions,
+    ForkSession,
     Live,
     NewSession,
     OpenSession,
@@ -64,8 +65,12 @@ def _session(arguments: argparse.Namespace, other: SessionChoice | None) -> Sess
     if other is not None:
         return other
     if arguments.session:
-        return OpenSession(arguments.session)
-    return ContinueSession() if arguments.resume else NewSession()
+        return OpenSession(arguments.session, name=arguments.name)
+    if arguments.fork:
+        return ForkSession(arguments.fork, name=arguments.name)
+    if arguments.continue_last:
+        return ContinueSession(name=arguments.name)
+    return NewSession(arguments.session_id, name=arguments.name)
 
 
 def _wire(arguments: argparse.Namespace) -> Wire:

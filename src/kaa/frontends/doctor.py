@@ -1,6 +1,7 @@
-"""`kaa doctor`: says what holds commands on this machine, and what does not and why."""
+"""`kaa doctor`: says what holds commands on this machine, and what does not and why; looks after the checkpoints."""
 
 import argparse
+import asyncio
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,13 @@ from kaa import __version__
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
+from kaa.shell.checkpoints.checkpointing import limits_of
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
-from kaa.shell.settings import SettingsError
+from kaa.shell.settings import CheckpointSettings, SettingsError, load_user_settings
 from kaa.tui.sanitize import sanitize
+from kaa.workspace.checkpoints.store import Use
+from kaa.workspace.checkpoints.upkeep import tidy
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -37,26 +41,30 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--net", metavar="NET", help="off, on, or domains")
     parsed = parser.parse_args(arguments)
     try:
-        options = sandbox_options(Home.of(os.environ), SandboxFlags(parsed.mode, parsed.net))
+        home = Home.of(os.environ)
+        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net))
+        settings = load_user_settings(home.settings)
         workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
     except (SettingsError, OSError) as error:
         sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE
-    return run_to_exit_code(_report(workspace, as_json=parsed.json))
+    return run_to_exit_code(_report(workspace, home, settings.checkpoints, as_json=parsed.json))
 
 
-async def _report(workspace: LocalWorkspace, *, as_json: bool) -> int:
+async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSettings, *, as_json: bool) -> int:
     try:
         status = await workspace.sandbox.status()
+        uses = await asyncio.to_thread(lambda: [*tidy(str(home.checkpoints), limits_of(settings))])
     except OSError as error:
         sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
         return ExitCode.FAILED
     finally:
         await workspace.close()
     if as_json:
-        deliver(sys.stdout, msgspec.json.encode(status).decode() + "\n")
+        deliver(sys.stdout, msgspec.json.encode({**msgspec.to_builtins(status), "checkpoints": uses}).decode() + "\n")
     else:
-        deliver(sys.stdout, sanitize("\n".join(_lines(status, workspace.root))) + "\n")
+        lines = [*_lines(status, workspace.root), *_checkpoint_lines(uses, home, settings)]
+        deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
 
@@ -75,3 +83,10 @@ def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in status.warnings)
     if not status.confined and status.mode != "full-access":
         yield "Every write and command will need your approval; without anybody to ask they are denied."
+
+
+def _checkpoint_lines(uses: Sequence[Use], home: Home, settings: CheckpointSettings) -> Iterator[str]:
+    state = f"at most {settings.max_megabytes} MiB and {settings.max_days} days for each project"
+    yield f"checkpoints of files: {state if settings.enabled else 'off'}, in {home.checkpoints}"
+    for use in uses:
+        yield f"  {os.path.basename(use.folder)}: {use.megabytes:.1f} MiB, {use.checkpoints:,} checkpoints"

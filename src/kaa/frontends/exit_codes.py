@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 from kaa.core.events import EndReason
+from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 
 
 class ExitCode(IntEnum):
@@ -31,3 +32,9 @@ _OF_REASON: dict[EndReason, ExitCode] = {
 def of_reason(reason: EndReason) -> ExitCode:
     """The exit code for the way a run ended."""
     return _OF_REASON[reason]
+
+
+def of_session_error(error: SessionError) -> ExitCode:
+    """The exit code for work on sessions that failed: whether the wrong thing was asked for, or the world failed us."""
+    is_mistake = isinstance(error, SessionNotFoundError | NotASessionError)
+    return ExitCode.USAGE if is_mistake or isinstance(error.__cause__, FileNotFoundError) else ExitCode.FAILED

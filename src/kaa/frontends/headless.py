@@ -19,13 +19,15 @@ from kaa.frontends.failures import FAILURES, USAGE_ERRORS
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
+from kaa.frontends.terminal_commands import why_not_here
 from kaa.frontends.text_output import TextOutput
 from kaa.llm.registry import NoModelError
 from kaa.shell.attachments import compose
-from kaa.shell.conversation import CommandReply, Conversation
+from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.safety import Unopened
+from kaa.shell.slash_commands import command_in
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
@@ -132,10 +134,20 @@ async def _open(
 
 
 async def _submit_all(messages: list[UserMessage], conversation: Conversation, output: Output) -> int:
-    for message in messages:
+    own = {command.name for command in conversation.commands}
+    for number, message in enumerate(messages, 1):
+        if command_in(message, own) is None and (reason := why_not_here(message)) is not None:
+            output.failure(reason)
+            return ExitCode.FAILED
         outcome = await conversation.submit(message)
-        if isinstance(outcome, CommandReply):
+        if isinstance(outcome, CommandReply) and outcome.refused:
+            output.failure(outcome.text)
+            return ExitCode.FAILED
+        if isinstance(outcome, CommandReply | SessionToOpen):
             output.reply(outcome.text)
+            if isinstance(outcome, SessionToOpen) and number < len(messages):
+                output.failure(f"what follows was not sent: it is for another session, kaa --session {outcome.path}")
+                return ExitCode.FAILED
         elif outcome.reason != "done":
             return of_reason(outcome.reason)
     return ExitCode.DONE

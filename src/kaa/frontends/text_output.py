@@ -5,6 +5,7 @@ from typing import TextIO
 from kaa.core.events import (
     AgentEnd,
     AutoRetryStart,
+    CompactionEnd,
     Event,
     MessageEnd,
     MessageUpdate,
@@ -60,6 +61,8 @@ class TextOutput:
                 seconds = event.delay_ms / 1000
                 retry = f"retry {event.attempt} of {event.max_attempts} in {seconds:g} s"
                 self.progress(f"  {event.error_message} ({retry})")
+            case CompactionEnd(reason="threshold" | "overflow"):
+                self._tell_compaction(event)
             case AgentEnd(reason=reason, error=error) if reason != "done":
                 self.progress(f"kaa: {error or reason}")
             case _:
@@ -92,6 +95,14 @@ class TextOutput:
         deliver(self._out, self._clean(text))
         if text:
             self._line_open = not text.endswith("\n")
+
+    def _tell_compaction(self, end: CompactionEnd) -> None:
+        if end.error is not None:
+            self.progress(f"  the conversation could not be condensed: {end.error}")
+        elif not end.aborted:
+            self.progress(f"  condensed the conversation: {end.tokens_before:,} tokens → about {end.tokens_after:,}")
+        if end.warning is not None:
+            self.progress(f"  {end.warning}")
 
     def _end_line(self) -> None:
         if self._line_open:

@@ -82,9 +82,9 @@ def _take_over_stdin() -> socket.socket:
 class ForkServer:
     """Forks slots on request and knows which are alive.
 
-    Requests are `slot` (kind: `files`, `command` or `guard`), `socket` (for a TCP socket in the network of the slots)
-    and `kill` (pid), for a slot that does not answer any more. The answer to `slot` is the slot's pid and, as a
-    descriptor, the brain's end of its socket.
+    Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (for a TCP socket in the network
+    of the slots) and `kill` (pid), for a slot that does not answer any more. The answer to `slot` is the slot's pid
+    and, as a descriptor, the brain's end of its socket.
     """
 
     def __init__(

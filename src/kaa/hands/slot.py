@@ -25,6 +25,11 @@ def run(kind: str, sock: socket.socket, settings: Settings, policy: Policy, conf
 
             confinement.enclose()
             files.serve(connection, settings)
+        case "checkpoints":
+            from kaa.hands.checkpoints import service as checkpoints  # not before the fork, as above
+
+            confinement.enclose()
+            checkpoints.serve(connection, settings, policy)
         case "guard":
             from kaa.hands.guard import service  # not before the fork, as above
 

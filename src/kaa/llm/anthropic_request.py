@@ -87,20 +87,22 @@ def messages_body(request: Request, endpoint: Endpoint, kept: Renderer | None = 
         kept: the renderer of the request before; it remembers what was sent already.
     """
     model, compat = request.model, endpoint.compat
-    body: JsonObject = {"model": model.id, "max_tokens": model.max_tokens, "stream": True}
+    body: JsonObject = {"model": model.id, "max_tokens": request.reply_limit, "stream": True}
     if model.reasoning:
         body |= _thinking(request, endpoint)
     render = kept or renderer(compat)
+    mark = {} if request.once else {"cache_control": _CACHE_MARK}
     if request.system.strip():
-        body["system"] = [{"type": "text", "text": clean(request.system), "cache_control": _CACHE_MARK}]
+        body["system"] = [{"type": "text", "text": clean(request.system), **mark}]
     if request.tools:
         tools = [tool for _, tool in render.tools(request.tools, model)]
         if compat.supports_cache_control_on_tools:
-            tools[-1] = {**tools[-1], "cache_control": _CACHE_MARK}
+            tools[-1] = {**tools[-1], **mark}
         body["tools"] = tools
     messages = list(_conversation(render.messages(request.messages, model)))
     # The last but one is where the request before this one has put its mark: that prefix is in the cache.
-    for position in [position for position, message in enumerate(messages) if message["role"] == "user"][-2:]:
+    ends = [position for position, message in enumerate(messages) if message["role"] == "user"][-2:]
+    for position in ends if mark else ():
         messages[position] = _marked(messages[position])
     body["messages"] = messages
     return body
@@ -119,7 +121,7 @@ def _thinking(request: Request, endpoint: Endpoint) -> JsonObject:
         effort = endpoint.thinking_levels.get(level) or _effort(level, generation)
         return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}
     # Both the reasoning and the answer come out of max_tokens.
-    budget = min(_BUDGET_TOKENS[level], model.max_tokens - _SMALLEST_ANSWER_TOKENS)
+    budget = min(_BUDGET_TOKENS[level], request.reply_limit - _SMALLEST_ANSWER_TOKENS)
     if budget < _SMALLEST_BUDGET_TOKENS:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}

@@ -161,7 +161,9 @@ def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is RateLimitError:
         return "Wait a little, or choose another model."
     if kind is ContextOverflowError:
-        return "Start a new session, go back to an earlier message, or choose a model with a larger context window."
+        return (
+            "Condense it with /compact, go back to an earlier message, or choose a model with a larger context window."
+        )
     if kind is OverloadedError:
         return "Try again later, or choose another model."
     return f"Check the name of the model, '{peer.model}', and its settings in models.json."

@@ -77,14 +77,14 @@ def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None 
         body["store"] = False
     if compat.send_prompt_cache_key and request.session_id:
         body["prompt_cache_key"] = request.session_id
-    body[compat.max_tokens_field] = model.max_tokens
+    body[compat.max_tokens_field] = request.reply_limit
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint)
     render = kept or renderer(compat)
     tools = [tool for _, tool in render.tools(request.tools, model)]
     rendered = render.messages(request.messages, model)
     messages = [*_system(request, compat), *_conversation(rendered, model, compat)]
-    if compat.cache_control_format == "anthropic":
+    if compat.cache_control_format == "anthropic" and not request.once:
         _mark_cache(messages, tools)
     if tools:
         body["tools"] = tools

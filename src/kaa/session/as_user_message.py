@@ -7,6 +7,8 @@ from kaa.session.entries import BashExecution, BranchSummary, Compaction
 from kaa.session.naming import unix_milliseconds
 
 _BACKTICKS = re.compile("`{3,}")
+# How much space is looked through is limited, so that searching costs what is long.
+_SUMMARY_END = re.compile(r"<(?=\s{0,8}/\s{0,8}summary\b)", re.IGNORECASE)
 
 
 def note_message(content: tuple[UserContent, ...] | str, timestamp: str) -> UserMessage:
@@ -16,14 +18,20 @@ def note_message(content: tuple[UserContent, ...] | str, timestamp: str) -> User
 
 def compaction_message(compaction: Compaction) -> UserMessage:
     """The summary that stands for the conversation so far."""
-    preface = "The conversation before this point was condensed. This is its summary:"
-    return note_message(f"{preface}\n<summary>\n{compaction.summary}\n</summary>", compaction.timestamp)
+    preface = (
+        "The conversation before this point was condensed. This summary of it was written by a program; of it, only "
+        "what is in <user-messages> was said by the user:"
+    )
+    return _summary_message(preface, compaction.summary, compaction.timestamp)
 
 
 def branch_summary_message(branch: BranchSummary) -> UserMessage:
     """The summary of a branch that was left."""
-    preface = "Another line of work was tried from here and then left. This is its summary:"
-    return note_message(f"{preface}\n<summary>\n{branch.summary}\n</summary>", branch.timestamp)
+    preface = (
+        "Another line of work was tried from here and then left. This summary of it was written by a program, not by "
+        "the user:"
+    )
+    return _summary_message(preface, branch.summary, branch.timestamp)
 
 
 def command_message(execution: BashExecution) -> UserMessage:
@@ -40,3 +48,8 @@ def command_message(execution: BashExecution) -> UserMessage:
         whole = f" All of it is in {execution.full_output_path}." if execution.full_output_path else ""
         parts.append(f"The output is shortened.{whole}")
     return UserMessage("\n".join(parts), execution.timestamp)
+
+
+def _summary_message(preface: str, summary: str, timestamp: str) -> UserMessage:
+    inside = _SUMMARY_END.sub(r"<\\", summary)  # nothing in it may end it before its end
+    return note_message(f"{preface}\n<summary>\n{inside}\n</summary>", timestamp)

@@ -5,7 +5,7 @@ from typing import cast, get_args
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from kaa.core.provider import ThinkingLevel
 from kaa.session.as_user_message import (
     branch_summary_message,
@@ -13,6 +13,7 @@ from kaa.session.as_user_message import (
     compaction_message,
     note_message,
 )
+from kaa.session.compaction.undoing import leaves_nothing_out
 from kaa.session.entries import (
     AnyEntry,
     BashExecution,
@@ -65,21 +66,41 @@ def build_context(store: SessionStore) -> SessionContext:
 
 def _messages(store: SessionStore, path: Sequence[Node]) -> tuple[Message, ...]:
     """The last compaction's summary and what it kept, then everything after it; without one, everything."""
-    summary, nodes = _after_compaction(store, path)
-    entries = (read_entry(store, node) for node in nodes if node.type in _SPEAKING)
-    spoken = (message for entry in entries if entry is not None and (message := _message(entry)) is not None)
-    return (*summary, *spoken)
+    compaction, nodes = told(store, path)
+    entries = [(node, read_entry(store, node)) for node in nodes if node.type in _SPEAKING]
+    spoken = [(node, message) for node, entry in entries if entry is not None and (message := message_of(entry))]
+    if compaction is not None:
+        return (compaction_message(compaction), *(message for _, message in spoken))
+    partly_told = _partly_told(path)
+    return tuple(_unmeasured(message) if node in partly_told else message for node, message in spoken)
 
 
-def _after_compaction(store: SessionStore, path: Sequence[Node]) -> tuple[tuple[Message, ...], Sequence[Node]]:
+def _partly_told(path: Sequence[Node]) -> frozenset[Node]:
+    """Where all is told, though not always: what was said while it was not."""
+    places = [position for position, node in enumerate(path) if node.type == "compaction"]
+    return frozenset(path[places[0] : places[-1]]) if places else frozenset()
+
+
+def _unmeasured(message: Message) -> Message:
+    """The same without how large the conversation was then: that is not how large it is now."""
+    return msgspec.structs.replace(message, usage=Usage()) if isinstance(message, AssistantMessage) else message
+
+
+def told(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, Sequence[Node]]:
+    """The compaction whose summary the model is told, and the entries on `path` that it is told as they are.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
     for position in range(len(path) - 1, -1, -1):
         if path[position].type != "compaction":
             continue
         compaction = read_entry(store, path[position])
         if isinstance(compaction, Compaction):
             kept = path[_first_kept(compaction, path[:position]) : position]
-            return (compaction_message(compaction),), [*kept, *path[position + 1 :]]
-    return (), path
+            nodes = [*kept, *path[position + 1 :]]
+            return (None if leaves_nothing_out(compaction) else compaction), nodes
+    return None, path
 
 
 def _first_kept(compaction: Compaction, before: Sequence[Node]) -> int:
@@ -88,7 +109,8 @@ def _first_kept(compaction: Compaction, before: Sequence[Node]) -> int:
     return next((position for position, node in enumerate(before) if node.id == wanted), len(before))
 
 
-def _message(entry: AnyEntry) -> Message | None:
+def message_of(entry: AnyEntry) -> Message | None:
+    """What the model is told of an entry by itself; None if nothing."""
     match entry:
         case MessageEntry(message=message):
             return _said(message)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Json, ToolResultMessage, UserContent, UserMessage
+from kaa.core.messages import AssistantMessage, Json, ToolResultMessage, Usage, UserContent, UserMessage
 
 FORMAT_VERSION = 3
 
@@ -79,13 +79,17 @@ class ThinkingLevelChange(Entry, tag="thinking_level_change", kw_only=True, froz
 
 
 class Compaction(Entry, tag="compaction", kw_only=True, frozen=True):
-    """A summary takes the place of everything before `first_kept_entry_id`. `from_hook`: an extension made it."""
+    """A summary takes the place of everything before `first_kept_entry_id`. `from_hook`: an extension made it.
+
+    `usage`: what the summary cost, as pi writes it since 0.80.
+    """
 
     summary: str
     first_kept_entry_id: str = ""
     tokens_before: int = 0
     details: Json = None
     from_hook: bool | None = None
+    usage: Usage | None = None
 
 
 class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
@@ -95,6 +99,7 @@ class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
     summary: str
     details: Json = None
     from_hook: bool | None = None
+    usage: Usage | None = None
 
 
 class Custom(Entry, tag="custom", kw_only=True, frozen=True):

@@ -57,7 +57,7 @@ class SessionBusyError(SessionError):
     def __init__(self, path: Path, pid: int | None) -> None:
         holder = f"process {pid}" if pid is not None else "another process"
         super().__init__(
-            f"the session {path} is in use by {holder}: end that one first, or start a session of your own"
+            f"the session {path} is in use by {holder}: end that one first, or go on in a copy (kaa --fork ID)"
         )
         self.path = path
         self.pid = pid
@@ -74,3 +74,22 @@ class SessionNotFoundError(SessionError):
             message = f"no session file or id that starts with '{wanted}' was found"
         super().__init__(message)
         self.candidates = tuple(candidates)
+
+
+class EntryNotFoundError(SessionError):
+    """A session has no such entry."""
+
+    def __init__(self, path: Path, entry_id: str) -> None:
+        super().__init__(f"the session {path} has no entry '{entry_id}'; choose one of those it has")
+        self.path = path
+
+
+class TrashError(SessionError):
+    """A session could not be moved into the trash; it is where it was."""
+
+    def __init__(self, path: Path, cause: OSError) -> None:
+        super().__init__(
+            f"{path} cannot be moved into the trash: {cause.strerror or cause}. It was left where it is; "
+            "to be rid of it for good, delete it with rm"
+        )
+        self.path = path

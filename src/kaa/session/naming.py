@@ -1,11 +1,14 @@
 """Ids, timestamps and names exactly as pi writes them, so that both programs find each other's sessions."""
 
 import os
+import re
 import time
 from collections.abc import Container
 from datetime import UTC, datetime
 
 _ENTRY_ID_ATTEMPTS = 100
+# With the time before it and `.jsonl.partial` behind it, well within the 255 bytes of a file's name.
+_SESSION_ID = re.compile("[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 
 
 def new_session_id() -> str:
@@ -16,6 +19,11 @@ def new_session_id() -> str:
     value = value & ~(0xF << 76) | 0x7 << 76  # version
     value = value & ~(0x3 << 62) | 0x2 << 62  # variant
     return _dashed(value)
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a session may have this id: as in pi, letters, digits and `._-` between, and no longer than names are."""
+    return _SESSION_ID.fullmatch(text) is not None
 
 
 def new_entry_id(taken: Container[str]) -> str:
@@ -54,6 +62,16 @@ def folder_name(cwd: str) -> str:
     """The folder that holds the sessions of a project: `/a/b/proj` gives `--a-b-proj--`."""
     bare = cwd[1:] if cwd[:1] in ("/", "\\") else cwd
     return f"--{bare.replace('/', '-').replace(chr(92), '-').replace(':', '-')}--"
+
+
+def is_same_directory(claimed: str, cwd: str) -> bool:
+    """Whether a session's header, which may say anything, names the directory `cwd`, if only by way of a link."""
+    if claimed == cwd:
+        return True
+    try:
+        return os.path.realpath(claimed) == os.path.realpath(cwd)
+    except ValueError:  # no path at all, such as one with a NUL
+        return False
 
 
 def file_name(timestamp: str, session_id: str) -> str:

@@ -1,14 +1,24 @@
-"""What the replies of a session used, without decoding what they say."""
+"""What the requests of a session used, without decoding what they said."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from kaa.core.events import CacheMiss
 from kaa.core.messages import AssistantMessage, Usage
-from kaa.session.decoding import decode_entry
+from kaa.core.spending import Purpose, Use
 from kaa.session.entries import MessageEntry
-from kaa.session.jsonl import UNREADABLE
+from kaa.session.file.decoding import decode_entry
+from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.store import SessionStore
+from kaa.session.tree import Node
+
+# Entries of ours, which other programs keep and pass over: what finding a name used, and a dear miss of the cache.
+TITLE_ENTRY = "kaa.title"
+MISS_ENTRY = "kaa.cache_miss"
+
+# What holds the cost of a request that was made beside the conversation.
+_ASIDE = frozenset({"compaction", "branch_summary", "custom"})
 
 
 class _Reply(msgspec.Struct, rename="camel", frozen=True):
@@ -22,18 +32,125 @@ class _Line(msgspec.Struct, frozen=True):
     message: _Reply
 
 
+class _Aside(msgspec.Struct, frozen=True):
+    """An entry with the cost of a request, or what a title's entry holds. `model`: who answered, `provider/id`."""
+
+    usage: Usage | None = None
+    model: str = ""
+    details: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Details(msgspec.Struct, frozen=True):
+    model: str = ""
+
+
+class _Custom(msgspec.Struct, rename="camel", frozen=True):
+    custom_type: str = ""
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
 _LINE = msgspec.json.Decoder(_Line)
+_ASIDE_LINE = msgspec.json.Decoder(_Aside)
+_CUSTOM_LINE = msgspec.json.Decoder(_Custom)
+_DETAILS = msgspec.json.Decoder(_Details)
 
 
-def past_usage(store: SessionStore) -> Iterator[tuple[Usage, str, str]]:
-    """What each reply used, its provider and its model; those on other branches and before compactions too.
+def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Node, Use]]:
+    """What each request used: replies, and what was made beside them, such as summaries.
+
+    A summary that does not say which model made it, as pi's, counts for the one that spoke last.
+
+    Args:
+        store: the session.
+        nodes: which of its entries, in the order of the file.
 
     Raises:
         SessionReadError: the disk failed.
     """
-    for node in store.tree.nodes:
-        if node.type == "message" and (reply := _reply(store.line(node))) is not None:
-            yield reply.usage, reply.provider, reply.model
+    provider = model = ""
+    for node in nodes:
+        if node.type == "message":
+            reply = _reply(store.line(node))
+            if reply is not None:
+                provider, model = reply.provider, reply.model
+                yield node, Use("reply", reply.usage, provider, model)
+        elif (use := usage_aside(store, node, provider, model)) is not None:
+            yield node, use
+
+
+def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> Use | None:
+    """What a request beside the conversation used; None if the entry tells of none.
+
+    Args:
+        store: the session.
+        node: the entry.
+        provider: of the model in force, with `model`, where the entry does not name one.
+        model: its id.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    if node.type not in _ASIDE:
+        return None
+    line: bytes | msgspec.Raw = store.line(node)
+    purpose: Purpose = "summary"
+    try:
+        if node.type == "custom":
+            custom = _CUSTOM_LINE.decode(line)
+            if custom.custom_type != TITLE_ENTRY:
+                return None
+            purpose, line = "title", custom.data
+        aside = _ASIDE_LINE.decode(line)
+    except UNREADABLE:
+        return None
+    if aside.usage is None:
+        return None
+    author, _, author_id = (aside.model or _author(aside.details)).partition("/")
+    return Use(purpose, aside.usage, *((author, author_id) if author_id else (provider, model)))
+
+
+def _author(details: msgspec.Raw) -> str:
+    """The model that ours name in a summary's details, where others may keep anything."""
+    try:
+        return _DETAILS.decode(details).model
+    except UNREADABLE:
+        return ""
+
+
+def last_turn(store: SessionStore, nodes: Sequence[Node]) -> Sequence[Node]:
+    """The last message of the user's among `nodes`, which stand in the order of the file, and what follows it.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    for position in range(len(nodes) - 1, -1, -1):
+        if nodes[position].type == "message" and _is_users(store.line(nodes[position])):
+            return nodes[position:]
+    return nodes
+
+
+def past_misses(store: SessionStore, nodes: Iterable[Node]) -> Iterator[CacheMiss]:
+    """The dear misses of the provider's cache.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    for node in nodes:
+        if node.type != "custom":
+            continue
+        try:
+            custom = _CUSTOM_LINE.decode(store.line(node))
+            if custom.custom_type == MISS_ENTRY:
+                yield msgspec.convert({**msgspec.json.decode(custom.data), "type": "cache_miss"}, CacheMiss)
+        except (*UNREADABLE, TypeError):
+            continue  # of another program, or damaged
+
+
+def _is_users(line: bytes) -> bool:
+    try:
+        return _LINE.decode(line).message.role == "user"
+    except UNREADABLE:
+        return False
 
 
 def _reply(line: bytes) -> _Reply | None:

@@ -8,11 +8,20 @@ from kaa.core.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from kaa.core.messages import AssistantMessage, Json, Message, ToolResultMessage, UserMessage
 from kaa.core.provider import ThinkingLevel
 from kaa.session.context import ModelRef, SessionContext, build_context
-from kaa.session.entries import BashExecution, Entry, Leaf, MessageEntry, ModelChange, ThinkingLevelChange
-from kaa.session.journal import ReplyBegun, ToolBegun
+from kaa.session.entries import (
+    BashExecution,
+    Custom,
+    Entry,
+    Leaf,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    ThinkingLevelChange,
+)
+from kaa.session.file.journal import ReplyBegun, ToolBegun
 from kaa.session.naming import new_entry_id
 from kaa.session.store import SessionStore
 
@@ -35,6 +44,7 @@ class SessionRecorder:
         self._recorded_level = None if is_new else context.thinking_level
         self._model = self._recorded_model
         self._level = self._recorded_level
+        self._name: str | None = None  # one that waits
         self._reply_id: str | None = None
         self._tool_ids: dict[str, str] = {}
 
@@ -68,8 +78,31 @@ class SessionRecorder:
         """
         self._append(*self._changes(), MessageEntry(message=execution))
 
-    def rewind(self, target_id: str | None) -> SessionContext:
+    def note(self, draft: Entry) -> str:
+        """Keep what is no part of the conversation: a name, a figure, an extension's state. Returns the entry's id.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+        """
+        (entry_id,) = self._store.append(draft)
+        self._store.request_sync()
+        return entry_id
+
+    def custom(self, custom_type: str, data: Json) -> None:
+        """Note the state of a part of kaa's; the model is never told of it.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+        """
+        self._store.append(Custom(custom_type=custom_type, data=data))
+        self._store.request_sync()
+
+    def go(self, target_id: str | None, *drafts: Entry) -> SessionContext:
         """Go on after another entry, or from before the first. Nothing may be under way.
+
+        Args:
+            target_id: the entry; None for before the first.
+            drafts: what is to be noted there at once.
 
         Returns:
             The context there. The model and the thinking level in force stay, and are noted with the next message.
@@ -78,11 +111,20 @@ class SessionRecorder:
             SessionWriteError: the session cannot be written.
             SessionReadError: it cannot be read.
         """
-        self._store.append(Leaf(target_id=target_id))
+        self._store.append(Leaf(target_id=target_id), *drafts)
         self._store.request_sync()
         context = build_context(self._store)
         self._recorded_model, self._recorded_level = context.model, context.thinking_level
         return context
+
+    @property
+    def waiting_name(self) -> str | None:
+        """The name that the session gets with its next message."""
+        return self._name
+
+    def name_change(self, name: str | None) -> None:
+        """The session has this name from its next message on: a session that is only named gets no file."""
+        self._name = name
 
     def model_change(self, provider: str, model_id: str) -> None:
         """From the next message on this model answers."""
@@ -119,7 +161,7 @@ class SessionRecorder:
     def _append(self, *drafts: Entry) -> None:
         """Add entries, the changes that waited among them."""
         self._store.append(*drafts)
-        self._recorded_model, self._recorded_level = self._model, self._level
+        self._recorded_model, self._recorded_level, self._name = self._model, self._level, None
         self._store.request_sync()
 
     def _promised(self, message: Message) -> str:
@@ -134,7 +176,7 @@ class SessionRecorder:
                 return ""
 
     def _changes(self) -> list[Entry]:
-        changes: list[Entry] = []
+        changes: list[Entry] = [SessionInfo(name=self._name)] if self._name is not None else []
         if self._model is not None and self._model != self._recorded_model:
             changes.append(ModelChange(provider=self._model.provider, model_id=self._model.id))
         if self._level is not None and self._level != self._recorded_level:

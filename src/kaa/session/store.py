@@ -7,10 +7,10 @@ from typing import Protocol
 import msgspec
 
 from kaa.core.messages import now_ms
-from kaa.session.decoding import LineHead, decode_entry, find_glued_entry, read_head
 from kaa.session.entries import FORMAT_VERSION, AnyEntry, Entry, Leaf, SessionHeader, SessionInfo
-from kaa.session.journal import Journal, NoJournal
-from kaa.session.jsonl import encode_line
+from kaa.session.file.decoding import LineHead, decode_entry, find_glued_entry, read_head
+from kaa.session.file.journal import Journal, NoJournal
+from kaa.session.file.jsonl import encode_line
 from kaa.session.naming import iso_timestamp, new_entry_id, new_session_id
 from kaa.session.tree import Node, SessionTree
 
@@ -88,9 +88,9 @@ def session_name(store: SessionStore) -> str | None:
     return (entry.name.strip() or None) if isinstance(entry, SessionInfo) else None
 
 
-def new_header(cwd: str, parent_session: str | None = None) -> SessionHeader:
-    """The header of a session that starts now in the directory `cwd`."""
-    return SessionHeader(FORMAT_VERSION, new_session_id(), iso_timestamp(now_ms()), cwd, parent_session)
+def new_header(cwd: str, parent_session: str | None = None, session_id: str | None = None) -> SessionHeader:
+    """The header of a session that starts now in the directory `cwd`, with an id of its own unless told."""
+    return SessionHeader(FORMAT_VERSION, session_id or new_session_id(), iso_timestamp(now_ms()), cwd, parent_session)
 
 
 def stamp(drafts: Iterable[Entry], tree: SessionTree) -> list[Entry]:

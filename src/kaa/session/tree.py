@@ -1,15 +1,20 @@
 """The tree of a session's entries: where each stands, not what it says.
 
 Every entry hangs below an earlier one, so the tree has no cycles and no lost parts whatever the file
-claims: an entry whose parent is unknown, itself or later in the file continues from the leaf.
+claims: an entry whose parent is unknown, itself or later in the file continues from the leaf. So it is with
+the targets of `leaf` entries: one that is unknown, the entry itself or later in the file leads to its parent.
 """
+
+import sys
 
 import msgspec
 
-from kaa.session.decoding import LineHead
+from kaa.session.file.decoding import LineHead
 
 
-class Node(msgspec.Struct, gc=False, frozen=True, eq=False):
+# Tracked by the garbage collector though there are no cycles: only tracked objects let go of a long chain of parents
+# without one C call inside the other, which overflows the stack at some 100,000 entries.
+class Node(msgspec.Struct, frozen=True, eq=False):
     """An entry's place: `offset` and `length` find its line (without line feed) in the file, in bytes."""
 
     id: str
@@ -64,12 +69,12 @@ class SessionTree:
             parent = self._by_id.get(head.parent_id, self._leaf)
         else:
             parent = self._leaf
-        node = Node(entry_id, head.type, parent, offset, length)
+        node = Node(entry_id, sys.intern(head.type), parent, offset, length)  # few types, many entries
+        self._leaf = node if head.type != "leaf" else self._target(head, parent)  # no entry is its own target
         self._nodes.append(node)
         self._by_id[entry_id] = node
         if node.type == "session_info":
             self.info = node
-        self._leaf = node if head.type != "leaf" else self._target(head, parent)
         return node
 
     def _target(self, leaf_entry: LineHead, parent: Node | None) -> Node | None:

@@ -1,27 +1,31 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
-from kaa.core.messages import Json, TextContent, UserMessage, user_message
+from kaa.core.messages import Json, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
-from kaa.ext.api import Command, Reply, Submit
+from kaa.ext.api import Command, CommandError, OpenSession, Reply, Submit
 from kaa.ext.registry import Registry
-from kaa.session.recorder import SessionRecorder
-from kaa.session.store import SessionStore, session_name
 from kaa.session.transcript import Transcript
 from kaa.shell.accounting import Accounting
+from kaa.shell.checkpoints.checkpointing import Checkpointing
+from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
+from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.model_link import ModelLink
 from kaa.shell.models import Models
+from kaa.shell.naming import Naming
+from kaa.shell.navigating import Navigation
 from kaa.shell.reloading import Reloading
-from kaa.shell.rewinding import Rewinding, RewindPoint
+from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import ApprovalPolicy
+from kaa.shell.slash_commands import command_in
 from kaa.shell.status import Status
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
@@ -29,16 +33,28 @@ from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
+    from kaa.shell.sharing import Sharing
     from kaa.workspace.git import Head
 
 
 class CommandReply(msgspec.Struct, frozen=True):
-    """What a slash command answered; the model was not asked."""
+    """What a slash command answered; the model was not asked. `refused`: it could not do what it was asked for."""
 
     text: str
+    refused: bool = False
 
 
-Outcome: TypeAlias = AgentEnd | CommandReply
+class SessionToOpen(msgspec.Struct, frozen=True):
+    """A slash command leads to another session: the frontend's to open. `text`: what was done, to be shown."""
+
+    path: str
+    text: str = ""
+
+
+Outcome: TypeAlias = AgentEnd | CommandReply | SessionToOpen
+
+Confirm: TypeAlias = Callable[[str, str], Awaitable[bool]]
+"""Asks somebody for a yes: the question, and what the answer depends on."""
 
 
 class Conversation:
@@ -47,45 +63,42 @@ class Conversation:
     Args:
         agent: talks to the model.
         registry: what extensions added.
-        store: where the session is kept.
-        recorder: writes events into the store; it is subscribed already, to see each one before all others.
+        session: the session, and those who work on it.
         link: the way to the model, closed with the conversation.
         gate: stands between the model and the tools.
         containment: holds the tools back.
         models: which model answers, and which others there are.
         reloading: reads settings again.
         workspace: the project.
-
-    Raises:
-        SessionReadError: the session cannot be read.
+        confirm: asks the user for a yes, None where nobody is there.
     """
 
     def __init__(
         self,
         agent: Agent,
         registry: Registry,
-        store: SessionStore,
-        recorder: SessionRecorder,
+        session: SessionParts,
         link: ModelLink,
         gate: Gatekeeper,
         containment: Containment,
         models: Models,
         reloading: Reloading,
         workspace: Workspace,
+        confirm: Confirm | None = None,
     ) -> None:
         self._agent = agent
         self._gate = gate
         self._containment = containment
         self._registry = registry
-        self._store = store
-        self._recorder = recorder
+        self._session = session
+        self._confirm = confirm
         self._link = link
         self._models = models
         self._reloading = reloading
         self._workspace = workspace
-        self._accounting = Accounting(agent, models, store)
-        self._user_commands = UserCommands(agent, recorder, lambda: containment.unconfined(None))
-        self._rewinding = Rewinding(agent, store, recorder)
+        self._user_commands = UserCommands(
+            agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
+        )
         self._files = FileIndex(workspace)
         self._reading_tools = frozenset(tool.name for tool in registry.tools if tool.risk == "read")
         agent.subscribe(self._keep_up)
@@ -94,18 +107,18 @@ class Conversation:
     @property
     def session_header(self) -> dict[str, Json]:
         """The session's header as the session file has it."""
-        header: dict[str, Json] = msgspec.to_builtins(self._store.header)
+        header: dict[str, Json] = msgspec.to_builtins(self._session.store.header)
         return header
 
     @property
     def session_path(self) -> str | None:
         """The session's file, None when the session is not kept."""
-        return None if self._store.path is None else str(self._store.path)
+        return None if self._session.store.path is None else str(self._session.store.path)
 
     @property
     def session_id(self) -> str:
         """The session's id."""
-        return self._store.header.id
+        return self._session.store.header.id
 
     @property
     def models(self) -> Models:
@@ -120,11 +133,58 @@ class Conversation:
     @property
     def usage(self) -> UsageReport:
         """Tokens, money, and how much of the context window is taken."""
-        return self._accounting.report()
+        return self._session.accounting.report()
 
     def context_parts(self) -> ContextParts:
         """What the next request consists of, by an estimate."""
-        return self._accounting.context_parts()
+        return self._session.accounting.context_parts()
+
+    @property
+    def accounting(self) -> Accounting:
+        """Where tokens and money went, in detail."""
+        return self._session.accounting
+
+    @property
+    def navigation(self) -> Navigation:
+        """Goes elsewhere in the session."""
+        return self._session.navigation
+
+    @property
+    def checkpoints(self) -> Checkpointing:
+        """What the project's files were like."""
+        return self._session.checkpoints
+
+    @property
+    def naming(self) -> Naming:
+        """What the session is called."""
+        return self._session.naming
+
+    @property
+    def compaction(self) -> Compacting:
+        """Condenses the conversation."""
+        return self._session.compaction
+
+    @property
+    def exporting(self) -> Exporting:
+        """Writes the session into files of the user's, and takes such files in."""
+        return self._session.exporting
+
+    @property
+    def sharing(self) -> "Sharing":
+        """Puts the session where others can read it."""
+        from kaa.shell.sharing import Sharing  # lazy: few sessions are shared
+
+        return Sharing(self._session.exporting)
+
+    async def confirm(self, question: str, details: str) -> bool:
+        """Ask the user for a yes.
+
+        Raises:
+            CommandError: nobody can be asked.
+        """
+        if self._confirm is None:
+            raise CommandError(f"{question} Nobody can be asked here: say --yes if it is to be done.\n{details}")
+        return await self._confirm(question, details)
 
     @property
     def is_running(self) -> bool:
@@ -137,7 +197,7 @@ class Conversation:
         return Status(
             model=self._models.current,
             session_path=self.session_path,
-            session_name=session_name(self._store),
+            session_name=self._session.naming.name,
             cwd=self._workspace.root,
             usage=self.usage,
             sandbox=sandbox,
@@ -158,7 +218,7 @@ class Conversation:
 
     def transcript(self) -> Transcript:
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
-        return Transcript(self._store)
+        return Transcript(self._session.store)
 
     @property
     def active_tools(self) -> tuple[str, ...]:
@@ -217,14 +277,20 @@ class Conversation:
         """
         if isinstance(message, str):
             message = user_message(message)
-        command = self._command(message)
+        command = command_in(message, self._registry.commands)
         if command is not None:
             name, arguments = command
-            match await self._registry.run_command(name, arguments, self):
+            try:
+                action = await self._registry.run_command(name, arguments, self)
+            except CommandError as error:
+                return CommandReply(str(error), refused=True)
+            match action:
                 case None:
                     return CommandReply("")
                 case Reply(text=text):
                     return CommandReply(text)
+                case OpenSession(path=path, text=text):
+                    return SessionToOpen(path, text)
                 case Submit(text=text):
                     message = user_message(text)
         return await self._agent.run(await self._registry.user_message(message))
@@ -237,6 +303,11 @@ class Conversation:
         """Give the model this message when it would stop."""
         self._agent.follow_up(await self._registry.user_message(message))
 
+    @property
+    def has_queued(self) -> bool:
+        """Whether messages wait to be given to the model."""
+        return self._agent.has_queued
+
     def dequeue(self) -> UserMessage | None:
         """Take back the message queued last."""
         return self._agent.dequeue()
@@ -248,14 +319,6 @@ class Conversation:
     async def run_command(self, command: str, *, in_context: bool) -> UserCommandEnd:
         """Run a command of the user's own, with the user's rights. See `UserCommands.run`."""
         return await self._user_commands.run(command, in_context=in_context)
-
-    def rewind_points(self) -> tuple[RewindPoint, ...]:
-        """The user's messages that can be taken back, the newest last."""
-        return self._rewinding.points()
-
-    async def rewind(self, entry_id: str) -> UserMessage:
-        """Go on from before a message of the user's. Returns it. See `Rewinding.rewind`."""
-        return self._rewinding.rewind(entry_id)
 
     async def reload(self) -> str:
         """Read settings, rules, models and keys again. Returns what that did. See `Reloading.reload`."""
@@ -273,11 +336,13 @@ class Conversation:
             SessionWriteError: the disk failed.
         """
         try:
+            await self._session.naming.close()
             await self._files.close()
             await self._link.close()
             self._user_commands.close()
+            await self._session.checkpoints.close()
         finally:
-            await self._recorder.close()
+            await self._session.recorder.close()
 
     async def _sandbox_status(self) -> tuple[SandboxStatus | None, str | None]:
         """What holds tools back, or why that is not known."""
@@ -297,16 +362,3 @@ class Conversation:
                 self._files.invalidate()
             case _:
                 pass
-
-    def _command(self, message: UserMessage) -> tuple[str, str] | None:
-        """Name and arguments, if the message is a slash command that exists."""
-        if isinstance(message.content, str):
-            text = message.content
-        elif len(message.content) == 1 and isinstance(message.content[0], TextContent):
-            text = message.content[0].text
-        else:
-            return None
-        name, *arguments = text.split(maxsplit=1) or [""]
-        if not name.startswith("/") or name[1:] not in self._registry.commands:
-            return None
-        return name[1:], "".join(arguments).strip()

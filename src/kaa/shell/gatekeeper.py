@@ -1,15 +1,21 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
+from kaa.ext.api import Risk
+from kaa.shell.containment import Containment
+from kaa.shell.home import Home
+from kaa.shell.project_files import PROJECT_SETTINGS
 from kaa.shell.settings import ApprovalPolicy, ApprovalSettings
+from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
+    from kaa.shell.approvals.requests import Approver
     from kaa.shell.approvals.rule_file import Rules
 
 
@@ -76,3 +82,65 @@ class Gatekeeper:
     async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
         """The first hook after tools."""
         return await self.load().after(call, result)
+
+
+def appoint(
+    policy: ApprovalPolicy | None,
+    chosen: ApprovalSettings,
+    risks: Mapping[str, Risk],
+    *,
+    workspace: Workspace,
+    containment: Containment,
+    home: Home,
+    approver: "Approver | None",
+    abort: Callable[[], None],
+) -> Gatekeeper:
+    """Choose who stands between the model and the tools.
+
+    Args:
+        policy: who is asked before what; None takes that of the settings, or `ask` where there is somebody to ask.
+        chosen: what the settings say.
+        risks: what each tool can do at worst, by its name.
+        workspace: the project.
+        containment: the walls around tools.
+        home: keeps what the user allowed for good.
+        approver: who can be asked; None where nobody is there.
+        abort: stops the agent.
+
+    Raises:
+        ApprovalsError: a rule is none, or the kept ones cannot be read.
+    """
+    kept = home.path / "approvals.json"
+
+    def parse(approvals: ApprovalSettings) -> "Rules":
+        from kaa.shell.approvals.rule_file import parse_rules  # lazy: many conversations need no gate
+
+        return parse_rules(approvals.allow, approvals.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
+
+    def build(policy: ApprovalPolicy, configured: "Rules") -> "Gate":
+        from kaa.shell.approvals.gate import Gate  # lazy, as above
+        from kaa.shell.approvals.memory import Memory
+        from kaa.shell.approvals.rule_file import RuleFile
+        from kaa.workspace.git import Git
+
+        git = Git(workspace)
+
+        async def changed_files() -> Sequence[str] | None:
+            changed = await git.changed_files()
+            return None if changed is None or changed.more else changed.paths
+
+        return Gate(
+            policy=policy,
+            memory=Memory(configured, RuleFile(kept)),
+            risks=risks,
+            sandbox=containment,
+            approver=approver,
+            abort=abort,
+            changed_files=changed_files,
+        )
+
+    in_force = policy or chosen.policy or ("never" if approver is None else "ask")
+    keeper = Gatekeeper(in_force, chosen, parse, build)
+    if chosen.allow or chosen.deny or kept.exists():
+        keeper.load()  # a mistake in a rule is told before anything happens
+    return keeper

@@ -10,9 +10,20 @@ from kaa.shell.settings import SettingsError
 PROJECT_FOLDER = ".kaa"
 
 
-def expanded(path: str) -> Path:
+def expanded(path: str | Path) -> Path:
     """The path with the user's home for `~`; `~` of a user nobody knows stays, as in a shell."""
     return Path(os.path.expanduser(path))  # Path.expanduser would raise
+
+
+def session_folder(given: str | Path | None, configured: str | None) -> Path | None:
+    """The one folder for the sessions of all projects; None where each project has a folder of its own.
+
+    Args:
+        given: by whoever started kaa (`--session-dir`).
+        configured: by the settings.
+    """
+    chosen = given or configured
+    return expanded(chosen) if chosen else None
 
 
 class Home:
@@ -48,6 +59,11 @@ class Home:
     def sessions(self) -> Path:
         """The folder of session files."""
         return self.path / "sessions"
+
+    @property
+    def checkpoints(self) -> Path:
+        """What files of projects were before each turn; a folder for each project."""
+        return self.path / "checkpoints"
 
     @property
     def extensions(self) -> Path:

@@ -6,9 +6,11 @@ from pathlib import Path
 from kaa.core.provider import Provider
 from kaa.llm.discovery import find_model
 from kaa.llm.live import LiveTransport
-from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
+from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, create_provider
 from kaa.llm.transport import Transport
-from kaa.shell.options import Live, Record, Replay, Wire
+from kaa.session.context import SessionContext
+from kaa.shell.options import ConversationOptions, Live, Record, Replay, Wire
+from kaa.shell.settings import Settings
 
 Notify = Callable[[str], None]
 
@@ -53,7 +55,61 @@ class ModelLink:
             self._farewell()
 
 
-async def link_model(
+async def link_session_model(
+    options: ConversationOptions,
+    settings: Settings,
+    context: SessionContext,
+    models: ModelRegistry,
+    placeholders: Mapping[str, str],
+    notify: Notify,
+) -> ModelLink:
+    """Connect to the model asked for, or that of the session, or the default.
+
+    Args:
+        options: what the user asks for.
+        settings: the defaults.
+        context: of the session so far.
+        models: what there is.
+        placeholders: values of this run that a cassette stores by name.
+        notify: told of models that cannot be used, and of harmless divergences from a cassette.
+
+    Raises:
+        NoModelError: there is no model to talk to.
+        CredentialError: a key cannot be read.
+        CassetteError: the cassette cannot be written or read.
+    """
+    for problem in models.problems:
+        notify(problem)
+
+    async def link(default_provider: str | None, default_model: str | None) -> ModelLink:
+        choice = ModelChoice(
+            query=options.model,
+            provider=options.provider,
+            api_key=options.api_key,
+            thinking=options.thinking,
+            default_provider=default_provider,
+            default_model=default_model,
+            default_thinking=context.thinking_level if context.messages else settings.default_thinking_level,
+        )
+        return await _link(
+            options.wire,
+            choice,
+            models,
+            placeholders=placeholders,
+            idle_timeout=settings.http_idle_timeout_ms / 1000,
+            notify=notify,
+        )
+
+    if context.model is None:
+        return await link(settings.default_provider, settings.default_model)
+    try:
+        return await link(context.model.provider, context.model.id)
+    except NoModelError as error:
+        notify(f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}")
+        return await link(settings.default_provider, settings.default_model)
+
+
+async def _link(
     wire: Wire,
     choice: ModelChoice,
     models: ModelRegistry,
@@ -62,21 +118,7 @@ async def link_model(
     idle_timeout: float,
     notify: Notify,
 ) -> ModelLink:
-    """Resolve the model and connect to it.
-
-    Args:
-        wire: network, recording or replay.
-        choice: what the user wants.
-        models: what there is.
-        placeholders: values of this run that a cassette stores by name.
-        idle_timeout: seconds a server may stay silent.
-        notify: told of harmless divergences from a cassette.
-
-    Raises:
-        NoModelError: there is no model to talk to.
-        CredentialError: a key cannot be read.
-        CassetteError: the cassette cannot be written or read.
-    """
+    """Resolve the model and connect to it."""
     match wire:
         case Live():
             live = LiveTransport(idle_timeout=idle_timeout)

@@ -149,12 +149,7 @@ class Models:
             raise CommandError(self._link.fixed)
         wanted = level or split_thinking(query)[1] or self._wanted_level
         async with self._switching:
-            choice = ModelChoice(query=query, thinking=wanted)
-            # A key may be a command that takes seconds.
-            found = await asyncio.to_thread(self._registry.resolve, choice)
-            if isinstance(found, UnlistedServer):
-                found = await ask_server(self._registry, found, self._link.transport)
-            self._switch(found)
+            self._switch(await self._find(ModelChoice(query=query, thinking=wanted)))
             self._wanted_level = wanted
         if keep:
             await self.keep()
@@ -211,6 +206,25 @@ class Models:
             "defaultThinkingLevel": self._wanted_level,
         }
         await asyncio.to_thread(self._settings.set, chosen)
+
+    async def another(self, query: str) -> ResolvedModel:
+        """A model to be asked something beside the conversation, over the same transport.
+
+        Raises:
+            NoModelError: nothing fits, several do, or the key is missing.
+            CredentialError: a key cannot be read.
+            CommandError: the conversation is recorded or replayed.
+        """
+        if self._link.fixed is not None:
+            raise CommandError(self._link.fixed)
+        return await self._find(ModelChoice(query=query))
+
+    async def _find(self, choice: ModelChoice) -> ResolvedModel:
+        # A key may be a command that takes seconds.
+        found = await asyncio.to_thread(self._registry.resolve, choice)
+        if isinstance(found, UnlistedServer):
+            return await ask_server(self._registry, found, self._link.transport)
+        return found
 
     def _switch(self, resolved: ResolvedModel) -> None:
         before = self._agent.model

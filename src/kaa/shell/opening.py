@@ -1,44 +1,60 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from kaa.builtin import background, commands, prompt, tools, usage_reports
+from kaa.builtin import (
+    background,
+    commands,
+    compaction_commands,
+    naming_commands,
+    navigation_commands,
+    prompt,
+    sharing_commands,
+    tools,
+    usage_reports,
+)
 from kaa.core.agent import Agent, AgentConfig
-from kaa.core.hooks import ToolHooks
+from kaa.core.hooks import BeforeTool, ToolHooks
 from kaa.core.loop import Limits
+from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.loader import discover, load_extension
-from kaa.ext.registry import Registry
-from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError
-from kaa.session.context import SessionContext, build_context
+from kaa.ext.registry import Registry, joined_sections
+from kaa.llm.registry import ModelRegistry
+from kaa.session.context import build_context
 from kaa.session.entries import SessionHeader
-from kaa.session.file_store import FileStore
-from kaa.session.library import SessionLibrary
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
-from kaa.session.store import MemoryStore, SessionStore
-from kaa.shell.containment import Containment, contain
-from kaa.shell.conversation import Conversation
-from kaa.shell.gatekeeper import Gatekeeper
-from kaa.shell.home import Home, expanded
-from kaa.shell.model_link import ModelLink, link_model
+from kaa.session.store import SessionStore
+from kaa.shell.accounting import Accounting
+from kaa.shell.checkpoints.checkpointing import take_checkpoints
+from kaa.shell.compaction.compacting import Compacting
+from kaa.shell.compaction.summarizing import Summarizer
+from kaa.shell.containment import contain
+from kaa.shell.conversation import Confirm, Conversation
+from kaa.shell.exporting import Exporting
+from kaa.shell.gatekeeper import Gatekeeper, appoint
+from kaa.shell.home import Home, expanded, session_folder
+from kaa.shell.model_link import link_session_model
 from kaa.shell.models import Models
-from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, OpenSession, UnkeptSession
+from kaa.shell.naming import Naming
+from kaa.shell.navigating import Navigation
+from kaa.shell.options import ConversationOptions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
 from kaa.shell.reloading import Reloading
-from kaa.shell.settings import ApprovalPolicy, ApprovalSettings, Settings, load_settings
+from kaa.shell.session_choice import discard_copy, name_session, open_session
+from kaa.shell.session_parts import SessionParts
+from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
-    from kaa.shell.approvals.gate import Gate
     from kaa.shell.approvals.requests import Approver
-    from kaa.shell.approvals.rule_file import Rules
 
 Notify = Callable[[str], None]
 
@@ -51,6 +67,7 @@ async def open_conversation(
     environ: Mapping[str, str],
     notify: Notify,
     approver: "Approver | None" = None,
+    confirm: Confirm | None = None,
     configuration: ProjectConfiguration | None = None,
 ) -> Conversation:
     """Open a conversation about the project in `workspace`.
@@ -61,7 +78,8 @@ async def open_conversation(
         home: the user's folder.
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
-        approver: who can be asked for a yes; None where nobody is there.
+        approver: who can be asked for a yes to a call; None where nobody is there.
+        confirm: asks for a yes to what a slash command is about to do; None where nobody is there.
         configuration: what the project would configure, where the user was asked about just that; None surveys it.
 
     Raises:
@@ -91,21 +109,37 @@ async def open_conversation(
     def abort() -> None:
         stop[0]()
 
-    gate = _gatekeeper(options, settings, registry, workspace, containment, home, approver, abort)
+    risks = {tool.name: tool.risk for tool in registry.tools}
+    gate = appoint(
+        options.approvals,
+        settings.approvals,
+        risks,
+        workspace=workspace,
+        containment=containment,
+        home=home,
+        approver=approver,
+        abort=abort,
+    )
     active = registry.select_tools(
         options.tools if options.tools is not None else settings.default_tools,
         options.exclude_tools,
         built_in=options.builtin_tools,
     )
+
+    async def before_change(call: ToolCall) -> None:
+        await checkpoints.before(call)  # which come after the agent whose turns they are of
+
     async with AsyncExitStack() as undo:
-        store = _open_session(options, settings, workspace.root, home)
+        folder = session_folder(options.session_dir, settings.session_dir)
+        store = open_session(options.session, workspace.root, home, folder, environ)
+        undo.callback(discard_copy, options.session, store)
         undo.push_async_callback(store.close)
         context = build_context(store)
         date = _date_of(store.header)
-        system_prompt = registry.system_prompt(_prompt_context(options, project, workspace, active, date))
+        sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, date))
         placeholders = _placeholders(workspace, store, date)
         models = ModelRegistry(home.path, environ)
-        link = await _link(options, settings, context, models, placeholders, notify)
+        link = await link_session_model(options, settings, context, models, placeholders, notify)
         undo.push_async_callback(link.close)
         if options.api_key is not None:
             models.use_key(link.resolved.model.provider, options.api_key)
@@ -115,9 +149,9 @@ async def open_conversation(
         agent = Agent(
             provider=link.provider,
             model=link.resolved.model,
-            system_prompt=system_prompt,
+            system_prompt=joined_sections(sections),
             tools=[registered.tool for registered in active],
-            hooks=_hooks(registry, gate),
+            hooks=_hooks(registry, gate, before_change),
             config=_agent_config(options, settings),
             thinking=link.resolved.thinking,
             session_id=store.header.id,
@@ -127,17 +161,30 @@ async def open_conversation(
         agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
         switch = Models(agent, recorder, link, models, settings.enabled_models, SettingsFile(home.settings))
         reloading = Reloading(settings, read_settings, agent, gate, switch)
+        summarizer = Summarizer(agent, link, switch, store, lambda: reloading.settings)
+        checkpoints = take_checkpoints(agent, store, recorder, workspace, home, settings.checkpoints, risks, notify)
+        session = SessionParts(
+            store,
+            recorder,
+            Accounting(agent, switch, store, recorder, _prompt_parts(sections, project)),
+            Naming(agent, store, recorder, summarizer, lambda: reloading.settings.auto_title),
+            Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
+            Exporting(store, workspace.root, environ, home, folder),
+            checkpoints,
+            Navigation(agent, store, recorder, checkpoints, summarizer),
+        )
+        name_session(options.session, session.naming)
         conversation = Conversation(
-            agent, registry, store, recorder, link, gate, containment, switch, reloading, workspace
+            agent, registry, session, link, gate, containment, switch, reloading, workspace, confirm
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
     return conversation
 
 
-def _hooks(registry: Registry, gate: Gatekeeper) -> ToolHooks:
+def _hooks(registry: Registry, gate: Gatekeeper, before_change: BeforeTool) -> ToolHooks:
     """What was approved is what runs, and what was blocked is seen first."""
     hooks = registry.hooks
-    return ToolHooks((*hooks.before, gate.before), (gate.after, *hooks.after))
+    return ToolHooks((*hooks.before, gate.before, before_change), (gate.after, *hooks.after))
 
 
 def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConfig:
@@ -147,57 +194,6 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
         limits=Limits(max_turns=options.max_turns),
         retry=settings.retry.policy(),
     )
-
-
-def _gatekeeper(
-    options: ConversationOptions,
-    settings: Settings,
-    registry: Registry,
-    workspace: Workspace,
-    containment: Containment,
-    home: Home,
-    approver: "Approver | None",
-    abort: Callable[[], None],
-) -> Gatekeeper:
-    """Who stands between the model and the tools.
-
-    Raises:
-        ApprovalsError: a rule is none, or the kept ones cannot be read.
-    """
-    chosen, kept = settings.approvals, home.path / "approvals.json"
-
-    def parse(approvals: ApprovalSettings) -> "Rules":
-        from kaa.shell.approvals.rule_file import parse_rules  # lazy, as the keeper says
-
-        return parse_rules(approvals.allow, approvals.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
-
-    def build(policy: ApprovalPolicy, configured: "Rules") -> "Gate":
-        from kaa.shell.approvals.gate import Gate  # lazy, as above
-        from kaa.shell.approvals.memory import Memory
-        from kaa.shell.approvals.rule_file import RuleFile
-        from kaa.workspace.git import Git
-
-        git = Git(workspace)
-
-        async def changed_files() -> Sequence[str] | None:
-            changed = await git.changed_files()
-            return None if changed is None or changed.more else changed.paths
-
-        return Gate(
-            policy=policy,
-            memory=Memory(configured, RuleFile(kept)),
-            risks={tool.name: tool.risk for tool in registry.tools},
-            sandbox=containment,
-            approver=approver,
-            abort=abort,
-            changed_files=changed_files,
-        )
-
-    policy = options.approvals or chosen.policy or ("never" if approver is None else "ask")
-    keeper = Gatekeeper(policy, chosen, parse, build)
-    if chosen.allow or chosen.deny or kept.exists():
-        keeper.load()  # a mistake in a rule is told before anything happens
-    return keeper
 
 
 async def _read_project(
@@ -223,27 +219,22 @@ def _load_extensions(
 ) -> Registry:
     """Built-ins first, so that the user's extensions can replace prompt sections and see every hook after them."""
     registry = Registry(workspace, notify)
-    for module in (prompt, tools, commands, usage_reports, background):
+    for module in (
+        prompt,
+        tools,
+        commands,
+        usage_reports,
+        naming_commands,
+        navigation_commands,
+        sharing_commands,
+        compaction_commands,
+        background,
+    ):
         registry.load(module.__name__, module.extend, built_in=True)
     found = [*discover(home.extensions), *map(expanded, settings.extensions)] if options.discover_extensions else []
     for path in (*found, *options.extensions):
         registry.load(str(path), load_extension(path))
     return registry
-
-
-def _open_session(options: ConversationOptions, settings: Settings, cwd: str, home: Home) -> SessionStore:
-    configured = expanded(settings.session_dir) if settings.session_dir else None
-    library = SessionLibrary(cwd, home.sessions, options.session_dir or configured)
-    match options.session:
-        case UnkeptSession():
-            return MemoryStore(cwd)
-        case NewSession():
-            return library.create()
-        case ContinueSession():
-            recent = library.most_recent()
-            return library.create() if recent is None else FileStore.open(recent)
-        case OpenSession(query=query):
-            return FileStore.open(library.resolve(query))
 
 
 def _date_of(session: SessionHeader) -> str:
@@ -262,44 +253,10 @@ def _placeholders(workspace: Workspace, store: SessionStore, date: str) -> dict[
     }
 
 
-async def _link(
-    options: ConversationOptions,
-    settings: Settings,
-    context: SessionContext,
-    models: ModelRegistry,
-    placeholders: Mapping[str, str],
-    notify: Notify,
-) -> ModelLink:
-    """The model asked for, or that of the session, or the default."""
-    for problem in models.problems:
-        notify(problem)
-
-    async def link(default_provider: str | None, default_model: str | None) -> ModelLink:
-        choice = ModelChoice(
-            query=options.model,
-            provider=options.provider,
-            api_key=options.api_key,
-            thinking=options.thinking,
-            default_provider=default_provider,
-            default_model=default_model,
-            default_thinking=context.thinking_level if context.messages else settings.default_thinking_level,
-        )
-        return await link_model(
-            options.wire,
-            choice,
-            models,
-            placeholders=placeholders,
-            idle_timeout=settings.http_idle_timeout_ms / 1000,
-            notify=notify,
-        )
-
-    if context.model is None:
-        return await link(settings.default_provider, settings.default_model)
-    try:
-        return await link(context.model.provider, context.model.id)
-    except NoModelError as error:
-        notify(f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}")
-        return await link(settings.default_provider, settings.default_model)
+def _prompt_parts(sections: Iterable[tuple[str, str]], project: ProjectFiles) -> list[tuple[str, str]]:
+    """The sections of the system prompt by name; each of the user's and the project's files is one of its own."""
+    files = [(file.path, file.text) for file in project.context_files]
+    return [part for name, text in sections for part in (files if name == "context-files" else [(name, text)])]
 
 
 def _prompt_context(

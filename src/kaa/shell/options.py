@@ -9,16 +9,42 @@ from kaa.core.provider import ThinkingLevel
 from kaa.shell.settings import ApprovalPolicy
 
 
-class NewSession(msgspec.Struct, frozen=True):
-    """Begin a session."""
+class _Named(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what chooses a session that is kept. `name`: what to call it from now on; None changes nothing."""
+
+    name: str | None = None
 
 
-class ContinueSession(msgspec.Struct, frozen=True):
+class NewSession(_Named, frozen=True):
+    """Begin a session. `session_id`: its id; a session of this project that has it already is continued."""
+
+    session_id: str | None = None
+
+
+class ContinueSession(_Named, frozen=True):
     """Continue the most recent session of this directory, or begin one."""
 
 
-class OpenSession(msgspec.Struct, frozen=True):
+class OpenSession(_Named, frozen=True):
     """Continue a certain session, named by path or by the beginning of its id."""
+
+    query: str
+
+
+class ForkSession(_Named, frozen=True):
+    """Copy a session, named like one to open, into a new one of this project, and go on there.
+
+    Attributes:
+        query: what to copy.
+        entry_id: copy only what leads to this entry, without the entry itself; None copies everything, all branches.
+    """
+
+    query: str
+    entry_id: str | None = None
+
+
+class CloneSession(_Named, frozen=True):
+    """Copy the current branch of a session into a new one of this project, and go on there."""
 
     query: str
 
@@ -27,7 +53,7 @@ class UnkeptSession(msgspec.Struct, frozen=True):
     """Keep nothing."""
 
 
-SessionChoice: TypeAlias = NewSession | ContinueSession | OpenSession | UnkeptSession
+SessionChoice: TypeAlias = NewSession | ContinueSession | OpenSession | ForkSession | CloneSession | UnkeptSession
 
 
 class Live(msgspec.Struct, frozen=True):

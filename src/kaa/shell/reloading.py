@@ -28,11 +28,16 @@ class Reloading:
     def __init__(
         self, settings: Settings, read: Callable[[], Settings], agent: Agent, gate: Gatekeeper, models: Models
     ) -> None:
-        self._settings = settings
+        self._settings = self._current = settings
         self._read = read
         self._agent = agent
         self._gate = gate
         self._models = models
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they were read last."""
+        return self._current
 
     async def reload(self) -> str:
         """Read settings.json, approvals.json, models.json and auth.json again. Returns what that did, in some lines.
@@ -48,6 +53,7 @@ class Reloading:
             self._gate.reload(new.approvals)
         except SettingsError as error:
             raise CommandError(f"nothing was changed: {error}") from error
+        self._current = new
         self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy())
         self._models.set_scope(new.enabled_models)
         await self._models.reload()

@@ -33,6 +33,7 @@ _PROJECT_KEYS = frozenset(
 
 
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 ApprovalPolicy: TypeAlias = Literal["ask", "auto", "never", "step"]
@@ -67,6 +68,64 @@ class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
         )
 
 
+# Where the names of sessions come from that the user does not name: `first-message` keeps none, and lists show the
+# first message; with `model` the model is asked for one.
+AutoTitle: TypeAlias = Literal["first-message", "model"]
+
+
+class CompactionOverride(msgspec.Struct, rename="camel", frozen=True):
+    """Other sizes for one model; None leaves the general one."""
+
+    reserve_tokens: Tokens | None = None
+    keep_recent_tokens: Tokens | None = None
+
+
+class CompactionSettings(msgspec.Struct, rename="camel", frozen=True):
+    """When a conversation is condensed, and how much of it is kept as it is; in tokens.
+
+    Attributes:
+        enabled: condense without being asked.
+        reserve_tokens: what must be free of the model's window.
+        keep_recent_tokens: how much of the end is kept.
+        model_overrides: by `provider/id`.
+        model: writes the summaries, as `--model` takes it; None for the model in force.
+    """
+
+    enabled: bool = True
+    reserve_tokens: Tokens = 16_384
+    keep_recent_tokens: Tokens = 20_000
+    model_overrides: dict[str, CompactionOverride] = {}
+    model: str | None = None
+
+    def sizes(self, model: str) -> tuple[int, int]:
+        """What to reserve and what to keep with the model `provider/id`."""
+        own = self.model_overrides.get(model, CompactionOverride())
+        return (
+            self.reserve_tokens if own.reserve_tokens is None else own.reserve_tokens,
+            self.keep_recent_tokens if own.keep_recent_tokens is None else own.keep_recent_tokens,
+        )
+
+
+class BranchSummarySettings(msgspec.Struct, rename="camel", frozen=True):
+    """Summaries of branches that are left. `skip_prompt`: nobody is asked for one, and none is made."""
+
+    reserve_tokens: Tokens = 16_384
+    skip_prompt: bool = False
+
+
+class CheckpointSettings(msgspec.Struct, rename="camel", frozen=True):
+    """What files were before each turn is kept, to be put back.
+
+    Attributes:
+        max_megabytes: on the disk, for each project; half of it is the most that a project may have to be covered.
+        max_days: after which it is removed.
+    """
+
+    enabled: bool = True
+    max_megabytes: Annotated[int, msgspec.Meta(ge=1)] = 1024
+    max_days: Annotated[int, msgspec.Meta(ge=1)] = 90
+
+
 class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):
     """What commands may touch. `network`: `off`, `on` or domains; `hidden`: paths, with a leading `!` exceptions.
 
@@ -99,9 +158,14 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     steering_mode: DrainMode = "one-at-a-time"
     follow_up_mode: DrainMode = "one-at-a-time"
     retry: RetrySettings = RetrySettings()
+    compaction: CompactionSettings = CompactionSettings()
+    branch_summary: BranchSummarySettings = BranchSummarySettings()
     http_idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 120_000
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
+    auto_title: AutoTitle = "first-message"
+    show_cache_miss_notices: bool = False
+    checkpoints: CheckpointSettings = CheckpointSettings()
     sandbox: SandboxSettings = SandboxSettings()
     approvals: ApprovalSettings = ApprovalSettings()
 

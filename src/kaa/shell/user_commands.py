@@ -5,13 +5,21 @@ The person at the keyboard typed it, so nobody is asked. Secrets are taken out o
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from kaa.builtin.live_output import LiveOutput
 from kaa.builtin.tools.bash import find_shell, kept_output
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES
 from kaa.core.agent import Agent
-from kaa.core.events import AgentEnd, Event, TurnEnd, UserCommandEnd, UserCommandStart, UserCommandUpdate
+from kaa.core.events import (
+    AgentEnd,
+    CompactionEnd,
+    Event,
+    TurnEnd,
+    UserCommandEnd,
+    UserCommandStart,
+    UserCommandUpdate,
+)
 from kaa.core.messages import now_ms
 from kaa.ext.api import CommandError
 from kaa.session.as_user_message import command_message
@@ -33,12 +41,20 @@ class UserCommands:
         agent: is told of commands that belong to the conversation, and tells everyone of all of them.
         recorder: notes them in the session.
         unconfined: gives the project without a sandbox; called with the first command.
+        before: waited for before each command runs.
     """
 
-    def __init__(self, agent: Agent, recorder: SessionRecorder, unconfined: Callable[[], Workspace]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        recorder: SessionRecorder,
+        unconfined: Callable[[], Workspace],
+        before: Callable[[], Awaitable[None]],
+    ) -> None:
         self._agent = agent
         self._recorder = recorder
         self._unconfined = unconfined
+        self._before = before
         self._running: asyncio.Task[CommandResult] | None = None
         self._unrecorded: list[BashExecution] = []
         agent.subscribe(self._observe)
@@ -107,6 +123,7 @@ class UserCommands:
         try:
             workspace = self._unconfined()
             argv = (await find_shell(workspace), "-c", command)
+            await self._before()
             return await workspace.run(Command(argv, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES), on_output)
         except OSError as error:
             said = f"The command could not be run: {error}\n".encode()
@@ -128,7 +145,7 @@ class UserCommands:
             return CommandResult(None, None, output.tail, output.size, output.lines), True
 
     def _observe(self, event: Event) -> None:
-        if self._unrecorded and isinstance(event, TurnEnd | AgentEnd):
+        if self._unrecorded and isinstance(event, TurnEnd | AgentEnd | CompactionEnd):
             self._record_all()
 
     def _keep(self, execution: BashExecution) -> None:

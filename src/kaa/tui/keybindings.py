@@ -30,13 +30,11 @@ class Group(NamedTuple):
         places: where these actions are listened to. A key can do only one thing in a place, unless the defaults say
             otherwise (Ctrl+C copies what is selected and else clears).
         actions: in the order of the help.
-        is_shown: False keeps it out of the help: what it belongs to is not there.
     """
 
     title: str
     places: frozenset[str]
     actions: tuple[Action, ...]
-    is_shown: bool = True
 
 
 # Places.

@@ -21,7 +21,13 @@ from kaa.workspace.slots import Slot, SlotKind
 _Request: TypeAlias = SlotKind | Literal["socket"]
 
 # Forked ahead of need: it takes a millisecond.
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "guard": 0}
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "checkpoints": 0, "guard": 0}
+_CALLED: dict[SlotKind, str] = {
+    "files": "files",
+    "command": "commands",
+    "checkpoints": "checkpoints of files",
+    "guard": "guarding the project",
+}
 _KEPT = 4  # of those that can be used again: as many as the calls of a reply that run in parallel, mostly
 _TOP_UP_DELAY_SECONDS = 0.005
 _PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
@@ -94,8 +100,8 @@ class Hands:
         self._decoder = wire.FrameDecoder()
         self._descriptors: deque[int] = deque()
         self._requested: deque[_Request] = deque()  # in the order in which they will be answered
-        self._ready: dict[SlotKind, deque[Slot]] = {"files": deque(), "command": deque(), "guard": deque()}
-        self._waiting: dict[SlotKind, int] = {"files": 0, "command": 0, "guard": 0}
+        self._ready: dict[SlotKind, deque[Slot]] = {kind: deque() for kind in _SPARES}
+        self._waiting: dict[SlotKind, int] = dict.fromkeys(_SPARES, 0)
         self._sockets: deque[socket.socket] = deque()
         self._receiving = asyncio.Lock()
         self._closed = False
@@ -349,8 +355,7 @@ class Hands:
         if kind == "socket":
             self._sockets.append(answer)
             return
-        names: dict[SlotKind, str] = {"files": "files", "command": "commands", "guard": "guarding the project"}
-        channel = Channel(answer, f"The process for {names[kind]}")
+        channel = Channel(answer, f"The process for {_CALLED[kind]}")
         self._ready[kind].append(Slot(reply.slot or 0, channel, self))
 
     def _refuse_if_wrapped(self, reason: str) -> None:

@@ -12,6 +12,7 @@ from kaa.hands.wire import Frame
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
 from kaa.workspace.commands import CommandRunner, StandardStreams
 from kaa.workspace.environment import command_environment
 from kaa.workspace.file_requests import FileRequests
@@ -259,6 +260,12 @@ class LocalWorkspace:
     def processes(self) -> ProcessTable:
         """See `Workspace.processes`."""
         return self._processes
+
+    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> Checkpoints:
+        """See `Workspace.checkpoints`."""
+        from kaa.workspace.checkpoints.local import LocalCheckpoints  # lazy: a chat without tools needs none
+
+        return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id)
 
     async def attach(self, argv: Sequence[str], streams: StandardStreams) -> CommandResult:
         """Run a command whose standard streams are the caller's own, to its end.

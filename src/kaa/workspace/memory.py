@@ -18,6 +18,8 @@ import msgspec
 
 from kaa.hands.lines import slice_lines
 from kaa.workspace.background import ProcessTable
+from kaa.workspace.checkpoints.contract import CheckpointLimits, FileState
+from kaa.workspace.checkpoints.memory import Kept, MemoryCheckpoints
 from kaa.workspace.globs import compile_glob, path_order
 from kaa.workspace.protocol import (
     Absent,
@@ -75,6 +77,7 @@ class MemoryWorkspace:
         self._handler = commands
         self._processes = ProcessTable()
         self._files: dict[str, _File] = {}
+        self._kept = Kept()
         self._directories: set[str] = {"/"}
         self._make_directories(self._root)
         for path, data in (files or {}).items():
@@ -89,6 +92,13 @@ class MemoryWorkspace:
     def files(self) -> dict[str, bytes]:
         """All contents by absolute path."""
         return {path: file.data for path, file in self._files.items()}
+
+    def erase(self, path: str) -> None:
+        """Remove a file, or a directory with everything in it, as a command would."""
+        target = self._absolute(path)
+        for name in [name for name in self._files if name == target or name.startswith(target + "/")]:
+            del self._files[name]
+        self._directories = {name for name in self._directories if name != target and not name.startswith(target + "/")}
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
@@ -208,6 +218,10 @@ class MemoryWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
+    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> MemoryCheckpoints:
+        """See `Workspace.checkpoints`. They are kept as long as this workspace, whatever the folder."""
+        return MemoryCheckpoints(self._kept, self._snapshot, self._put_back)
+
     async def close(self) -> None:
         """Stop what the handler of commands has not answered yet."""
         await self._processes.close()
@@ -261,6 +275,33 @@ class MemoryWorkspace:
         while path not in self._directories:
             self._directories.add(path)
             path = _parent(path)
+
+    def _snapshot(self) -> dict[str, tuple[FileState, bytes]]:
+        """Everything in the project, `.git` left out."""
+        prefix = self._root.rstrip("/") + "/"
+        found = {path: (FileState("directory"), b"") for path in self._directories}
+        for path, file in self._files.items():
+            found[path] = (FileState("file", _sha256(file.data), file.mode, len(file.data)), file.data)
+        return {
+            path.removeprefix(prefix): kept
+            for path, kept in found.items()
+            if path.startswith(prefix) and ".git" not in path.split("/")
+        }
+
+    def _put_back(self, path: str, state: FileState | None, data: bytes) -> bool:
+        """Make a path what it is to be; False if a file is where a directory would have to be."""
+        target = self._absolute(path)
+        if state is not None and self._below_a_file(target):
+            return False
+        if state is not None and state.kind == "directory":
+            self._make_directories(target)
+        elif state is not None:
+            self._store(target, data, state.mode)
+        elif target in self._files:
+            del self._files[target]
+        elif not any(name.startswith(target + "/") for name in (*self._files, *self._directories)):
+            self._directories.discard(target)
+        return True
 
     def _info(self, target: str) -> FileInfo:
         file = self._files.get(target)

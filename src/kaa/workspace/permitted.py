@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from kaa.workspace.blocked import Blocked, BlockedError
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
 from kaa.workspace.protocol import (
     BackgroundProcess,
     BackgroundProcesses,
@@ -151,6 +152,10 @@ class PermittedWorkspace:
     def processes(self) -> BackgroundProcesses:
         """See `Workspace.processes`; the same as inside the sandbox."""
         return self._unconfined.processes
+
+    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> Checkpoints:
+        """Checkpoints are of the whole project."""
+        raise self._beyond("Checkpoints of", self.root)
 
     async def close(self) -> None:
         """Nothing is started here."""

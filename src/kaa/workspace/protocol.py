@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 from kaa.workspace.blocked import Blocked
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
 
 EntryKind = Literal["file", "directory", "symlink", "other"]
 
@@ -347,6 +348,16 @@ class Workspace(Protocol):
     @property
     def processes(self) -> BackgroundProcesses:
         """What was started in the background."""
+        ...
+
+    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> Checkpoints:
+        """What turns of a session change, so that it can be taken back. Nothing is done before its `begin`.
+
+        Args:
+            folder: where everything of this project is kept; created when needed.
+            session_id: whose change sets these are.
+            limits: how much is kept.
+        """
         ...
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from kaa.workspace.channel import Channel
 if TYPE_CHECKING:
     from kaa.workspace.hands import Hands  # who gives them out knows what they are
 
-SlotKind: TypeAlias = Literal["files", "command", "guard"]
+SlotKind: TypeAlias = Literal["files", "command", "checkpoints", "guard"]
 
 
 class Slot(msgspec.Struct, frozen=True):

@@ -5,15 +5,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kaa.core.events import SessionRewound
-from kaa.core.messages import Usage, UserMessage, user_message
+from kaa.core.events import CompactionEnd, CompactionStart
+from kaa.core.messages import Usage, UserMessage
 from kaa.core.provider import Model
 from kaa.core.usage import ContextUse, Spent, UsageReport
+from kaa.ext.api import CommandError
+from kaa.frontends.interactive.talk import Aside
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
 from kaa.shell.models import ModelState
-from kaa.shell.rewinding import RewindPoint
 from kaa.shell.status import Status
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
 from kaa.shell.trust.difference import Difference
@@ -23,6 +24,7 @@ from kaa.workspace.git import Head
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 from tests.frontends.interactive.chance import Chance
 from tests.frontends.interactive.scripted_agent import ScriptedAgent, Story, user_command
+from tests.frontends.interactive.scripted_sessions import ScriptedNavigation, ScriptedSessions
 
 ResultT = TypeVar("ResultT")
 
@@ -48,6 +50,10 @@ class ScriptedCore:
         self.models = self
         self.files = self
         self.workspace = self
+        self.naming = self
+        self.compaction = self
+        self.talk = self
+        self.root = "/project"
         self.commands: tuple[Any, ...] = ()
         self.approvals = "ask"
         self._loop = asyncio.new_event_loop()
@@ -177,6 +183,30 @@ class ScriptedCore:
             self._agent.is_working = True
             self._stories.append(self._agent.run(message))
 
+    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> Aside[ResultT]:
+        return Aside(await work(), self._agent.steering if self.chance.one_in(4) else [])
+
+    async def take_unsaid(self) -> list[UserMessage]:
+        return await self.abort()
+
+    async def compact(self, instructions: str) -> None:
+        if self._agent.is_working or self.chance.one_in(4):
+            raise CommandError(self.chance.text(4))
+        self._stories.append(self._compaction())
+
+    def _compaction(self) -> Story:
+        """It takes its time, and may be stopped or go wrong."""
+        chance = self.chance
+        yield [CompactionStart("manual")]
+        end = chance.random.choice(
+            (
+                CompactionEnd("manual", chance.text(9), 9, 3, 2),
+                CompactionEnd("manual", aborted=True),
+                CompactionEnd("manual", error=chance.text(4), warning=chance.random.choice((None, chance.text(3)))),
+            )
+        )
+        yield [end]
+
     async def command(self, text: str) -> CommandReply:
         return CommandReply(self.chance.text())
 
@@ -223,12 +253,19 @@ class ScriptedCore:
     async def decide_trust(self, configuration: object, choice: object) -> None:
         pass
 
-    def rewind_points(self) -> list[RewindPoint]:
-        return [RewindPoint(str(number), self.chance.text(), 1) for number in range(self.chance.random.randrange(30))]
+    def sessions(self) -> ScriptedSessions:
+        return ScriptedSessions(self.chance)
 
-    async def rewind(self, entry_id: str) -> UserMessage:
-        self.audience.show_events([SessionRewound(entry_id)])
-        return user_message(self.chance.text())
+    @property
+    def session_path(self) -> Path:
+        return Path("/sessions/1.jsonl")
+
+    @property
+    def navigation(self) -> ScriptedNavigation:
+        return ScriptedNavigation(self.chance, self.audience.show_events)
+
+    def set_name(self, name: str) -> None:
+        pass
 
     @property
     def current(self) -> ModelState:

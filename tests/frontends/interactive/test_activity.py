@@ -23,6 +23,9 @@ from kaa.core.events import (
 from kaa.core.messages import ToolResultMessage
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
+from kaa.frontends.interactive.board import Board
+from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.session.errors import SessionWriteError
 from tests.frontends.interactive.desks import Seated, seated
 
 
@@ -95,3 +98,16 @@ def test_what_waits_is_shown(world: World) -> None:
 
     assert "steering: now" in world.seat.dock
     assert "afterwards: later" in world.seat.dock
+
+
+def test_a_run_whose_session_cannot_be_written_is_over(world: World) -> None:
+    transcript = Transcript(world.seat.desk.document, world.seat.desk.view)
+    board = Board(world.seat.desk, transcript, world.activity, Attention(world.seat.desk, world.seat.terminal))
+    world.line(AgentStart())
+
+    board.show_failure(OSError("something else"))
+    assert world.line() == "Working"
+
+    board.show_failure(SessionWriteError(Path("s.jsonl"), "the file was deleted"))
+    assert not world.activity.is_busy
+    assert world.line() == ""

@@ -76,6 +76,23 @@ def test_the_window_tells_what_goes_on(open_desk: Open, monkeypatch: pytest.Monk
     assert seat.look().progress.startswith("0")
 
 
+def test_the_window_names_the_session_before_the_project(
+    open_desk: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    monkeypatch.chdir(tmp_path / "shop")
+    attention, seat = open_desk()
+
+    attention.begin()
+    attention.name_session("Unique keys")
+    assert seat.look().title == "kaa: Unique keys - shop (working)"
+    attention.end(1, "kaa is done")
+    assert seat.look().title == "kaa: Unique keys - shop"
+    attention.name_session("")
+
+    assert seat.look().title == "kaa: shop"
+
+
 def test_a_notification_cannot_bring_sequences_along(open_desk: Open) -> None:
     attention, seat = open_desk()
     attention.focus(gained=False)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
@@ -34,7 +35,7 @@ class HeldCore:
     """
 
     def __init__(self) -> None:
-        self.conversation = self
+        self.conversation = self.talk = self
         self.sessions: list[object] = []
         self.said: list[str] = []
         self._opening: list[tuple[Callable[[Opened], None], Callable[[BaseException], None]]] = []
@@ -79,6 +80,9 @@ class HeldCore:
     async def prepare(self) -> None:
         pass
 
+    async def take_unsaid(self) -> list[UserMessage]:
+        return []
+
     async def say(self, message: Any, *, follow_up: bool) -> None:
         self.said.append(message.text)
 
@@ -95,7 +99,8 @@ class World:
         self.held = HeldCore()
         core = cast("CoreThread[Engine]", self.held)
         transcript = Transcript(seat.desk.document, seat.desk.view)
-        board = Board(seat.desk, transcript, Activity(seat.desk, Attention(seat.desk, seat.terminal)))
+        attention = Attention(seat.desk, seat.terminal)
+        board = Board(seat.desk, transcript, Activity(seat.desk, attention), attention)
         commands = Commands()
         submission = Submission(
             seat.desk,
@@ -105,8 +110,11 @@ class World:
             PromptHistory(folder),
             board.show_notice,
             board.show_failure,
+            lambda _: None,
         )
-        self.conversations = Conversations(seat.desk, core, board, commands, submission, lambda: None)
+        self.conversations = Conversations(
+            seat.desk, core, board, commands, submission, on_opened=lambda: None, give_back=lambda _: None
+        )
         commands.add([UiCommand("new", "", lambda _: self.conversations.open_new(clear=False))])
 
     def enter(self, text: str) -> None:

@@ -12,25 +12,25 @@ PLAIN = Group(
         action("a.none", "", "Nothing"),
     ),
 )
-HIDDEN = Group("Hidden", frozenset({"tree"}), (action("a.fold", "f5", "Fold"),), is_shown=False)
+TREE = Group("Tree", frozenset({"tree"}), (action("a.fold", "f5", "Fold"),))
 
 
 def keymap() -> Keymap:
-    return Keymap({action.id: action.keys for group in (PLAIN, HIDDEN) for action in group.actions})
+    return Keymap({action.id: action.keys for group in (PLAIN, TREE) for action in group.actions})
 
 
 def test_help_tells_the_bindings_in_force() -> None:
     bound = keymap()
     bound.replace(Keymap({"a.undo": ("alt+u",)}))
 
-    first = help_sections((PLAIN, HIDDEN), bound, ())[0]
+    first = help_sections((PLAIN, TREE), bound, ())[0]
 
     assert first.title == "Plain"
     assert first.rows == (HelpRow("Alt+U", "Undo"),)
 
 
 def test_a_group_with_nothing_bound_is_left_out() -> None:
-    assert [section.title for section in help_sections((PLAIN, HIDDEN), Keymap({}), ())] == [
+    assert [section.title for section in help_sections((PLAIN, TREE), Keymap({}), ())] == [
         "At the beginning of a message"
     ]
 
@@ -57,10 +57,10 @@ def test_markdown_survives_any_character() -> None:
     assert text.endswith("| ``` /a`b``c ``` | one \\| two three |")
 
 
-def test_the_whole_help_has_a_row_for_every_shown_action_with_a_key() -> None:
+def test_the_whole_help_has_a_row_for_every_action_with_a_key() -> None:
     bound = Keymap({action.id: action.keys for group in GROUPS for action in group.actions})
 
     rows = [row for section in help_sections(GROUPS, bound, ()) for row in section.rows]
 
-    assert len(rows) == 4 + sum(bool(action.keys) for group in GROUPS if group.is_shown for action in group.actions)
-    assert not any("Fold" in row.does for row in rows)
+    assert len(rows) == 4 + sum(bool(action.keys) for group in GROUPS for action in group.actions)
+    assert any("Fold" in row.does for row in rows)

@@ -40,6 +40,13 @@ _HOSTILE = (
 )
 _TYPED = ("a", "b ", "/", "@", "!", "!!", ":", "\r", "/help", "../", "'", "界", "👩‍🔬", "é", "\x1b", "\x1b[", "\x1bO")
 _ANSWERS: tuple[Answers, ...] = ("all", "all", "none", frozenset({"attributes"}), frozenset({"attributes", "cursor"}))
+# Commands that open lists, trees and questions about sessions, and what may be pressed in them.
+_SESSION_COMMANDS = (
+    *("/resume", "/resume a", "/search a", "/tree", "/tree", "/branch", "/rewind", "/undo", "/redo", "/fork", "/clone"),
+    *("/compact", "/compact x", "/uncompact", "/new", "/clear"),
+)
+_SESSION_ACTIONS = ("app.session.", "app.tree.", "app.undo", "app.redo", "tui.select.", "app.interrupt")
+_SESSION_LETTERS = ("a", "b", "c", "f", "i", "n", "o", "s", "y", "re:(", '"a', " ")
 # What terminals tell unasked, or not as it is.
 _LIES = (
     *(
@@ -78,10 +85,11 @@ class Monkey:
         random: what it likes.
     """
 
-    def __init__(self, puppet: Puppet, random: Random, keys: list[str]) -> None:
+    def __init__(self, puppet: Puppet, random: Random, keys: dict[str, tuple[str, ...]]) -> None:
         self._puppet = puppet
         self._random = random
-        self._keys = keys
+        self._keys = [key for keys_of_one in keys.values() for key in keys_of_one]
+        self._session_keys = [key for id_ in keys if id_.startswith(_SESSION_ACTIONS) for key in keys[id_]]
         self._wipes = 0
         # A dock that is higher than the screen leaves rows in the scrollback when the screen gets lower.
         self._is_exact = True
@@ -91,6 +99,7 @@ class Monkey:
         """Do something."""
         random = self._random
         what: list[Callable[[], None]] = [self._happen] * 10 + [self._press] * 6 + [self._type] * 4 + [self._answer] * 3
+        what += [self._visit_sessions] * 2
         what += [self._wait, self._wait, self._command, self._paste, self._resize, self._lie, self._click, self._stop]
         random.choice(what)()
         self._puppet.turn(random.choice((0, 0, 0.01, 0.05)))
@@ -136,6 +145,20 @@ class Monkey:
         self._send(
             f"\x03/{self._random.choice(names)}{self._random.choice(('', ' light', ' high', ' 1', ' x'))}\r".encode()
         )
+
+    def _visit_sessions(self) -> None:
+        """Go to a list, a tree or a question, and do something there while the core works, or does not yet."""
+        random, puppet = self._random, self._puppet
+        self._send(f"\x1b\x03{random.choice(_SESSION_COMMANDS)}\r".encode())
+        for _ in range(random.choice((1, 3, 8))):
+            for _ in range(random.choice((0, 2, 9))):
+                puppet.core.go_on()
+            letter = random.choice(_SESSION_LETTERS).encode()
+            key = random.choice(self._session_keys)
+            pressed = key_bytes(key, kitty=puppet.screen.keyboard, modes=puppet.screen.modes)
+            self._send(random.choice((b"\r", b"\r", letter, pressed, pressed)))
+            puppet.turn(random.choice((0, 0.1, 1)))
+            self._look()
 
     def _paste(self) -> None:
         text = self._random.choice((self._puppet.core.chance.text(), "x" * 1000, "line\n" * 50, "/tmp/no image.png"))
@@ -255,7 +278,7 @@ def play(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int, steps: int) -
         is_dark=random.choice((True, False)),
     )
     core = ScriptedCore(Chance(random, _MARKDOWN + _HOSTILE), folder)
-    keys = [key for keys in load_keybindings(str(folder)).keys.values() for key in keys]
+    keys = {id_: tuple(keys) for id_, keys in load_keybindings(str(folder)).keys.items()}
     with Puppet(folder, screen, core, monkeypatch, random.choice(_PROGRAMS)) as puppet:
         monkey = Monkey(puppet, random, keys)
         for number in range(steps):

@@ -77,8 +77,6 @@ def test_kaa_s_own_settings() -> None:
         ({"tuiMode": "fullscreen"}, "screen", "full"),
         ({"tuiMode": "regular"}, "screen", "main"),
         ({"tuiMode": "fullscreen", "ui": {"screen": "linear"}}, "screen", "linear"),
-        ({"doubleEscapeAction": "tree"}, "double_escape_action", "rewind"),
-        ({"doubleEscapeAction": "fork"}, "double_escape_action", "rewind"),
         ({"quietStartup": "header"}, "quiet_startup", False),
         ({"ui": {"notifications": False}}, "notifications", "off"),
     ],

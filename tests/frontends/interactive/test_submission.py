@@ -17,7 +17,7 @@ class Engine:
     """Notes what it is asked to do."""
 
     def __init__(self) -> None:
-        self.conversation = self
+        self.conversation = self.talk = self
         self.asked: list[tuple[object, ...]] = []
         self.said: list[UserMessage] = []
         self.failure: Exception | None = None
@@ -61,6 +61,7 @@ class World:
             self.history,
             self.replies.append,
             self.failures.append,
+            lambda _: None,
         )
         commands.of_conversation = (Command("net", ""),)
 

@@ -50,7 +50,6 @@ class Walked:
         ascii_only: bool = False,
     ) -> None:
         self.chosen: list[str] = []
-        self.highlighted: list[str] = []
         self.cancelled = 0
         self.tree = Tree(
             keyboard_context(KEYS, rows=60, ascii_only=ascii_only),
@@ -58,7 +57,6 @@ class Walked:
             ACTIONS,
             on_select=lambda each: self.chosen.append(each.id),
             on_cancel=self._cancel,
-            on_highlight=lambda each: self.highlighted.append(each.id),
             filters=filters,
             selected=selected,
             max_rows=max_rows,
@@ -128,11 +126,10 @@ def test_several_roots_stand_below_each_other_unindented() -> None:
 def test_choosing_and_cancelling() -> None:
     walked = Walked(selected="d")
 
-    walked.press("enter", "escape", "down")
+    walked.press("enter", "escape")
 
     assert walked.chosen == ["d"]
     assert walked.cancelled == 1
-    assert walked.highlighted == ["e"]
 
 
 def test_folding_and_unfolding() -> None:
@@ -221,11 +218,17 @@ def test_typing_searches_also_what_is_folded() -> None:
     assert walked.rows() == ["›   node bb", "  (1/1)"]
 
 
+def test_a_label_that_is_too_long_ends_with_an_ellipsis() -> None:
+    walked = Walked(TreeNode("1", [("some", ""), (" words too many", "")]))
+
+    assert visible(walked.tree.render(14))[1] == "›   some word…"
+
+
 def test_a_long_chain_needs_neither_recursion_nor_room() -> None:
     walked = Walked(chain(10_000), max_rows=3)
 
     assert_well_formed(walked.tree.render(40), 40)
-    assert walked.rows()[-2:] == ["› …                  ╰   node 9999", "  (10000/10000)"]
+    assert walked.rows()[-2:] == ["› …        ╰   node 9999", "  (10000/10000)"]
     walked.press("home", "ctrl+left")
     assert walked.rows() == ["› ▸ node 0 (+9999)", "  (1/1)"]
 
@@ -249,6 +252,21 @@ def test_only_what_is_in_view_is_painted() -> None:
     walked.rows()
 
     assert len(asked) <= 20
+
+
+def test_a_filter_looks_at_each_node_once_however_much_is_typed() -> None:
+    asked: list[str] = []
+
+    def accepts(node: TreeNode) -> bool:
+        asked.append(node.id)
+        return node.id != "500"
+
+    walked = Walked(chain(1_000), filters=[TreeFilter("but one", accepts)])
+
+    walked.press("4", "9")
+
+    assert len(asked) == 1_000
+    assert walked.rows()[-1].strip().startswith("(20/20)")
 
 
 def test_the_same_lines_until_something_changes() -> None:

@@ -9,9 +9,9 @@ from msgspec import Meta
 from kaa.builtin.background import signal_name
 from kaa.builtin.live_output import LiveOutput
 from kaa.builtin.permits import workspace_for
-from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.tools.process import ModelView
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, Kept, TruncationDetails, format_size, keep_tail
+from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.blocked import Blocked, BlockedError, note
 from kaa.workspace.protocol import BackgroundProcess, Command, CommandResult, Workspace

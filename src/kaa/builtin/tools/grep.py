@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from kaa.builtin.file_paths import Located, existing, explained
 from kaa.builtin.permits import workspace_for
-from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
+from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.protocol import SearchError, SearchLine, SearchQuery, SearchResult, Workspace
 

@@ -6,8 +6,8 @@ from typing import Literal
 import msgspec
 
 from kaa.builtin.background import overview, status_of, title_of
-from kaa.builtin.terminal_text import plain_text
 from kaa.builtin.truncate import keep_tail
+from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError

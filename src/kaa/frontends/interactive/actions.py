@@ -63,7 +63,13 @@ class Actions:
             "app.network.toggle": self._toggle_network,
             "app.editor.external": lambda: edit_externally(self._desk, os.environ),
             "app.clipboard.pasteImage": self._ui.images.paste,
-            "app.rewind": self._ui.conversation_selectors.rewind,
+            "app.rewind": self._ui.navigator.rewind,
+            "app.undo": self._ui.navigator.undo,
+            "app.redo": self._ui.navigator.redo,
+            "app.session.new": lambda: self._ui.conversations.open_new(clear=False),
+            "app.session.resume": self._ui.session_selectors.resume,
+            "app.session.tree": self._ui.navigator.tree,
+            "app.session.fork": self._ui.session_selectors.fork,
             "app.help": self._help,
             "app.settings": self._ui.settings_selectors.settings,
             "app.fullscreen": self._desk.app.toggle_fullscreen,
@@ -76,26 +82,32 @@ class Actions:
         conversation, copy = self._ui.conversation_selectors, self._ui.copying.copy_answer
         begin = self._ui.conversations.open_new
         return [
+            *self._session_commands(),
             UiCommand(
                 "approvals", "Choose who is asked before what", conversation.approvals, _among(get_args(ApprovalPolicy))
             ),
-            UiCommand("changelog", "Show what is new in kaa", lambda _: self._ui.board.show_document(changelog())),
+            UiCommand(
+                "changelog",
+                "Show what is new in kaa",
+                lambda _: self._ui.board.show_document(changelog()),
+                is_independent=True,
+            ),
             UiCommand(
                 "clear",
                 "Begin a new session and clear the screen",
                 lambda _: begin(clear=True),
+                is_independent=True,
             ),
             UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", copy),
-            UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye()),
+            UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye(), is_independent=True),
             UiCommand("fullscreen", "Use the full screen, or no longer", lambda _: self._desk.app.toggle_fullscreen()),
-            UiCommand("help", "Show keys and commands", lambda _: self._help()),
-            UiCommand("hotkeys", "Show keys and commands", lambda _: self._help()),
+            UiCommand("help", "Show keys and commands", lambda _: self._help(), is_independent=True),
+            UiCommand("hotkeys", "Show keys and commands", lambda _: self._help(), is_independent=True),
             UiCommand("model", "Choose the model", models.model),
-            UiCommand("new", "Begin a new session", lambda _: begin(clear=False)),
-            UiCommand("quit", "Leave", lambda _: self._ui.say_goodbye()),
+            UiCommand("new", "Begin a new session", lambda _: begin(clear=False), is_independent=True),
+            UiCommand("quit", "Leave", lambda _: self._ui.say_goodbye(), is_independent=True),
             UiCommand("redraw", "Paint the screen anew, with what is above it", lambda _: self._redraw()),
             UiCommand("reload", "Read settings, keys, themes, rules and models again", lambda _: self._reload()),
-            UiCommand("rewind", "Go back to an earlier message", lambda _: conversation.rewind()),
             UiCommand("scoped-models", "Choose which models to cycle through", lambda _: models.scoped_models()),
             UiCommand("settings", "Change the settings", lambda _: settings.settings()),
             UiCommand("theme", "Choose the colours", settings.theme, self._theme_names),
@@ -104,18 +116,42 @@ class Actions:
             UiCommand("trust", "Decide whether the project may configure kaa", lambda _: self._decide_trust()),
         ]
 
+    def _session_commands(self) -> Sequence[UiCommand]:
+        """Those that go elsewhere in the session, or to another one."""
+        navigator, sessions = self._ui.navigator, self._ui.session_selectors
+        return [
+            UiCommand("branch", "Go on from an earlier place of the session", lambda _: navigator.tree()),
+            UiCommand(
+                "compact",
+                "Condense the conversation; say what the summary is to look at, or nothing",
+                self._ui.asides.compact,
+            ),
+            UiCommand("clone", "Go on in a copy of the session", lambda _: sessions.clone()),
+            UiCommand("fork", "Go on before one of your messages, in a copy", lambda _: sessions.fork()),
+            UiCommand("redo", "Return to where the conversation and its files were", lambda _: navigator.redo()),
+            UiCommand("resume", "Choose another session to go on with", sessions.resume, is_independent=True),
+            UiCommand("rewind", "Go back to an earlier message", lambda _: navigator.rewind()),
+            UiCommand("search", "Find where something was said, in all sessions", sessions.search, is_independent=True),
+            UiCommand("tree", "Show the tree of the session, to go on from anywhere", lambda _: navigator.tree()),
+            UiCommand("undo", "Take back your last message and what it did to files", lambda _: navigator.undo()),
+        ]
+
     # Stopping and leaving.
 
     def _interrupt(self) -> None:
-        """Stop what goes on; with nothing going on and nothing typed, the second time goes back to a message."""
+        """Stop what goes on; with nothing going on and nothing typed, the second time does what the user chose."""
         if self._ui.activity.is_busy or self._ui.activity.runs_command:
-            self._core.call(lambda engine: engine.abort(), self._give_back, self._ui.board.show_failure)
-        elif (
-            self._desk.editor.is_empty
-            and self._desk.preferences.double_escape_action == "rewind"
-            and self._escape.now()
-        ):
-            self._ui.conversation_selectors.rewind()
+            self._core.call(lambda engine: engine.talk.abort(), self._ui.asides.give_back, self._ui.board.show_failure)
+        elif self._desk.editor.is_empty and self._escape.now():
+            match self._desk.preferences.double_escape_action:
+                case "rewind":
+                    self._ui.navigator.rewind()
+                case "tree":
+                    self._ui.navigator.tree()
+                case "fork":
+                    self._ui.session_selectors.fork()
+                case "none":
+                    pass
 
     def _clear_editor(self) -> None:
         if not self._desk.editor.is_empty:
@@ -127,16 +163,12 @@ class Actions:
         else:
             self._desk.say(f"{self._desk.key_of('app.clear')} again leaves")
 
-    def _give_back(self, messages: Sequence[UserMessage]) -> None:
-        """What waited goes back into the editor, before what is there."""
-        self._desk.give_back([self._ui.attachments.take_back(message) for message in messages], "\n\n")
-
     def _dequeue(self) -> None:
         async def take(engine: Engine) -> list[UserMessage]:
             message = engine.conversation.dequeue()
             return [] if message is None else [message]
 
-        self._core.call(take, self._give_back, self._ui.board.show_failure)
+        self._core.call(take, self._ui.asides.give_back, self._ui.board.show_failure)
 
     # Models and the network.
 

@@ -8,6 +8,8 @@ from kaa.core.events import (
     AgentStart,
     AssistantMessageEvent,
     AutoRetryStart,
+    CompactionEnd,
+    CompactionStart,
     EndReason,
     Event,
     MessageUpdate,
@@ -32,6 +34,8 @@ _TICK_SECONDS = 0.1
 # As the shell estimates (`kaa.core.usage`).
 _CHARACTERS_PER_TOKEN = 4
 
+_COMMAND = "Running your command"
+
 _ENDS = {
     "done": "kaa is done",
     "aborted": "kaa was stopped",
@@ -55,8 +59,14 @@ class Activity:
         self._running: dict[str, str] = {}  # tools, by the id of the call
         self._characters = 0
         self._tick: Timer | None = None
-        self.is_busy = False
+        self._is_running = False
+        self._is_working = False  # at something of ours
         self.runs_command = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something goes on that can be stopped, besides a command of the user's."""
+        return self._is_running or self._is_working
 
     def observe(self, events: Sequence[Event]) -> None:
         """These things happened."""
@@ -76,6 +86,29 @@ class Activity:
                     self._desk.queued.show(steering, follow_up)
                 case _:
                     self._follow_turn(event)
+
+    def begin_work(self, what: str) -> None:
+        """Something of ours goes on until `end_work`, called `what`; it can be stopped like a run."""
+        self._is_working = True
+        if self._is_running or self.runs_command:
+            self._desk.working.change(what)
+        else:
+            self._begin(what)
+
+    def end_work(self) -> None:
+        """It does no longer."""
+        self._is_working = False
+        if self._is_running:
+            self._desk.working.change("Working")
+        elif self.runs_command:
+            self._desk.working.change(_COMMAND)
+        else:
+            self._desk.working.end()
+
+    def break_off(self) -> None:
+        """The session cannot be written any more. A run ended with that: no event of it comes, as none can be kept."""
+        if self._is_running:
+            self._end_run("error")
 
     def _follow_reply(self, change: AssistantMessageEvent) -> None:
         match change:
@@ -101,18 +134,22 @@ class Activity:
                 self._running.pop(call_id, None)
             case AutoRetryStart():
                 self._desk.working.change("Waiting to try again")
+            case CompactionStart():
+                self.begin_work("Condensing the conversation")
+            case CompactionEnd():
+                self.end_work()
             case _:
                 pass
 
     def _begin_run(self) -> None:
-        self.is_busy = True
+        self._is_running = True
         self._begun = time.monotonic()
         self._characters = 0
         self._begin("Working")
         self._attention.begin()
 
     def _end_run(self, reason: EndReason) -> None:
-        self.is_busy = False
+        self._is_running = self._is_working = False
         self._running.clear()
         self._desk.working.end()
         self._attention.end(time.monotonic() - self._begun, _ENDS.get(reason, f"kaa stopped: {reason}"))

@@ -22,6 +22,8 @@ class Attention:
         self._terminal = terminal
         self._focused: bool | None = None  # terminals that do not tell are taken for looked at
         self._project = os.path.basename(desk.footer.state.directory) or "kaa"
+        self._session = ""
+        self._is_working = False
 
     def focus(self, *, gained: bool) -> None:
         """The window got or lost the focus."""
@@ -38,11 +40,19 @@ class Attention:
 
     def rest(self) -> None:
         """Nothing goes on."""
-        self._terminal.set_title(f"kaa: {self._project}")
+        self._is_working = False
+        self._show_title()
+
+    def name_session(self, name: str) -> None:
+        """The session is called this; empty if it has no name."""
+        if name != self._session:
+            self._session = name
+            self._show_title()
 
     def begin(self) -> None:
         """The agent works."""
-        self._terminal.set_title(f"kaa: {self._project} (working)")
+        self._is_working = True
+        self._show_title()
         if self._desk.preferences.show_terminal_progress:
             self._terminal.set_progress(busy=True)
 
@@ -53,3 +63,8 @@ class Attention:
             self._terminal.set_progress(busy=False)
         if seconds >= _WORTH_A_CALL_SECONDS:
             self.call(text)
+
+    def _show_title(self) -> None:
+        # The name first: tabs have little room, and the other sessions of the project have the same behind it.
+        about = f"{self._session} - {self._project}" if self._session else self._project
+        self._terminal.set_title(f"kaa: {about}{' (working)' if self._is_working else ''}")

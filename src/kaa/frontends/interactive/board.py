@@ -1,35 +1,45 @@
 """Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
 
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from kaa.core.events import Event, MessageEnd
+from kaa.ext.api import CommandError
 from kaa.frontends.failures import told
 from kaa.frontends.interactive.activity import Activity
+from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.navigation.arrival import Arrived, restored_files
 from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.session.errors import SessionWriteError
+from kaa.session.naming import session_id_in
 from kaa.session.transcript import Transcript as StoredTranscript
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
 
 
 class Board:
-    """What is told becomes what is seen (`kaa.frontends.interactive.engine.Audience`).
+    """What is told becomes what is seen (`kaa.frontends.interactive.audience.Audience`).
 
     Args:
         desk: has the footer.
         transcript: the conversation.
         activity: what goes on.
+        attention: has the window's title.
     """
 
-    def __init__(self, desk: Desk, transcript: Transcript, activity: Activity) -> None:
+    def __init__(self, desk: Desk, transcript: Transcript, activity: Activity, attention: Attention) -> None:
         self._desk = desk
         self._transcript = transcript
         self._activity = activity
+        self._attention = attention
         self._status: Status | None = None
         self._head: Head | None = None
         self._has_content = False  # something was said in the session
+        self._is_newest = True  # of this directory
         self._mode = ""
 
     @property
@@ -37,9 +47,19 @@ class Board:
         """Whether the session is kept and has anything in it."""
         return self._has_content and self._status is not None and self._status.session_path is not None
 
+    @property
+    def farewell(self) -> str:
+        """How to go on with the session, if there is anything in it; the last word of the program."""
+        if not self.is_worth_resuming or self._status is None or self._status.session_path is None:
+            return ""
+        path = Path(self._status.session_path)
+        flags = "-c" if self._is_newest else f"--session {session_id_in(path.name) or shlex.quote(str(path))}"
+        return f"kaa {flags} goes on with this session\n"
+
     def show_session(self, entries: StoredTranscript) -> None:
         """Show a session behind what is there."""
         self._has_content = len(entries) > 0
+        self._is_newest = not self._has_content
         self._transcript.load(entries)
         self._desk.app.refresh()
 
@@ -52,9 +72,19 @@ class Board:
         """These things happened."""
         for event in events:
             if isinstance(event, MessageEnd):
-                self._has_content = True
+                self._has_content = self._is_newest = True
             self._transcript.show(event)
         self._activity.observe(events)
+        self._desk.app.refresh()
+
+    def show_arrival(self, there: Arrived) -> None:
+        """The conversation goes on from another place of its session."""
+        if there.restored != "files":
+            before = "from before that message" if there.message is not None else "from here"
+            self._transcript.notice(f"The conversation goes on {before}.")
+            self._transcript.go_on(there.entries)
+        for text, kind in restored_files(there):
+            self._transcript.notice(text, kind)
         self._desk.app.refresh()
 
     def show_notice(self, text: str, kind: NoticeKind = "info") -> None:
@@ -63,8 +93,10 @@ class Board:
         self._desk.app.refresh()
 
     def show_failure(self, error: BaseException) -> None:
-        """Something went wrong."""
-        self.show_notice(told(error), "error")
+        """Something went wrong, or, which is no fault, cannot be done now."""
+        if isinstance(error, SessionWriteError):
+            self._activity.break_off()
+        self.show_notice(told(error), "warning" if isinstance(error, CommandError) else "error")
 
     def show_document(self, markdown: str) -> None:
         """Something to read, such as the help."""
@@ -80,6 +112,7 @@ class Board:
         """The conversation stands like this now."""
         self._status = status
         self._desk.header.show_model(status.model.name)
+        self._attention.name_session(status.session_name or "")
         self._refresh_footer()
 
     def show_head(self, head: Head | None) -> None:

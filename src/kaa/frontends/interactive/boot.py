@@ -146,7 +146,7 @@ class Start:
 
         ui = InteractiveUI(self._desk, self._core, self.leave)
         self._core.call(lambda engine: engine.serve(ui.board, ui.questions))
-        ui.take_over(self._submitted)
+        ui.take_over(self._submitted, choose=self._arguments.resume)
 
     def _take(self, events: Sequence[Event]) -> None:
         """What is typed before the core is there: all of it is the editor's, but the ways out."""

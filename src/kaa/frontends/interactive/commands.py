@@ -17,12 +17,14 @@ class UiCommand(NamedTuple):
         description: what it does, for the help.
         run: gets what stands behind the name.
         complete: for what stands behind it so far, what could: texts and descriptions.
+        is_independent: it needs no conversation, and is there when none can be opened.
     """
 
     name: str
     description: str
     run: Run
     complete: Complete | None = None
+    is_independent: bool = False
 
 
 class Commands:
@@ -47,6 +49,10 @@ class Commands:
     def is_own(self, name: str) -> bool:
         """Whether the one of this name is the user interface's."""
         return name in self._own
+
+    def is_independent(self, name: str) -> bool:
+        """Whether the one of this name needs no conversation."""
+        return self.is_own(name) and self._own[name].is_independent
 
     def run(self, name: str, arguments: str) -> None:
         """Do what one of the user interface does."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from kaa.core.messages import UserMessage
 from kaa.frontends import getting_started
 from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.commands import Commands
@@ -24,6 +25,7 @@ class Conversations:
         commands: learns the slash commands of each.
         submission: does what is entered.
         on_opened: told when another one is open.
+        give_back: takes what waited to be said in the one before.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Conversations:
         commands: Commands,
         submission: Submission,
         on_opened: Callable[[], None],
+        give_back: Callable[[list[UserMessage]], None],
     ) -> None:
         self._desk = desk
         self._core = core
@@ -41,8 +44,10 @@ class Conversations:
         self._commands = commands
         self._submission = submission
         self._on_opened = on_opened
+        self._give_back = give_back
         self._waiting: list[str] = []  # entered before there was one
         self._is_open = self._is_opening = False
+        self._is_first = True
         self._open_wanted: Callable[[], None] = lambda: self._begin(None, self._opened)
 
     def open(self, submitted: Sequence[str] = ()) -> None:
@@ -51,9 +56,13 @@ class Conversations:
         Args:
             submitted: what was entered and is to be done then.
         """
-        self._waiting += submitted
+        self.keep(submitted)
         if not self._is_opening:
             self._open_wanted()
+
+    def keep(self, submitted: Sequence[str]) -> None:
+        """Do this as soon as there is a conversation."""
+        self._waiting += submitted
 
     def open_new(self, *, clear: bool) -> None:
         """Begin a new session, unless one is being opened.
@@ -75,28 +84,74 @@ class Conversations:
         self._open_wanted = lambda: self._begin(NewSession(), opened)
         self._open_wanted()
 
+    def open_other(
+        self,
+        session: SessionChoice,
+        notice: str,
+        on_opened: Callable[[], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """Go to another session, unless one is being opened. If that cannot be, all stays as it is.
+
+        Args:
+            session: which one.
+            notice: said above what it shows.
+            on_opened: called when it is open and shown.
+            on_failure: told why it is not.
+        """
+        if self._is_opening:
+            self._desk.say("starting…")
+            return
+        was_open = self._is_open
+
+        def opened(now: Opened) -> None:
+            self._board.show_notice(notice)
+            self._opened(now)
+            on_opened()
+
+        def failed(error: BaseException) -> None:
+            self._is_open, self._is_opening = was_open, False
+            on_failure(error)
+            self._let_through()
+
+        self._begin(session, opened, failed)
+
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor, or keep it until there is a conversation."""
-        if self._is_open:
+        if self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
             self._submission.submit(follow_up=follow_up)
         elif not self._desk.editor.is_empty:
             self._desk.say("starting…")
             self.open([self._desk.editor.take()])
 
-    def _begin(self, session: SessionChoice | None, opened: Callable[[Opened], None]) -> None:
+    def _begin(
+        self,
+        session: SessionChoice | None,
+        opened: Callable[[Opened], None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
         self._is_open, self._is_opening = False, True
-        folder = self._desk.folder
-        self._core.call(lambda engine: describe_opened(engine, session, folder), opened, self._not_opened)
+        folder, is_first = self._desk.folder, self._is_first
+        self._core.call(
+            lambda engine: describe_opened(engine, session, folder, is_first=is_first),
+            opened,
+            failed or self._not_opened,
+        )
 
     def _opened(self, opened: Opened) -> None:
-        self._is_open, self._is_opening = True, False
+        self._is_open, self._is_opening, self._is_first = True, False, False
         self._desk.status.show("")  # it has started
         self._commands.of_conversation = opened.commands
         self._desk.editor.history.prepend(opened.history)
         self._board.show_session(opened.entries)
         self._on_opened()
+        self._core.call(lambda engine: engine.talk.take_unsaid(), self._give_back, self._board.show_failure)
         self._core.call(lambda engine: engine.submit_first(), None, self._board.show_failure)
         self._core.call(lambda engine: engine.prepare())
+        self._let_through()
+
+    def _let_through(self) -> None:
+        """Do what was entered meanwhile."""
         while self._is_open and self._waiting:  # what is entered may begin another one, and the rest is for that
             self._submission.enter(self._waiting.pop(0))
 

@@ -112,6 +112,7 @@ class Desk:
         """Have what is shown follow the preferences."""
         self.app.rebuilds = self.preferences.reflow == "rebuild"
         self.view.images = self.preferences.show_images
+        self.view.cache_misses = self.preferences.show_cache_miss_notices
         self.view.image_columns = self.preferences.image_width_cells
         self.editor.padding = self.preferences.editor_padding_x
         self.editor.completer.menu.max_visible = self.preferences.autocomplete_max_visible
@@ -138,6 +139,10 @@ class Desk:
         """The first key of an action, as people read it; empty if it has none."""
         keys = self.context.keymap.keys(action)
         return show_key(keys[0]) if keys else ""
+
+    def key_hint(self, actions: Sequence[tuple[str, str]]) -> str:
+        """The first key of each action with a word on what it does; those without a key are left out."""
+        return ", ".join(f"{key} {what}" for action, what in actions if (key := self.key_of(action)))
 
     def _stop_hint(self) -> str:
         key = self.key_of("app.interrupt")

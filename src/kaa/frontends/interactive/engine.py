@@ -7,62 +7,38 @@ methods are called in its own thread.
 import argparse
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from kaa.core.events import AgentEnd
-from kaa.core.messages import UserMessage
 from kaa.frontends.command_line import UsageError, conversation_options
+from kaa.frontends.interactive.audience import Audience, Respondent
 from kaa.frontends.interactive.core_thread import Post
-from kaa.frontends.interactive.reporter import Listener, Reporter
+from kaa.frontends.interactive.reporter import Reporter
+from kaa.frontends.interactive.talk import Talk
 from kaa.frontends.interactive.transcript.preload import preload
+from kaa.frontends.interactive.trusting import TrustDecisions
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.attachments import compose
-from kaa.shell.conversation import Conversation, Outcome
-from kaa.shell.home import Home
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home, session_folder
 from kaa.shell.opening import open_conversation
-from kaa.shell.options import SessionChoice, TrustChoice
+from kaa.shell.options import NewSession, SessionChoice, TrustChoice
 from kaa.shell.safety import Unopened
-from kaa.shell.trust.configuration import ProjectConfiguration, survey
-from kaa.shell.trust.store import Changed, TrustState, TrustStore, Undecided
+from kaa.shell.settings import load_settings
+from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.store import TrustState
 from kaa.workspace.local import LocalWorkspace
 
+if TYPE_CHECKING:
+    from kaa.shell.sessions import Sessions
+
 AnswerT = TypeVar("AnswerT")
-ResultT = TypeVar("ResultT")
 
 
 class OpeningError(UsageError):
     """The project cannot be opened; the message says why."""
-
-
-class Audience(Listener, Protocol):
-    """Who is told what happens; every method runs in the user interface's thread."""
-
-    def show_notice(self, text: str) -> None:
-        """Something worth knowing that does not stop us."""
-        ...
-
-
-class Respondent(Protocol):
-    """Who is asked; every method runs in the user interface's thread."""
-
-    def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
-        """Ask the user; `answer` may be called once, from any thread."""
-        ...
-
-    def withdraw_approval(self, request: ApprovalRequest) -> None:
-        """The question has no meaning any more."""
-        ...
-
-    def ask_trust(
-        self, configuration: ProjectConfiguration, state: TrustState, answer: Callable[[TrustChoice | None], None]
-    ) -> None:
-        """Ask whether the project may configure anything.
-
-        The answer: `stored` and `no` are kept for good, `yes` holds for this run; None declines for this run.
-        """
-        ...
 
 
 class Engine:
@@ -73,6 +49,9 @@ class Engine:
         opened: the project, or why it could not be opened.
         reopen: tries it again.
         post: runs a function in the user interface's thread.
+
+    Attributes:
+        talk: what is said in the conversation.
     """
 
     def __init__(
@@ -89,10 +68,8 @@ class Engine:
         self._post = post
         self._home = Home.of(os.environ)
         self._conversation: Conversation | None = None
-        self._trust: TrustChoice | None = None
-        self._configuration: ProjectConfiguration | None = None  # what the user was asked about
-        self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
-        self._is_saying = False
+        self._trust = TrustDecisions(arguments, self._home, self._ask_for_trust)
+        self.talk = Talk(lambda: self.conversation, self.refresh_status)
         self._reporter: Reporter | None = None
 
     async def serve(self, audience: Audience, respondent: Respondent) -> None:
@@ -141,28 +118,51 @@ class Engine:
         return self._workspace
 
     async def open(self, session: SessionChoice | None = None) -> Conversation:
-        """Open the conversation that the command line asks for, or another session; the one before is closed.
+        """Open the conversation that the command line asks for, or another session; the one before is closed then.
 
         Raises:
-            OpeningError: the project cannot be opened.
-            Exception: as `open_conversation` says.
+            OpeningError: the project cannot be opened, or sessions are not kept.
+            Exception: as `open_conversation` says. The conversation before goes on.
         """
+        if self._arguments.no_session and not isinstance(session, NewSession | None):
+            raise OpeningError("kaa was started with --no-session: start it without to go on with a session")
         workspace = self.workspace
-        if self._trust is None:
-            self._trust, self._configuration = await self._decide_trust(workspace)
-        options = conversation_options(self._arguments, self._trust, session)
-        await self._close_conversation()
-        self._conversation = await open_conversation(
+        trust = await self._trust.decided(workspace)
+        options = conversation_options(self._arguments, trust, session)
+        conversation = await open_conversation(
             options,
             workspace=workspace,
             home=self._home,
             environ=os.environ,
             notify=self._notice,
             approver=self,
-            configuration=self._configuration,
+            confirm=self.confirm,
+            configuration=self._trust.configuration,
         )
+        # What is under way in the one before ends only now: another session may not open.
+        await self._close_conversation()
+        self._conversation = conversation
         self._reporter = Reporter(self._conversation, self._audience, self._post)
         return self._conversation
+
+    @property
+    def session_path(self) -> Path | None:
+        """The file of the session that is open; None if it has none, or none is open."""
+        if self._conversation is None or self._conversation.session_path is None:
+            return None
+        return Path(self._conversation.session_path)
+
+    def sessions(self) -> "Sessions":
+        """All sessions there are, whether one is open or not.
+
+        Raises:
+            OpeningError: the project cannot be opened.
+            SettingsError: the user's settings have a mistake.
+        """
+        from kaa.shell.sessions import Sessions  # lazy: only who looks for a session needs it
+
+        configured = load_settings(self._home.settings, "", None, self._notice).session_dir
+        return Sessions(self._home, self.workspace.root, session_folder(self._arguments.session_dir, configured))
 
     def refresh_status(self) -> None:
         """Tell soon how the conversation stands."""
@@ -188,56 +188,7 @@ class Engine:
             return
         first, rest = await compose(words, "", self.workspace)
         for message in (first, *rest):
-            await self.say(message)
-
-    async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
-        """Give a message to the model: now, or, while it works, as soon as possible.
-
-        Args:
-            message: of the user's.
-            follow_up: while it works, give it the message when it would stop.
-        """
-        conversation = self.conversation
-        if self._is_saying or conversation.is_running:  # a command of an extension's may have begun the run
-            await (conversation.follow_up(message) if follow_up else conversation.steer(message))
-            return
-        self._is_saying = True  # also while hooks still look at the message
-        try:
-            await self._submit(message)
-        finally:
-            self._is_saying = False
-
-    async def command(self, text: str) -> Outcome:
-        """Run a slash command of the conversation's."""
-        try:
-            return await self._submit(text)
-        finally:
-            self.refresh_status()
-
-    async def _submit(self, message: UserMessage | str) -> Outcome:
-        conversation = self.conversation
-        outcome = last = await self._working(conversation.submit(message))
-        # What was said in the moment in which it stopped would wait for ever.
-        while isinstance(last, AgentEnd) and last.reason == "done" and (late := conversation.clear_queues()):
-            for one in late:
-                last = await self._working(conversation.submit(one))
-        return outcome
-
-    async def abort(self) -> list[UserMessage]:
-        """Stop what is under way. Returns the messages that waited."""
-        waiting = self.conversation.clear_queues()
-        self.conversation.abort()
-        return waiting
-
-    async def _working(self, work: Awaitable[ResultT]) -> ResultT:
-        """Do some work in the conversation, which is not closed before it is done."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._work.add(task)
-        try:
-            return await work
-        finally:
-            self._work.discard(task)
+            await self.talk.say(message)
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Ask the user about a call (`kaa.shell.approvals.requests.Approver`)."""
@@ -247,34 +198,20 @@ class Engine:
             self._post(lambda: self._respondent.withdraw_approval(request))
             raise
 
+    async def confirm(self, question: str, details: str) -> bool:
+        """Ask the user for a yes to what a slash command is about to do."""
+        return await self._asked(lambda answer: self._respondent.ask_confirmation(question, details, answer))
+
     async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
         """What the project would configure, and what the user decided about it."""
-        configuration = await survey(self.workspace, self._home)
-        return configuration, TrustStore(self._home).state(configuration)
+        return await self._trust.survey(self.workspace)
 
     async def decide_trust(self, configuration: ProjectConfiguration, choice: TrustChoice | None) -> None:
         """Keep what the user decided about the project; it holds from the next session on."""
-        store = TrustStore(self._home)
-        match choice:
-            case "stored":
-                store.trust(configuration)
-            case "no":
-                store.decline(configuration)
-        self._trust, self._configuration = choice or "no", configuration
+        self._trust.decide(configuration, choice)
 
-    async def _decide_trust(self, workspace: LocalWorkspace) -> tuple[TrustChoice, ProjectConfiguration | None]:
-        """What the flags, an earlier decision or the user says, and about what, if it was looked at."""
-        if self._arguments.trust or self._arguments.no_trust:
-            return ("yes" if self._arguments.trust else "no"), None
-        configuration = await survey(workspace, self._home)
-        state = TrustStore(self._home).state(configuration)
-        if not isinstance(state, Undecided | Changed):
-            return "stored", configuration
-        choice: TrustChoice | None = await self._asked(
-            lambda answer: self._respondent.ask_trust(configuration, state, answer)
-        )
-        await self.decide_trust(configuration, choice)
-        return choice or "no", configuration
+    async def _ask_for_trust(self, configuration: ProjectConfiguration, state: TrustState) -> TrustChoice | None:
+        return await self._asked(lambda answer: self._respondent.ask_trust(configuration, state, answer))
 
     async def _asked(self, ask: Callable[[Callable[[AnswerT], None]], None]) -> AnswerT:
         """Ask in the user interface's thread and wait for the answer here."""
@@ -296,9 +233,7 @@ class Engine:
         conversation, self._conversation = self._conversation, None
         reporter, self._reporter = self._reporter, None
         if conversation is not None:
-            conversation.abort()
-            if others := self._work - {asyncio.current_task()}:
-                await asyncio.wait(others)
+            await self.talk.end(conversation)
             await conversation.close()
         if reporter is not None:
             await reporter.close()

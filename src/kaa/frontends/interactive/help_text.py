@@ -52,9 +52,7 @@ def help_sections(
             terminal cannot send are left out, and an action with no other is marked.
     """
     sections = [
-        HelpSection(group.title, rows)
-        for group in groups
-        if group.is_shown and (rows := tuple(_bound(group, keymap, extended_keys)))
+        HelpSection(group.title, rows) for group in groups if (rows := tuple(_bound(group, keymap, extended_keys)))
     ]
     sections.append(
         HelpSection("At the beginning of a message", tuple(HelpRow(*prefix) for prefix in PREFIXES), "Sign")

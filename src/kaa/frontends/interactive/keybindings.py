@@ -15,7 +15,11 @@ _WORKING = Group(
     "Working with the agent",
     frozenset({PROMPT}),
     (
-        action("app.interrupt", "escape", "Stop the agent; twice, with nothing typed: rewind"),
+        action(
+            "app.interrupt",
+            "escape",
+            "Stop the agent; twice, with nothing typed: rewind, or what doubleEscapeAction says",
+        ),
         action("app.message.followUp", "alt+enter", "Send when the agent is done"),
         action("app.message.dequeue", "alt+up", "Take back the messages that wait"),
         action("app.thinking.cycle", "shift+tab", "Think more, or less again"),
@@ -60,31 +64,32 @@ _SCOPED_MODELS = Group(
     ),
 )
 
-# Known, so that a pi user's file is read without complaints; what they belong to is not there yet.
 _SESSION_LIST = Group(
     "In the list of sessions",
     frozenset({_SESSIONS}),
     (
-        action("app.session.togglePath", "ctrl+p", "Show paths, or not"),
+        action("app.session.toggleScope", "tab", "List those of all directories, or of this one"),
+        action("app.session.search", "ctrl+f", "Search what was said in them"),
         action("app.session.toggleSort", "ctrl+s", "Sort otherwise"),
         action("app.session.toggleNamedFilter", "ctrl+n", "Show only those with a name, or all"),
+        action("app.session.togglePath", "ctrl+p", "Show paths, or not"),
         action("app.session.rename", "ctrl+r", "Rename"),
-        action("app.session.delete", "ctrl+d", "Delete"),
-        action("app.session.deleteNoninvasive", "ctrl+backspace", "Delete, with nothing typed"),
+        action("app.session.delete", "ctrl+d", "Move to the trash"),
+        action("app.session.deleteNoninvasive", "ctrl+backspace", "Move to the trash, with nothing typed"),
     ),
-    is_shown=False,
 )
 
 _SESSIONS_FROM_PROMPT = Group(
     "Sessions",
     frozenset({PROMPT}),
     (
-        action("app.session.new", "", "Begin a new session"),
-        action("app.session.tree", "", "Show the tree of the session"),
-        action("app.session.fork", "", "Continue a copy of the session"),
         action("app.session.resume", "", "Continue another session"),
+        action("app.session.tree", "", "Show the tree of the session, and go on from anywhere in it"),
+        action("app.session.fork", "", "Go on before one of your messages, in a session of its own"),
+        action("app.session.new", "", "Begin a new session"),
+        action("app.undo", "alt+u", "Take the last message back, and what it did to files"),
+        action("app.redo", "alt+r", "Take that back"),
     ),
-    is_shown=False,
 )
 
 _TREES = Group(
@@ -103,11 +108,10 @@ _TREES = Group(
         action("app.tree.filter.cycleForward", "ctrl+o", "Filter in the next way"),
         action("app.tree.filter.cycleBackward", "ctrl+shift+o", "Filter in the previous way"),
     ),
-    is_shown=False,
 )
 
 # All there are, in the order of the help.
-GROUPS = (_WORKING, _LOOKING, *TOOLKIT, _SCOPED_MODELS, _TREES, _SESSION_LIST, _SESSIONS_FROM_PROMPT)
+GROUPS = (_WORKING, _LOOKING, _SESSIONS_FROM_PROMPT, *TOOLKIT, _SESSION_LIST, _TREES, _SCOPED_MODELS)
 
 # Names that early versions of pi had for these actions (pi 0.74 reads 59 such names, with those of the toolkit).
 _RENAMED = TOOLKIT_RENAMED | {

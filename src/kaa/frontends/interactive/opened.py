@@ -23,18 +23,19 @@ class Opened(NamedTuple):
     history: list[str]
 
 
-async def describe_opened(engine: Engine, session: SessionChoice | None, folder: str) -> Opened:
+async def describe_opened(engine: Engine, session: SessionChoice | None, folder: str, *, is_first: bool) -> Opened:
     """Open a conversation and describe it.
 
     Args:
         engine: opens it.
         session: which one; None for that of the command line.
         folder: kaa's home.
+        is_first: whether it is the first of the process.
 
     Raises:
         Exception: as `Engine.open` does.
     """
-    history = [] if session is not None else PromptHistory(folder).load()
+    history = PromptHistory(folder).load() if is_first else []
     conversation = await engine.open(session)
     commands = tuple(Command(command.name, command.description) for command in conversation.commands)
     return Opened(conversation.transcript(), commands, history)

@@ -18,6 +18,9 @@ _ROUND = 20
 
 Value: TypeAlias = str | int | bool | None
 
+# As `kaa.session.outline` has them, which is not loaded before the first frame.
+RowFilter: TypeAlias = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+
 
 class Preferences(NamedTuple):
     """The choices in force; each is described in `SETTINGS`."""
@@ -34,7 +37,10 @@ class Preferences(NamedTuple):
     editor_mode: Literal["default", "vim"] = "default"
     editor_padding_x: int = 0
     autocomplete_max_visible: int = 5
-    double_escape_action: Literal["rewind", "none"] = "rewind"
+    double_escape_action: Literal["rewind", "tree", "fork", "none"] = "rewind"
+    tree_filter_mode: RowFilter = "default"
+    branch_summary_skip_prompt: bool = False
+    show_cache_miss_notices: bool = False
     external_editor: str | None = None
 
 
@@ -115,8 +121,25 @@ SETTINGS = (
         "double_escape_action",
         "doubleEscapeAction",
         "What Esc does when pressed twice with nothing typed",
-        ("rewind", "none"),
-        (("tree", "rewind"), ("fork", "rewind")),
+        ("rewind", "tree", "fork", "none"),
+    ),
+    Setting(
+        "tree_filter_mode",
+        "treeFilterMode",
+        "What /tree shows at first",
+        ("default", "no-tools", "user-only", "labeled-only", "all"),
+    ),
+    Setting(
+        "branch_summary_skip_prompt",
+        "branchSummary.skipPrompt",
+        "Leave a branch without asking whether to sum it up",
+        _YES_NO,
+    ),
+    Setting(
+        "show_cache_miss_notices",
+        "showCacheMissNotices",
+        "Tell when the provider's cache did not give what it should have",
+        _YES_NO,
     ),
     Setting("external_editor", "externalEditor", "The command of your own editor, instead of $VISUAL or $EDITOR"),
 )

@@ -11,6 +11,7 @@ from typing import Any
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
+from kaa.frontends.interactive.dialogs.confirmation import ConfirmationDialog
 from kaa.frontends.interactive.dialogs.question import Question
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
@@ -66,6 +67,16 @@ class Questions:
 
         dialog = TrustDialog(self._desk.context, configuration, state, answered)
         self._ask(dialog, "kaa asks whether this project is to be trusted")
+
+    def ask_confirmation(self, question: str, details: str, answer: Callable[[bool], None]) -> None:
+        """Ask whether a slash command is to go on."""
+
+        def answered(given: bool) -> None:
+            self._close(dialog)
+            answer(given)
+
+        dialog = ConfirmationDialog(self._desk.context, question, details, answered)
+        self._ask(dialog, "kaa asks for a yes")
 
     def _ask(self, dialog: Question[Any], call: str) -> None:
         self._asked.append(dialog)

@@ -10,7 +10,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.prompt_history import PromptHistory
-from kaa.shell.conversation import CommandReply, Outcome
+from kaa.shell.conversation import CommandReply, Outcome, SessionToOpen
 
 # A path may begin a message; a command is one word without slashes.
 _COMMAND = re.compile(r"/([a-z][a-z0-9-]*)(?:\s+(.*))?\Z", re.DOTALL)
@@ -27,6 +27,7 @@ class Submission:
         history: keeps it for other sessions.
         on_reply: shows what a slash command answered.
         on_failure: shows what went wrong.
+        on_session: goes on with the session that a slash command leads to.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Submission:
         history: PromptHistory,
         on_reply: Callable[[str], None],
         on_failure: Callable[[BaseException], None],
+        on_session: Callable[[SessionToOpen], None],
     ) -> None:
         self._desk = desk
         self._core = core
@@ -46,6 +48,7 @@ class Submission:
         self._history = history
         self._on_reply = on_reply
         self._on_failure = on_failure
+        self._on_session = on_session
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor.
@@ -57,6 +60,12 @@ class Submission:
         if text.strip() and not self._refuse(text):
             self._desk.editor.take()
             self.enter(text, follow_up=follow_up)
+
+    @property
+    def needs_no_conversation(self) -> bool:
+        """Whether a command stands in the editor that can be run without one."""
+        command = _COMMAND.match(self._desk.editor.text.strip())
+        return command is not None and self._commands.is_independent(command[1])
 
     def command_line(self, text: str) -> None:
         """Run a slash command that was typed without its slash."""
@@ -89,7 +98,7 @@ class Submission:
         if command is not None and self._commands.is_own(command[1]):
             self._commands.run(command[1], (command[2] or "").strip())
         elif command is not None:
-            self._core.call(lambda engine: engine.command(stripped), self._replied, self._on_failure)
+            self._core.call(lambda engine: engine.talk.command(stripped), self._replied, self._on_failure)
         elif stripped.startswith("!"):
             self._run(stripped)
         else:
@@ -97,7 +106,7 @@ class Submission:
 
     def _say(self, text: str, *, follow_up: bool) -> None:
         message = self._attachments.message(text)
-        self._core.call(lambda engine: engine.say(message, follow_up=follow_up), None, self._on_failure)
+        self._core.call(lambda engine: engine.talk.say(message, follow_up=follow_up), None, self._on_failure)
 
     def _run(self, text: str) -> None:
         in_context = not text.startswith("!!")
@@ -111,6 +120,8 @@ class Submission:
             case CommandReply(text=text):
                 if text:
                     self._on_reply(text)
+            case SessionToOpen():
+                self._on_session(outcome)
             case AgentEnd():
                 pass  # its events told all
 

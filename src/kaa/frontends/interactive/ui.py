@@ -5,9 +5,9 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 
 from collections.abc import Callable, Sequence
 
-from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.actions import Actions
 from kaa.frontends.interactive.activity import Activity
+from kaa.frontends.interactive.asides import Asides
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.board import Board
@@ -20,17 +20,24 @@ from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.image_input import ImageInput
 from kaa.frontends.interactive.look import Look
+from kaa.frontends.interactive.navigation.arrival import Arrived
+from kaa.frontends.interactive.navigation.departure import Departure
+from kaa.frontends.interactive.navigation.navigator import Navigator
 from kaa.frontends.interactive.project_paths import ProjectPaths
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.questions import Questions
+from kaa.frontends.interactive.restating import Restating
 from kaa.frontends.interactive.selectors.conversation import ConversationSelectors
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.frontends.interactive.selectors.models import ModelSelectors
+from kaa.frontends.interactive.selectors.sessions import SessionSelectors
 from kaa.frontends.interactive.selectors.settings import SettingsSelectors
 from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.transcript import Transcript
 from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
+from kaa.shell.conversation import SessionToOpen
+from kaa.shell.options import OpenSession
 from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
 
 
@@ -53,23 +60,32 @@ class InteractiveUI:
         transcript = Transcript(desk.document, desk.view)
         lists = Lists(desk)
         self.attachments = Attachments()
+        self._restating = Restating(desk.editor)
         self._attention = Attention(desk, desk.app.terminal)
         self._look = Look(desk)
         self._paths = ProjectPaths(core, self._paths_changed)
         self.activity = Activity(desk, self._attention)
-        self.board = Board(desk, transcript, self.activity)
+        self.board = Board(desk, transcript, self.activity, self._attention)
         self.questions = Questions(desk, self._attention)
         notice, fail = self.board.show_notice, self.board.show_failure
+        self.asides = Asides(desk, core, self.attachments, fail)
         self.commands, history = Commands(), PromptHistory(desk.folder)
-        self._submission = Submission(desk, core, self.commands, self.attachments, history, notice, fail)
+        self._submission = Submission(
+            desk, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
+        )
         self._modes = EditorModes(desk, self._submission.command_line, self.board.show_mode)
         self.conversations = Conversations(
-            desk, core, self.board, self.commands, self._submission, self._paths.list_anew
+            desk, core, self.board, self.commands, self._submission, self._paths.list_anew, self.asides.give_back
         )
         self.images = ImageInput(desk, core, self.attachments)
         self.copying = Copying(desk, transcript)
         self.model_selectors = ModelSelectors(desk, core, lists, fail)
-        self.conversation_selectors = ConversationSelectors(desk, core, lists, fail, self._rewound)
+        self.conversation_selectors = ConversationSelectors(desk, core, lists, fail)
+        departure = Departure(desk, core, self.asides, self.activity, self._arrived, fail)
+        self.navigator = Navigator(desk, core, lists, departure, fail)
+        self.session_selectors = SessionSelectors(
+            desk, core, lists, self.conversations, self.navigator, self.attachments, fail
+        )
         self.settings_selectors = SettingsSelectors(desk, core, lists, self._look, fail, self.preferences_changed)
         self.viewer = TranscriptViewer(desk, core, fail)
         actions = Actions(self, desk, core)
@@ -83,11 +99,12 @@ class InteractiveUI:
             on_viewer_key=self.viewer.key,
         )
 
-    def take_over(self, submitted: Sequence[str]) -> None:
+    def take_over(self, submitted: Sequence[str], *, choose: bool = False) -> None:
         """Take what is typed from now on, and open the conversation.
 
         Args:
             submitted: what was entered so far.
+            choose: let the user choose the session first.
         """
         desk = self._desk
         desk.app.on_events = self._shortcuts.take
@@ -104,7 +121,11 @@ class InteractiveUI:
         self._attention.rest()
         for problem in desk.problems:
             self.board.show_notice(problem, "warning")
-        self.conversations.open(submitted)
+        if choose:
+            self.conversations.keep(submitted)
+            self.session_selectors.resume(on_cancel=self.conversations.open)
+        else:
+            self.conversations.open(submitted)
 
     def preferences_changed(self) -> None:
         """Follow the user's choices about what is shown."""
@@ -114,14 +135,19 @@ class InteractiveUI:
             self._look.choose(self._desk.preferences.theme)
         self._desk.app.refresh()
 
-    def say_goodbye(self, exit_code: int = 0) -> None:
+    def say_goodbye(self) -> None:
         """End the program; say how to go on with the session, if there is anything in it."""
-        self._leave(exit_code, "kaa -c goes on with this session\n" if self.board.is_worth_resuming else "")
+        self._leave(0, self.board.farewell)
 
-    def _rewound(self, message: UserMessage) -> None:
-        """The conversation goes on from before this message, which can be changed now."""
-        self._desk.editor.set_text(self.attachments.take_back(message))
-        self.board.show_notice("The conversation goes on from before that message.")
+    def _arrived(self, there: Arrived) -> None:
+        """The conversation goes on from elsewhere; what was said there can be changed now."""
+        message = there.message
+        self._restating.put(None if message is None else self.attachments.take_back(message))
+        self.board.show_arrival(there)
+
+    def _go_to(self, session: SessionToOpen) -> None:
+        """A slash command led to another session."""
+        self.conversations.open_other(OpenSession(session.path), session.text, lambda: None, self.board.show_failure)
 
     def _paths_changed(self) -> None:
         """What is being completed may have more to offer."""

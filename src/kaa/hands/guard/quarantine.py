@@ -3,25 +3,15 @@
 Nothing is deleted: the user finds it beside its old name, and a wrong suspicion costs one `mv`.
 """
 
-import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from kaa.hands.guard.items import Item, kept_names
 
 # A mount or a Seatbelt profile holds the name: no command can have changed it, so whoever did may.
 _HELD_BY_THE_KERNEL = (errno.EROFS, errno.EBUSY, errno.EPERM)
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Root(NamedTuple):
-    """A writable directory and an open descriptor of it."""
-
-    path: str
-    descriptor: int
 
 
 class Finding(NamedTuple):
@@ -38,29 +28,6 @@ class Finding(NamedTuple):
     kept_as: str
     why: str
     kind: str
-
-
-@contextlib.contextmanager
-def open_below(root: Root, path: str) -> Iterator[int | None]:
-    """A directory below a root, by a path that no symlink is part of; None if there is none."""
-    descriptor = os.dup(root.descriptor)
-    try:
-        for part in path.split("/") if path else ():
-            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = below
-        if not path:  # the root's own descriptor may be without right to list it
-            below = os.open(".", _DIRECTORY, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = below
-    except OSError:
-        os.close(descriptor)
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def move_away(directory: int, name: str) -> str | None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.fields import text
-from kaa.hands.guard.inotify import Inotify
 from kaa.hands.guard.watcher import Guard
+from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection, Frame, Header, WireError

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from kaa.hands.guard.inotify import Happening, Inotify, WatchLimitError
+from kaa.hands.below import Root, open_below
 from kaa.hands.guard.items import (
     MAX_DEPTH,
     MAX_FILES,
@@ -21,7 +21,8 @@ from kaa.hands.guard.items import (
     protected_items,
     repository_items,
 )
-from kaa.hands.guard.quarantine import Finding, Root, move_away, open_below, put_back
+from kaa.hands.guard.quarantine import Finding, move_away, put_back
+from kaa.hands.inotify import Happening, Inotify, WatchLimitError
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 
 _MAX_DIRECTORIES = 4096

@@ -10,7 +10,10 @@ from kaa.tui.components.tree_rows import TreeNode, TreeRow, rows_of
 from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.style import BOLD, Span, join, paint, paint_spans
-from kaa.tui.width import cells, fit
+from kaa.tui.width import cells, clip, fit
+
+# Guides, two cells each, take a quarter of the width at most: a session may have branched often.
+_WIDTH_PER_GUIDE = 8
 
 
 class TreeFilter(NamedTuple):
@@ -47,7 +50,6 @@ class Tree:
         actions: which actions fold, and change the filter.
         on_select: called with the node that is chosen.
         on_cancel: called when none is.
-        on_highlight: called whenever another node is selected.
         filters: choices of nodes; the first is in force. None shows all.
         selected: the id of the node that is selected at first; without it, the last one.
         max_rows: how many nodes are shown at most. On low screens they are fewer.
@@ -62,7 +64,6 @@ class Tree:
         *,
         on_select: Callable[[TreeNode], None],
         on_cancel: Callable[[], None],
-        on_highlight: Callable[[TreeNode], None] | None = None,
         filters: Sequence[TreeFilter] = (),
         selected: str | None = None,
         max_rows: int = 20,
@@ -73,10 +74,13 @@ class Tree:
         self._actions = actions
         self._on_select = on_select
         self._on_cancel = on_cancel
-        self._on_highlight = on_highlight
         self._filters = tuple(filters) or (TreeFilter("all"),)
         self._filter = 0
         self._folded: set[str] = set()
+        # What is known of the nodes as soon as it was needed: keys come faster than all of thousands are looked at.
+        self._accepted: dict[int, frozenset[str]] = {}  # by filter, the ids of those it accepts
+        self._texts: dict[str, str] = {}  # as they are searched, by id
+        self._order: list[str] = []  # all ids, from top to bottom
         self._max_rows = max_rows
         self._indents_only_children = indents_only_children
         self._search = Input(context, "Search: ")
@@ -96,6 +100,9 @@ class Tree:
     def set_roots(self, roots: Sequence[TreeNode]) -> None:
         """Show another tree; what is folded and selected stays so where ids are the same."""
         self._roots = roots
+        self._accepted.clear()
+        self._texts.clear()
+        self._order.clear()
         self._lay_out(self._selected_id())
 
     def render(self, width: int) -> list[str]:
@@ -188,51 +195,50 @@ class Tree:
         return self.selected.id if self.selected else None
 
     def _go(self, move: Callable[[], None]) -> None:
-        before = self.selected
         move()
         self._revision += 1
-        self._tell(before)
-
-    def _tell(self, before: TreeNode | None) -> None:
-        if self._on_highlight and self.selected and self.selected is not before:
-            self._on_highlight(self.selected)
 
     def _lay_out(self, select: str | None) -> None:
         """Find out which nodes are shown, and select the one with this id, or what is shown nearest above it."""
-        before = self.selected
         folded = () if self._query else self._folded  # a search looks into what is folded
         self._rows = rows_of(self._roots, self._accepts(), folded, indents_only_children=self._indents_only_children)
         self._position.count = len(self._rows)
         self._position.go(self._nearest(select))
         self._revision += 1
-        if before is not None:
-            self._tell(before)
 
     def _nearest(self, id_: str | None) -> int:
-        at = {row.node.id: index for index, row in enumerate(self._rows)}
         if id_ is None:
             return len(self._rows) - 1
+        at = {row.node.id: index for index, row in enumerate(self._rows)}
         if id_ in at:
             return at[id_]
         # Not shown: the last one shown before it, where its parent is, or what is folded.
-        last = 0
-        for row in rows_of(self._roots):
-            last = at.get(row.node.id, last)
-            if row.node.id == id_:
-                break
-        return last
+        self._order = self._order or [row.node.id for row in rows_of(self._roots)]
+        before = self._order[: self._order.index(id_)] if id_ in self._order else self._order
+        return next((at[other] for other in reversed(before) if other in at), 0)
 
     def _accepts(self) -> Callable[[TreeNode], bool] | None:
-        accepts = self._filters[self._filter].accepts
-        words = self._query.casefold().split()
+        accepted, words = self._accepted_ids(), self._query.casefold().split()
         if not words:
-            return accepts
+            return None if accepted is None else lambda node: node.id in accepted
+        if not self._texts:
+            self._texts = {row.node.id: row.node.text.casefold() for row in rows_of(self._roots)}
+        found = {id_ for id_, text in self._texts.items() if words[0] in text}
+        for word in words[1:]:
+            found = {id_ for id_ in found if word in self._texts[id_]}
+        if accepted is not None:
+            found &= accepted
+        return lambda node: node.id in found
 
-        def accepted(node: TreeNode) -> bool:
-            text = node.text.casefold()
-            return (accepts is None or accepts(node)) and all(word in text for word in words)
-
-        return accepted
+    def _accepted_ids(self) -> frozenset[str] | None:
+        """Which nodes the filter in force accepts; None for all."""
+        accepts = self._filters[self._filter].accepts
+        if accepts is None:
+            return None
+        if self._filter not in self._accepted:
+            nodes = (row.node for row in rows_of(self._roots))
+            self._accepted[self._filter] = frozenset(node.id for node in nodes if accepts(node))
+        return self._accepted[self._filter]
 
     def _height(self) -> int:
         return max(1, min(self._max_rows, self._context.size.rows // 2))
@@ -258,12 +264,12 @@ class Tree:
         spans += [(text, join(style, BOLD) if selected else style) for text, style in row.node.label]
         if row.hidden:
             spans.append((f" (+{row.hidden})", palette["muted"]))
-        return paint_spans(spans)
+        return paint_spans(_shortened(spans, width, glyphs.ellipsis))
 
     def _guides(self, row: TreeRow, width: int) -> str:
         """Lines from parents to children; of a deep tree only the innermost, so that labels have room."""
         glyphs = self._context.glyphs
-        limit = max(1, width // 4)
+        limit = max(1, width // _WIDTH_PER_GUIDE)
         ends = list(row.guides(limit + 1))
         elided = len(ends) > limit
         guides = [" " if has_ended else glyphs.vertical for has_ended in ends[:limit]]
@@ -278,3 +284,17 @@ class Tree:
         if self._can_fold(row):
             return f"{glyphs.expanded} "
         return " " * (cells(glyphs.expanded) + 1)
+
+
+def _shortened(spans: Sequence[Span], width: int, ellipsis: str) -> list[Span]:
+    """The spans as far as they have room, with an ellipsis if that is not all."""
+    if sum(cells(text) for text, _ in spans) <= width:
+        return list(spans)
+    room = max(0, width - cells(ellipsis))
+    kept: list[Span] = []
+    for text, style in spans:
+        if cells(text) > room:
+            return [*kept, (clip(text, room) + ellipsis, style)]
+        kept.append((text, style))
+        room -= cells(text)
+    return kept

@@ -106,7 +106,11 @@ def _shown(roots: Sequence[TreeNode], accepts: Callable[[TreeNode], bool] | None
         if accepts is None or accepts(node):
             row = TreeRow(node, parent)
             rows.append(row)
-        waiting += [(child, row) for child in reversed(node.children)]
+        children = node.children
+        if len(children) == 1:  # as nearly all have
+            waiting.append((children[0], row))
+        elif children:
+            waiting += [(child, row) for child in reversed(children)]
     return rows
 
 

@@ -148,3 +148,18 @@ def test_line_by_line_all_is_written_whatever_the_height() -> None:
 
     assert len(written) == 1 + 30 + 3
     assert written[-1].strip() == "answer x (x)"
+
+
+def test_of_a_hint_whole_parts_are_left_where_there_is_little_room() -> None:
+    context = keyboard_context()
+    choices = Choices(context, [Choice("y", "yes", lambda: None)], lambda: None)
+    frame = DialogFrame(context, "A question", lambda _: [], choices, "Enter keeps it, Ctrl+R renames, Esc goes back")
+
+    below = [visible(frame.render(width))[-1].strip("╰─╯ ") for width in (60, 40, 24, 12)]
+
+    assert below == [
+        "Enter keeps it, Ctrl+R renames, Esc goes back",
+        "Enter keeps it, Ctrl+R renames",
+        "Enter keeps it",
+        "Enter k",
+    ]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.builtin.terminal_text import plain_text
+from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import tail
 from kaa.frontends.interactive.transcript.live_output import OutputTail
 

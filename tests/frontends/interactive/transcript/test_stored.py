@@ -8,6 +8,7 @@ from kaa.core.events import Event
 from kaa.core.messages import AssistantMessage, Message, TextContent, ThinkingContent, ToolCall, user_message
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks
 from kaa.frontends.interactive.transcript.transcript import RECENT
+from kaa.session.compaction.undoing import WHOLE
 from kaa.session.entries import (
     BashExecution,
     BranchSummary,
@@ -118,6 +119,15 @@ def test_everything_else_in_a_session_is_shown() -> None:
         "✓ ! pwd\n  /p\n\n[note]\n  seen\n\n[plan]\n  First this.\n\n"
         "[summary of the conversation before]\n  We did things.\n\n[summary of another branch]\n  We tried things.\n\n"
         "! Something is here that this version of kaa cannot show."
+    )
+
+
+def test_a_compaction_that_was_taken_back_is_no_summary() -> None:
+    back = Compaction(summary=WHOLE, tokens_before=4_000, details={"uncompacted": "a"})
+
+    assert shown([Compaction(summary="We did things."), back]) == (
+        "[summary of the conversation before]\n  We did things.\n\n"
+        "• The compaction was taken back: nothing is left out."
     )
 
 

@@ -155,7 +155,7 @@ class DialogFrame:
                 (glyphs.horizontal * (width - 5 - cells(title)) + glyphs.top_right, border),
             ]
         )
-        hint = clip(f" {self._hint} ", max(0, width - 4)) if self._hint else ""
+        hint = clip(f" {_whole_parts(self._hint, width - 6)} ", max(0, width - 4)) if self._hint else ""
         bottom = paint_spans(
             [
                 (glyphs.bottom_left + glyphs.horizontal, border),
@@ -170,6 +170,14 @@ class DialogFrame:
 def _inner(width: int) -> int:
     """How wide it is within the frame."""
     return max(1, width - 4)
+
+
+def _whole_parts(hint: str, width: int) -> str:
+    """As many of its parts as have room: half a key is no hint."""
+    parts = hint.split(", ")
+    while len(parts) > 1 and cells(", ".join(parts)) > width:
+        parts.pop()
+    return ", ".join(parts)
 
 
 def _filled(line: str, width: int) -> str:

@@ -19,7 +19,7 @@ class TrustDialog(Question[TrustChoice | None]):
         context: colours and keys.
         configuration: what the project would configure.
         state: what was decided before.
-        on_answer: gets the answer, as `kaa.frontends.interactive.engine.Respondent.ask_trust` explains it.
+        on_answer: gets the answer, as `kaa.frontends.interactive.audience.Respondent.ask_trust` explains it.
     """
 
     def __init__(

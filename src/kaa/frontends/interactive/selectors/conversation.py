@@ -1,17 +1,14 @@
-"""Choosing what concerns the conversation: who is asked before what, and the message to go back to."""
+"""Choosing who is asked before what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import get_args
 
-from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.selectors.lists import Lists
-from kaa.shell.rewinding import RewindPoint
 from kaa.shell.settings import ApprovalPolicy
 from kaa.tui.components.select_list import SelectItem
-from kaa.tui.sanitize import squeezed
 
 _POLICIES = {
     "ask": "reads run, the rest asks unless a rule allows it",
@@ -22,29 +19,22 @@ _POLICIES = {
 
 
 class ConversationSelectors:
-    """Lists of policies and of messages.
+    """The list of policies.
 
     Args:
         desk: says what was chosen.
         core: has them, and does what was chosen.
         lists: opens the lists.
         on_failure: shows what went wrong.
-        on_rewound: the conversation goes on from before this message.
     """
 
     def __init__(
-        self,
-        desk: Desk,
-        core: CoreThread[Engine],
-        lists: Lists,
-        on_failure: Callable[[BaseException], None],
-        on_rewound: Callable[[UserMessage], None],
+        self, desk: Desk, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
     ) -> None:
         self._desk = desk
         self._core = core
         self._lists = lists
         self._on_failure = on_failure
-        self._on_rewound = on_rewound
 
     def approvals(self, policy: str = "") -> None:
         """Choose who is asked before what."""
@@ -56,14 +46,6 @@ class ConversationSelectors:
             self._set_approvals(policy)
         else:
             self._core.call(current, self._open_approvals, self._on_failure)
-
-    def rewind(self) -> None:
-        """Choose a message to go back to."""
-
-        async def points(engine: Engine) -> Sequence[RewindPoint]:
-            return engine.conversation.rewind_points()
-
-        self._core.call(points, self._open_rewind, self._on_failure)
 
     def _open_approvals(self, current: str) -> None:
         items = [SelectItem(name, name, meaning, name == current) for name, meaning in _POLICIES.items()]
@@ -81,16 +63,3 @@ class ConversationSelectors:
             engine.refresh_status()
 
         self._core.call(change, lambda _: self._desk.say(f"approvals: {policy}", "success"), self._on_failure)
-
-    def _open_rewind(self, points: Sequence[RewindPoint]) -> None:
-        if not points:
-            self._desk.say("there is no message to go back to")
-            return
-        items = [SelectItem(point.entry_id, squeezed(point.text) or "(no text)") for point in reversed(points)]
-
-        def chosen(entry_id: str) -> None:
-            self._core.call(lambda engine: engine.conversation.rewind(entry_id), self._on_rewound, self._on_failure)
-
-        self._lists.choose(
-            "Go back to before which message?", items, chosen, hint="what came after stays in the session's file"
-        )

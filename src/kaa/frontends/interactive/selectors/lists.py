@@ -1,9 +1,11 @@
-"""Opens lists in the editor's place, and closes them."""
+"""Opens lists, and small questions about what was chosen in them, in the editor's place, and closes them."""
 
 from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import SelectItem, SelectList
 from kaa.tui.fuzzy import rank
@@ -64,12 +66,27 @@ class Lists:
 
     def show(self, title: str, control: Component, hint: str) -> DialogFrame:
         """Open a list of another kind; whoever opens it closes it."""
-        dialog = DialogFrame(self._desk.context, title, None, control, hint)
-        self._desk.dock.open(dialog)
-        self._desk.app.refresh()
-        return dialog
+        return self._open(DialogFrame(self._desk.context, title, None, control, hint))
+
+    def ask(self, title: str, said: str, choices: Sequence[Choice]) -> DialogFrame:
+        """Ask something; whoever asks closes it when one of the choices is made."""
+
+        def cancel() -> None:
+            self.close(dialog)
+
+        context = self._desk.context
+        control = Choices(context, choices, cancel)
+        dialog = DialogFrame(
+            context, title, lambda width: paragraph(context, said, "text", width), control, "Esc goes back"
+        )
+        return self._open(dialog)
 
     def close(self, dialog: DialogFrame) -> None:
         """Close a list."""
         self._desk.dock.close(dialog)
         self._desk.app.refresh()
+
+    def _open(self, dialog: DialogFrame) -> DialogFrame:
+        self._desk.dock.open(dialog)
+        self._desk.app.refresh()
+        return dialog

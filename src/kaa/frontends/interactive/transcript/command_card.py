@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kaa.builtin.terminal_text import plain_text
+from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.live_output import OutputTail

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from kaa.builtin.terminal_text import plain_text
+from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import Excerpt, tail
 
 _KEPT_CHARACTERS = 16 * 1024

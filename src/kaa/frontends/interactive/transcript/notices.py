@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from kaa.core.events import AutoRetryStart, EndReason
+from kaa.core.events import AutoRetryStart, CacheMiss, EndReason
+from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.components.text import harmless
@@ -89,6 +90,12 @@ def ending(view: View, reason: EndReason, error: str | None) -> Notice | None:
         case "length" | "max_turns" | "max_messages":
             text = (error or _REASONS[reason]).removesuffix(".")
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
+
+
+def cache_miss(view: View, miss: CacheMiss) -> Notice:
+    """What the provider's cache did not give, why, and what that cost."""
+    price = "" if miss.cost is None else f", ${miss.cost:.3f} more"
+    return Notice(view, f"The cache missed {short_count(miss.tokens)} tokens{price}: {miss.detail}.")
 
 
 class Earlier(Notice):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import overload
 
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
+from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
 from kaa.frontends.interactive.transcript.group import Group
 from kaa.frontends.interactive.transcript.message_content import split_content
@@ -14,6 +15,7 @@ from kaa.frontends.interactive.transcript.summaries import Summary
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view import View
+from kaa.session.compaction.undoing import leaves_nothing_out
 from kaa.session.entries import BashExecution, BranchSummary, Compaction, CustomMessage, CustomNote, MessageEntry
 from kaa.session.errors import SessionReadError
 from kaa.session.transcript import DisplayEntry, Unreadable
@@ -23,6 +25,8 @@ from kaa.tui.document import Block
 _KEPT = 256
 # Entries in which the last answer is looked for: a reply without text, and many results, may follow it.
 _SEARCHED = 1000
+# Enough to see where one is; a turn with many tools is shown by its end.
+_EXCHANGE = 12
 
 
 class StoredBlocks:
@@ -66,8 +70,11 @@ class StoredBlocks:
             case MessageEntry(message=CustomNote(display=True) as note) | (CustomMessage(display=True) as note):
                 text, _ = split_content(note.content)
                 self._blocks.append(Summary(view, note.custom_type or "note", text))
-            case Compaction():
-                self._blocks.append(Summary(view, "summary of the conversation before", entry.summary))
+            case Compaction() if leaves_nothing_out(entry):
+                self._blocks.append(Notice(view, "The compaction was taken back: nothing is left out."))
+            case Compaction(tokens_before=tokens):
+                size = f": {short_count(tokens)} tokens" if tokens else ""
+                self._blocks.append(Summary(view, f"summary of the conversation before{size}", entry.summary))
             case BranchSummary():
                 self._blocks.append(Summary(view, "summary of another branch", entry.summary))
             case Unreadable():
@@ -175,6 +182,18 @@ def last_answer_in(entries: Sequence[DisplayEntry]) -> str:
     """The text of the last reply that has one, among the last entries; empty if there is none."""
     recent = (entries[-1 - index] for index in range(min(len(entries), _SEARCHED)))
     return next(filter(str.strip, map(_answer_of, recent)), "")
+
+
+def last_exchange(entries: Sequence[DisplayEntry]) -> int:
+    """Where the last message of the user's begins among the last few entries; else where these begin."""
+    first = max(0, len(entries) - _EXCHANGE)
+    for index in range(len(entries) - 1, first - 1, -1):
+        match entries[index]:
+            case MessageEntry(message=UserMessage()):
+                return index
+            case _:
+                pass
+    return first
 
 
 def _answer_of(entry: DisplayEntry) -> str:

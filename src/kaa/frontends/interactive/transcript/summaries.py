@@ -1,5 +1,8 @@
 """What stands in for a part of the conversation, and what extensions say in it."""
 
+from kaa.builtin.counted import counted
+from kaa.core.events import CompactionEnd
+from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, more
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view import View
@@ -7,6 +10,14 @@ from kaa.tui.components.text import harmless
 from kaa.tui.layout import pad, wrap
 
 _LINES = 6
+
+
+def condensed(view: View, event: CompactionEnd) -> "Summary":
+    """What stands for the conversation from now on, and how much shorter it is."""
+    count = counted(event.dropped, "message")
+    before, after = short_count(event.tokens_before), short_count(event.tokens_after)
+    label = f"condensed: {count}, {before} tokens are about {after} now; /uncompact takes it back"
+    return Summary(view, label, event.summary)
 
 
 class Summary(Piece):

@@ -7,6 +7,8 @@ from kaa.core.events import (
     AgentEnd,
     AutoRetryEnd,
     AutoRetryStart,
+    CacheMiss,
+    CompactionEnd,
     Event,
     MessageEnd,
     MessageStart,
@@ -21,7 +23,8 @@ from kaa.core.events import (
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
 from kaa.frontends.interactive.transcript.message_content import split_content
-from kaa.frontends.interactive.transcript.notices import Earlier, Notice, NoticeKind, Retry, ending
+from kaa.frontends.interactive.transcript.notices import Earlier, Notice, NoticeKind, Retry, cache_miss, ending
+from kaa.frontends.interactive.transcript.summaries import condensed
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.document import Block, Document
@@ -51,6 +54,7 @@ class Transcript:
         self._retry: Retry | None = None
         self._command: CommandCard | None = None
         self._last_answer = ""
+        self._has_loaded = False  # a session's entries stand first
 
     def show(self, event: Event) -> None:
         """Show an event, if it is one to show."""
@@ -69,8 +73,6 @@ class Transcript:
             case ToolExecutionEnd(tool_call_id=call_id, tool_name=name):
                 self._card(call_id, name).end(event.result, event.duration_ms)
                 del self._cards[call_id]
-            case AutoRetryStart() | AutoRetryEnd():
-                self._show_retry(event)
             case AgentEnd(reason=reason, error=error):
                 self._give_up()
                 end = ending(self._view, reason, error)
@@ -79,10 +81,12 @@ class Transcript:
             case UserCommandStart() | UserCommandUpdate() | UserCommandEnd():
                 self._show_command(event)
             case _:
-                pass
+                self._show_aside(event)
 
     def load(self, entries: "Sequence[DisplayEntry]") -> None:
         """Show a session that is resumed, behind what is there: the last entries, and that there are others.
+
+        The others can be scrolled to on the full screen, unless another session is shown above.
 
         Args:
             entries: as `kaa.session.transcript.Transcript` has them. They are read when they are shown, so the session
@@ -95,10 +99,19 @@ class Transcript:
         from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks, last_answer_in
 
         first = max(0, len(entries) - RECENT)
-        self._document.earlier = EarlierBlocks(self._view, entries, first)
+        self._document.earlier = [] if self._has_loaded else EarlierBlocks(self._view, entries, first)
+        self._has_loaded = True
         if first:
             self.add(Earlier(self._view, first))
         self._document.blocks += StoredBlocks(self._view, entries).make(first, len(entries))
+        self._last_answer = last_answer_in(entries)
+
+    def go_on(self, entries: "Sequence[DisplayEntry]") -> None:
+        """Show where the conversation goes on in another place of its session: the last of what was said there."""
+        from kaa.frontends.interactive.transcript.stored import StoredBlocks, last_answer_in, last_exchange
+
+        self._give_up()
+        self._document.blocks += StoredBlocks(self._view, entries).make(last_exchange(entries), len(entries))
         self._last_answer = last_answer_in(entries)
 
     def notice(self, text: str, kind: NoticeKind = "info") -> Notice:
@@ -116,6 +129,7 @@ class Transcript:
         self._reply = self._retry = self._command = None
         self._cards = {}
         self._last_answer = ""
+        self._has_loaded = False
         self._document.replace([])
 
     def last_answer(self) -> str:
@@ -172,6 +186,18 @@ class Transcript:
             self._retry.give_up()
             self._retry = None
 
+    def _show_aside(self, event: Event) -> None:
+        """Show what is said beside the conversation."""
+        match event:
+            case AutoRetryStart() | AutoRetryEnd():
+                self._show_retry(event)
+            case CompactionEnd():
+                self._show_compaction(event)
+            case CacheMiss() if self._view.cache_misses:
+                self.add(cache_miss(self._view, event))
+            case _:
+                pass
+
     def _show_retry(self, event: AutoRetryStart | AutoRetryEnd) -> None:
         if isinstance(event, AutoRetryEnd):
             if self._retry is not None:
@@ -185,6 +211,16 @@ class Transcript:
             self._retry = Retry(self._view)
             self.add(self._retry)
         self._retry.start(event)
+
+    def _show_compaction(self, event: CompactionEnd) -> None:
+        if event.summary:
+            self.add(condensed(self._view, event))
+        elif event.aborted:
+            self.notice("The conversation was not condensed: it was stopped.", "warning")
+        elif event.error:
+            self.notice(f"The conversation could not be condensed: {event.error}", "error")
+        if event.warning:
+            self.notice(event.warning, "warning")
 
     def _show_command(self, event: UserCommandStart | UserCommandUpdate | UserCommandEnd) -> None:
         if isinstance(event, UserCommandStart):

@@ -27,6 +27,7 @@ class View:
 
     Attributes:
         image_columns: how wide images are drawn at most, in cells.
+        cache_misses: whether it is told what the provider's cache did not give.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class View:
         self._graphics: Graphics | None = None
         self.image_columns = _IMAGE_COLUMNS
         self.linear = linear
+        self.cache_misses = False
         self.cwd = cwd
         self.version = 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.builtin.terminal_text import plain_text
+from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines

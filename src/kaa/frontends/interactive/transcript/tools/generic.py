@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.builtin.terminal_text import plain_text
+from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import beginning
 from kaa.frontends.interactive.transcript.tools.call import Call
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, live_lines

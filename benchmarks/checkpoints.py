@@ -1,0 +1,149 @@
+"""What checkpoints of files cost in a project of 10,000 files: turns with them and without, taking the project in.
+
+The turns are those of the whole program, timed by the server as in `tool_turns`; the rest is kaa's own code in a
+process of its own each time, with the project's files in the system's cache.
+"""
+
+import asyncio
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.agents import AGENTS
+from benchmarks.bench import Bench, Result, Runner
+from benchmarks.process_tree import tree_cpu, tree_pss
+from kaa.workspace.checkpoints.contract import CheckpointLimits
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import Command
+from tests.support.model_server import Answer, Call, say
+
+_FILES = 10_000
+_FILES_PER_DIRECTORY = 20
+_TURNS = 20
+_OLD_SECONDS = 1.0  # what was changed just before it is looked at is looked at twice
+_LINE = "x = compute(x, offset=12)  # a line of code\n"
+
+
+def measure(bench: Bench) -> list[Result]:
+    turns = bench.samples(_turns, _runners(bench))
+    project = bench.folder / "checkpoints" / "project"
+    size = _fill(project) / 1e6
+    again = bench.folder / "checkpoints" / "store"
+    first = [_taken_in(project, bench.folder / "checkpoints" / f"store {number}") for number in range(3)]
+    _taken_in(project, again)
+    later = [_taken_in(project, again) for _ in range(bench.rounds)]
+    return [
+        *_overhead("`bash true`", turns["bash"]),
+        *_overhead("`write` of one file", turns["write"]),
+        Result(f"take in {_FILES:,} files of {size:.0f} MB, first session", "ms", _median(first, "ms")),
+        Result("  CPU", "ms", _median(first, "cpu_ms")),
+        Result("  on the disk", "MB", _median(first, "disk_mb")),
+        Result("take them in, later sessions", "ms", _median(later, "ms")),
+        Result("  CPU", "ms", _median(later, "cpu_ms")),
+        Result("  memory of the slot and what the rest takes more (PSS)", "MB", _median(later, "mb")),
+    ]
+
+
+def _overhead(what: str, values: Mapping[str, float | None]) -> Sequence[Result]:
+    with_them, without = values.get("kaa"), values.get(_WITHOUT)
+    assert with_them is not None
+    assert without is not None
+    return (
+        Result(f"turn with {what} in {_FILES:,} files, with checkpoints", "ms", {"kaa": with_them}),
+        Result("  of that, checkpoints", "ms", {"kaa": with_them - without}, target=20),
+    )
+
+
+_WITHOUT = "kaa without checkpoints"
+
+
+def _runners(bench: Bench) -> list[Runner]:
+    kaa = next(agent for agent in AGENTS if agent.name == "kaa")
+    executable = kaa.find()
+    assert executable is not None
+    runners = []
+    for name, enabled in (("kaa", True), (_WITHOUT, False)):
+
+        def set_up(executable: str, home: Path, url: str, *, enabled: bool = enabled) -> Mapping[str, str]:
+            (home / "settings.json").write_text(json.dumps({"checkpoints": {"enabled": enabled}}))
+            return kaa.set_up(executable, home, url)
+
+        agent = msgspec.structs.replace(kaa, name=name, set_up=set_up)
+        runner = Runner(agent, executable, bench.folder / "checkpoints" / name, bench.server)
+        _fill(runner.project)
+        runners.append(runner)
+    return runners
+
+
+def _turns(runner: Runner) -> Mapping[str, float]:
+    return {
+        "bash": _gap_ms(runner, [runner.agent.bash] * _TURNS),
+        "write": _gap_ms(runner, [_write(number) for number in range(_TURNS)]),
+    }
+
+
+def _write(number: int) -> Call:
+    return Call("write", json.dumps({"path": "d0/f0.py", "content": f"# {number} {time.time_ns()}\n"}))
+
+
+def _gap_ms(runner: Runner, calls: Sequence[Call]) -> float:
+    """From the end of a reply to the next request; the first is left out, as it waits until everything is taken in."""
+    runner.prompt([*(Answer(calls=(call,)) for call in calls), say("Done.")])
+    gaps = [(later.arrived_ns - earlier.answered_ns) / 1e6 for earlier, later in itertools.pairwise(runner.requests())]
+    return statistics.median(gaps[1:])
+
+
+def _fill(project: Path) -> int:
+    """Write the project's files; their bytes."""
+    size = 0
+    for number in range(_FILES):
+        path = project / f"d{number // _FILES_PER_DIRECTORY}" / f"f{number % _FILES_PER_DIRECTORY}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        size += path.write_text(f"# {number}\n" + _LINE * 50)
+    time.sleep(_OLD_SECONDS)
+    return size
+
+
+def _taken_in(project: Path, store: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.checkpoints", str(project), str(store)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=True)
+    return msgspec.json.decode(done.stdout, type=dict[str, float])
+
+
+async def _take_in(project: Path, store: Path) -> dict[str, float]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(store.parent)}
+    workspace = LocalWorkspace.start(str(project), env=environment)
+    try:
+        await workspace.run(Command(["/bin/true"]))  # whatever starts with the first command has started
+        await asyncio.sleep(0.2)
+        memory, cpu = tree_pss(os.getpid()), tree_cpu(os.getpid())
+        checkpoints = workspace.checkpoints(str(store), "session", CheckpointLimits())
+        started = time.perf_counter()
+        await checkpoints.ready()
+        taken = time.perf_counter() - started
+        await checkpoints.collect()
+        measured = {
+            "ms": taken * 1e3,
+            "cpu_ms": (tree_cpu(os.getpid()) - cpu) * 1e3,
+            "mb": (tree_pss(os.getpid()) - memory) / 1e6,
+        }
+        await checkpoints.close()
+    finally:
+        await workspace.close()
+    return {**measured, "disk_mb": sum(file.stat().st_size for file in store.rglob("*") if file.is_file()) / 1e6}
+
+
+def _median(samples: Sequence[Mapping[str, float]], key: str) -> dict[str, float | None]:
+    return {"kaa": statistics.median(sample[key] for sample in samples)}
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(asyncio.run(_take_in(Path(sys.argv[1]), Path(sys.argv[2])))).decode())

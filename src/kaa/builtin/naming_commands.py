@@ -1,0 +1,29 @@
+"""The slash command that names a session."""
+
+from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
+
+
+def extend(api: ExtensionAPI) -> None:
+    """Register the command."""
+    api.register_command(
+        "name", "Show or set the session's name: [TEXT], --suggest to ask the model, --clear to take it away", _name
+    )
+
+
+async def _name(arguments: str, context: CommandContext) -> CommandAction:
+    naming = context.naming
+    match arguments.strip():
+        case "":
+            if naming.name is None:
+                return Reply("this session has no name; give it one: /name TEXT, or /name --suggest")
+            return Reply(naming.name)
+        case "--clear":
+            naming.set_name("")
+            return Reply("this session has no name any more")
+        case "--suggest":
+            name = naming.set_name(await naming.suggest())
+        case option if option.startswith("--"):
+            raise CommandError(f"{option} is no option of /name: use --suggest or --clear, or give a name")
+        case text:
+            name = naming.set_name(text)
+    return Reply(f"named: {name}")

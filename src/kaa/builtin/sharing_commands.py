@@ -1,0 +1,110 @@
+"""The slash commands that let a session out of kaa, or another one in."""
+
+from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, OpenSession, Reply
+from kaa.session.errors import SessionError
+
+_FLAGS = {
+    "export": ("--all-branches", "--one-branch", "--no-thinking", "--no-tools", "--redact", "--force"),
+    "share": ("--all-branches", "--one-branch", "--no-thinking", "--no-tools", "--yes"),
+}
+
+
+def extend(api: ExtensionAPI) -> None:
+    """Register the commands."""
+    api.register_command(
+        "export",
+        "Write the session into a file: [PATH.html|.md|.jsonl] [--all-branches|--one-branch] [--no-thinking] "
+        "[--no-tools] [--redact] [--force]",
+        _export,
+    )
+    api.register_command("import", "Take a session file in and go on with it: PATH", _import)
+    api.register_command(
+        "share",
+        "Make a secret gist of the session, after showing what goes out: [--all-branches] [--no-thinking] [--no-tools]",
+        _share,
+    )
+
+
+async def _export(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.session.export.request import ExportError, ExportRequest  # lazy, as below: few sessions are exported
+
+    flags, rest = _parsed("export", arguments)
+    request = ExportRequest(
+        target=rest or None,
+        all_branches=_branches(flags),
+        thinking="--no-thinking" not in flags,
+        tools="--no-tools" not in flags,
+        redact="--redact" in flags,
+        force="--force" in flags,
+    )
+    try:
+        exported = await context.exporting.export(request)
+    except (ExportError, SessionError) as error:
+        raise CommandError(str(error)) from error
+    return Reply(exported.report)
+
+
+async def _import(arguments: str, context: CommandContext) -> CommandAction:
+    name = _unquoted(arguments)
+    if not name:
+        raise CommandError("give the session's file: /import PATH")
+    try:
+        imported = await context.exporting.import_file(name)
+    except SessionError as error:
+        raise CommandError(str(error)) from error
+    return OpenSession(str(imported.path), imported.report)
+
+
+async def _share(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.session.export.request import ExportRequest
+
+    flags, rest = _parsed("share", arguments)
+    if rest:
+        raise CommandError(f"/share takes no file ({rest}); it makes a secret gist of this session")
+    request = ExportRequest(
+        all_branches=_branches(flags), thinking="--no-thinking" not in flags, tools="--no-tools" not in flags
+    )
+    sharing = context.sharing
+    try:
+        draft = await sharing.prepare(request)
+    except SessionError as error:
+        raise CommandError(str(error)) from error
+    try:
+        question = "Upload this as a secret gist? Whoever gets its address can read it."
+        if "--yes" not in flags and not await context.confirm(question, draft.description):
+            return Reply("nothing was shared")
+        return Reply(f"{await sharing.upload(draft)}\n{draft.description}")
+    finally:
+        sharing.discard(draft)
+
+
+def _parsed(command: str, arguments: str) -> tuple[frozenset[str], str]:
+    """The flags, and what is left: one path, which may have spaces in it.
+
+    Raises:
+        CommandError: there is no such flag.
+    """
+    words = arguments.split(" ")
+    flags = frozenset(word for word in words if word.startswith("--"))
+    known = _FLAGS[command]
+    if unknown := sorted(flags.difference(known)):
+        raise CommandError(f"/{command} has no {unknown[0]}; it has {', '.join(known)}")
+    return flags, _unquoted(" ".join(word for word in words if word not in flags))
+
+
+def _unquoted(text: str) -> str:
+    """A path without the quotes that dragging a file into a terminal puts around it."""
+    bare = text.strip()
+    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'" else bare.replace("\\ ", " ")
+
+
+def _branches(flags: frozenset[str]) -> bool | None:
+    """Whether all branches are wanted, None if nothing was said.
+
+    Raises:
+        CommandError: both was said.
+    """
+    chosen = [flag for flag in ("--all-branches", "--one-branch") if flag in flags]
+    if len(chosen) == 2:
+        raise CommandError("--all-branches and --one-branch exclude each other")
+    return chosen == ["--all-branches"] if chosen else None

@@ -1,0 +1,33 @@
+"""Who keeps a conversation within the model's context window. The loop asks; how room is made, it does not know."""
+
+from typing import Protocol
+
+
+class ContextKeeper(Protocol):
+    """May replace what the model is told of the conversation, whenever no reply and no tool is under way."""
+
+    async def before_request(self) -> None:
+        """A request is about to be built: make room if it is time to."""
+        ...
+
+    @property
+    def can_make_room(self) -> bool:
+        """Whether it would try, should the conversation turn out to be too long now."""
+        ...
+
+    async def make_room(self) -> bool:
+        """The conversation was too long for the model. Returns whether the request is worth another try."""
+        ...
+
+
+class NoKeeper:
+    """Leaves the conversation as it is."""
+
+    can_make_room = False
+
+    async def before_request(self) -> None:
+        """There is nothing to do."""
+
+    async def make_room(self) -> bool:
+        """It never does."""
+        return False

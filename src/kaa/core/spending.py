@@ -1,0 +1,95 @@
+"""Adds up what requests used, by what they were for."""
+
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.core.events import AgentStart, CacheMiss, Event, MessageEnd
+from kaa.core.messages import AssistantMessage, Usage
+from kaa.core.usage import Spent, prompt_tokens
+
+# Whether a model, by provider and id, is known to cost nothing.
+IsFree: TypeAlias = Callable[[str, str], bool]
+
+# What a request was for: to go on with the conversation, to condense a part of it, or to find a name for it.
+Purpose: TypeAlias = Literal["reply", "summary", "title"]
+
+
+class Use(msgspec.Struct, frozen=True):
+    """What one request used, of which model."""
+
+    purpose: Purpose
+    usage: Usage
+    provider: str
+    model: str
+
+
+class Spending(msgspec.Struct, frozen=True):
+    """Where the tokens and the money of a session went.
+
+    Attributes:
+        turn: the last run, and what was asked beside it since.
+        branch: on the way from the session's beginning to where it goes on now.
+        total: on all branches.
+        by_model: all of it by `provider/id`, the dearest first.
+        by_purpose: all of it by what it was for.
+        misses: of the provider's cache, the newest last: all of this run, and the dear ones of earlier ones.
+    """
+
+    turn: Spent
+    branch: Spent
+    total: Spent
+    by_model: dict[str, Spent]
+    by_purpose: dict[Purpose, Spent]
+    misses: tuple[CacheMiss, ...]
+
+
+class UsageTally:
+    """Adds up what replies use; subscribe `observe`.
+
+    Args:
+        is_free: tells prices of nothing from unknown ones.
+
+    Attributes:
+        has_run: something was asked of the model in the conversation since this one adds up; otherwise `turn` does not
+            know the last run.
+    """
+
+    def __init__(self, is_free: IsFree) -> None:
+        self._is_free = is_free
+        self.has_run = False
+        self.reply = self.turn = self.total = Spent()
+
+    def observe(self, event: Event) -> None:
+        """Take what happens in the conversation."""
+        match event:
+            case AgentStart():
+                self.turn, self.has_run = Spent(), True
+            case MessageEnd(message=AssistantMessage(usage=usage, provider=provider, model=model)):
+                self.reply = self.spent(Use("reply", usage, provider, model))
+                self.turn += self.reply
+                self.total += self.reply
+            case _:
+                pass
+
+    def aside(self, use: Use) -> None:
+        """Add a request that was made beside the conversation, now."""
+        spent = self.spent(use)
+        self.turn += spent
+        self.total += spent
+
+    def recall(self, uses: Iterable[Use]) -> None:
+        """Add what earlier runs used."""
+        for use in uses:
+            spent = self.spent(use)
+            self.total += spent
+            if use.purpose == "reply":
+                self.reply = spent
+
+    def spent(self, use: Use) -> Spent:
+        """What a request counts."""
+        if not prompt_tokens(use.usage) + use.usage.output:
+            return Spent(use.usage, unmeasured=1, replies=1)
+        unpriced = not use.usage.cost.total and not self._is_free(use.provider, use.model)
+        return Spent(use.usage, unpriced=int(unpriced), replies=1)

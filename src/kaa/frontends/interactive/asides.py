@@ -1,0 +1,84 @@
+"""What occupies the conversation without being a run: condensing it, summing up a branch, going elsewhere in it.
+
+What is said meanwhile waits, and is shown. Afterwards it goes to the model; if the work failed, it comes back.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from kaa.core.messages import UserMessage
+from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.talk import Aside
+
+ResultT = TypeVar("ResultT")
+
+
+class Asides:
+    """Has such work done.
+
+    Args:
+        desk: has the editor.
+        core: does it.
+        attachments: take images of a message back.
+        on_failure: shows what went wrong.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        attachments: Attachments,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._attachments = attachments
+        self._on_failure = on_failure
+
+    def do(
+        self,
+        work: Callable[[Engine], Awaitable[ResultT]],
+        done: Callable[[ResultT], None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        """Have some work done.
+
+        Args:
+            work: gets the core.
+            done: gets the result; what waited is said behind it.
+            failed: gets the exception, instead of what shows it otherwise.
+        """
+
+        def finished(aside: Aside[ResultT]) -> None:
+            done(aside.result)
+            for message in aside.said:
+                self._say(message)
+
+        def went_wrong(error: BaseException) -> None:
+            (failed or self._on_failure)(error)
+            self._take_back()
+
+        self._core.call(lambda engine: engine.talk.aside(lambda: work(engine)), finished, went_wrong)
+
+    def compact(self, instructions: str) -> None:
+        """Condense the conversation. Its events tell what came of it."""
+        self.do(lambda engine: engine.conversation.compaction.compact(instructions), lambda _: None)
+
+    def failed(self, error: BaseException) -> None:
+        """Show what went wrong, and put back into the editor what was not said because of it."""
+        self._on_failure(error)
+        self._take_back()
+
+    def give_back(self, messages: list[UserMessage]) -> None:
+        """Put what waited into the editor, before what is there."""
+        self._desk.give_back([self._attachments.take_back(message) for message in messages], "\n\n")
+
+    def _take_back(self) -> None:
+        # Where no conversation is open, nothing waits, and that has been told.
+        self._core.call(lambda engine: engine.talk.take_unsaid(), self.give_back, lambda _: None)
+
+    def _say(self, message: UserMessage) -> None:
+        self._core.call(lambda engine: engine.talk.say(message), None, self._on_failure)

@@ -1,0 +1,61 @@
+"""Where a conversation is, now that it went elsewhere in its session, and what became of files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kaa.builtin.counted import counted
+from kaa.core.messages import UserMessage
+from kaa.frontends.interactive.transcript.notices import NoticeKind
+from kaa.session.transcript import Transcript
+from kaa.shell.navigating import Restore
+from kaa.workspace.checkpoints.contract import FileConflict, RestoreResult
+
+_MOST_NAMED = 8
+
+
+class Arrived(NamedTuple):
+    """Where it is.
+
+    Attributes:
+        restored: what went there.
+        message: what the user said there, to be said anew.
+        files: what was done to files; None if they were left alone.
+        files_problem: why nothing could be done to them; None if it could.
+        entries: the conversation as it is now.
+    """
+
+    restored: Restore
+    message: UserMessage | None
+    files: RestoreResult | None
+    files_problem: str | None
+    entries: Transcript
+
+
+def restored_files(there: Arrived) -> Iterator[tuple[str, NoticeKind]]:
+    """What became of files, and of which importance that is."""
+    if there.files is None:
+        if there.files_problem is not None:
+            yield f"Files stay as they are: {there.files_problem}", "info"
+        return
+    done = [
+        f"{verb}: {_listed(paths)}"
+        for action, verb in (("restore", "Changed back"), ("create", "Brought back"), ("delete", "Taken away"))
+        if (paths := [step.path for step in there.files.done if step.action == action])
+    ]
+    if done:
+        yield "\n".join(done), "info"
+    if there.files.kept:
+        yield f"Kept as they are:\n{_reasons(there.files.kept)}", "warning"
+    if there.files.failed:
+        yield f"Could not be changed:\n{_reasons(there.files.failed)}", "error"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """The first of many: the question before named them all."""
+    if len(paths) <= _MOST_NAMED:
+        return ", ".join(paths)
+    return f"{', '.join(paths[:_MOST_NAMED])} and {counted(len(paths) - _MOST_NAMED, 'more file')}"
+
+
+def _reasons(conflicts: Iterable[FileConflict]) -> str:
+    return "\n".join(f"{conflict.path}: {conflict.reason}" for conflict in conflicts)

@@ -1,0 +1,174 @@
+"""Leaving for another place in the session: what that means is shown, what goes along is asked, and then it is done."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from kaa.builtin.counted import counted
+from kaa.frontends.interactive.activity import Activity
+from kaa.frontends.interactive.asides import Asides
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.paragraph import paragraph
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.navigation.arrival import Arrived
+from kaa.frontends.interactive.navigation.plan_view import PlanView
+from kaa.shell.navigating import Arrival, BranchSummaryRequest, Destination, Navigation, Restore
+
+
+class Wish(NamedTuple):
+    """Where somebody wants to go, and how.
+
+    Attributes:
+        find: finds it; None if there is no such place.
+        nothing: said then.
+        proposed: what goes there if Enter is pressed, as the letter of the answer.
+        may_summarize: what is left behind may be summed up for the model.
+    """
+
+    find: Callable[[Navigation], Awaitable[Destination | None]]
+    nothing: str
+    proposed: str = "c"
+    may_summarize: bool = False
+
+
+class Departure:
+    """Asks and goes.
+
+    Args:
+        desk: where it is asked.
+        core: finds the way.
+        asides: go it.
+        activity: shows that a summary is being written, and lets it be stopped.
+        on_arrived: shows where we are.
+        on_failure: shows what went wrong.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        asides: Asides,
+        activity: Activity,
+        on_arrived: Callable[[Arrived], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._asides = asides
+        self._activity = activity
+        self._on_arrived = on_arrived
+        self._on_failure = on_failure
+
+    def go(self, wish: Wish) -> None:
+        """Look where that leads, ask what is to be asked, and go."""
+
+        def found(destination: Destination | None) -> None:
+            if destination is None:
+                self._desk.say(wish.nothing)
+            elif destination.files.steps or destination.files.conflicts:
+                self._ask_for_files(destination, wish)
+            else:
+                self._ask_for_summary(destination, wish, "conversation")
+
+        self._core.call(lambda engine: wish.find(engine.conversation.navigation), found, self._on_failure)
+
+    def _ask_for_files(self, destination: Destination, wish: Wish) -> None:
+        plan = destination.files
+        if plan.steps:
+            title = f"Put {counted(len(plan.steps), 'file')} back, too?"
+            lead = "As the project was at that point, these would be:"
+        else:
+            title, lead = "Files stay as they are", "No file is put back."
+
+        def chosen(restore: Restore) -> None:
+            self._close(dialog)
+            if restore == "files":
+                self._depart(destination, restore, None)
+            else:
+                self._ask_for_summary(destination, wish, restore)
+
+        choices = [Choice("c", "The conversation only; files stay", lambda: chosen("conversation"))]
+        if plan.steps:
+            choices = [
+                Choice("b", "Both: the conversation and the files", lambda: chosen("both")),
+                *choices,
+                Choice("f", "The files only", lambda: chosen("files")),
+            ]
+        control = Choices(self._desk.context, choices, lambda: self._close(dialog), wish.proposed)
+        dialog = DialogFrame(
+            self._desk.context, title, PlanView(self._desk.context, plan, lead).lines, control, "Esc stays here"
+        )
+        self._open(dialog)
+
+    def _ask_for_summary(self, destination: Destination, wish: Wish, restore: Restore) -> None:
+        if not wish.may_summarize or not destination.left or self._desk.preferences.branch_summary_skip_prompt:
+            self._depart(destination, restore, None)
+            return
+        context = self._desk.context
+
+        def depart(summary: BranchSummaryRequest | None) -> None:
+            self._close(dialog)
+            self._depart(destination, restore, summary)
+
+        def ask_for_instructions() -> None:
+            entry = TextEntry(
+                context,
+                "What matters in it:",
+                "",
+                on_enter=lambda text: depart(BranchSummaryRequest(text.strip())),
+                on_cancel=lambda: dialog.exchange(choices, hint),
+            )
+            dialog.exchange(entry, "Enter sums it up, Esc goes back")
+
+        choices = Choices(
+            context,
+            [
+                Choice("n", "No", lambda: depart(None)),
+                Choice("s", "Yes", lambda: depart(BranchSummaryRequest())),
+                Choice("i", f"Yes, and say what matters{context.glyphs.ellipsis}", ask_for_instructions),
+            ],
+            lambda: self._close(dialog),
+        )
+        said = (
+            f"{counted(destination.left, 'message')} will be on another branch. The model forgets what is there, "
+            "unless it is summed up for it."
+        )
+        hint = "Esc stays here"
+        dialog = DialogFrame(
+            context, "Sum up what is left behind?", lambda width: paragraph(context, said, "text", width), choices, hint
+        )
+        self._open(dialog)
+
+    def _depart(self, destination: Destination, restore: Restore, summary: BranchSummaryRequest | None) -> None:
+        async def go(engine: Engine) -> Arrived:
+            conversation = engine.conversation
+            arrival: Arrival = await conversation.navigation.go(destination, restore=restore, summary=summary)
+            entries = conversation.transcript()
+            return Arrived(restore, arrival.message, arrival.files, destination.files_problem, entries)
+
+        takes_long = summary is not None or restore != "conversation"
+
+        def arrived(there: Arrived) -> None:
+            if takes_long:
+                self._activity.end_work()
+            self._on_arrived(there)
+
+        def failed(error: BaseException) -> None:
+            if takes_long:
+                self._activity.end_work()
+            self._on_failure(error)
+
+        if takes_long:
+            self._activity.begin_work("Restoring files" if summary is None else "Summing up what is left behind")
+        self._asides.do(go, arrived, failed)
+
+    def _open(self, dialog: DialogFrame) -> None:
+        self._desk.dock.open(dialog)
+        self._desk.app.refresh()
+
+    def _close(self, dialog: DialogFrame) -> None:
+        self._desk.dock.close(dialog)
+        self._desk.app.refresh()

@@ -1,0 +1,171 @@
+"""The ways to somewhere else in the session: the tree, the user's messages, one message back, and forward again."""
+
+from collections.abc import Callable, Sequence
+
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.navigation.departure import Departure, Wish
+from kaa.frontends.interactive.navigation.tree_nodes import here
+from kaa.frontends.interactive.navigation.tree_view import TreeView
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.session.outline import Outline, OutlineRow
+from kaa.shell.navigating import RewindPoint
+from kaa.tui.components.select_list import SelectItem
+from kaa.tui.sanitize import squeezed
+
+_NO_MESSAGE = "there is no message to go back to"
+
+
+class Navigator:
+    """Opens lists and trees of places to go to.
+
+    Args:
+        desk: says what there is to say.
+        core: has the session.
+        lists: opens them.
+        departure: goes to what is chosen.
+        on_failure: shows what went wrong.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        lists: Lists,
+        departure: Departure,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._lists = lists
+        self._departure = departure
+        self._on_failure = on_failure
+
+    def undo(self) -> None:
+        """Take the last message back, and what it did to files."""
+        self._departure.go(Wish(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b"))
+
+    def redo(self) -> None:
+        """Return to where the conversation was before it went elsewhere."""
+        nothing = "there is nothing to redo: nothing was taken back, or something was said since"
+        self._departure.go(Wish(lambda navigation: navigation.forward(), nothing, proposed="b"))
+
+    def rewind(self) -> None:
+        """Choose a message to go back to."""
+        self.choose_message(
+            "Go back to before which message?",
+            "what came after stays in the session's file",
+            lambda entry_id: self._departure.go(Wish(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
+        )
+
+    def choose_message(self, title: str, hint: str, chosen: Callable[[str], None]) -> None:
+        """Let the user choose one of his messages on this branch, the newest first.
+
+        Args:
+            title: what for.
+            hint: said below.
+            chosen: gets the message's entry id.
+        """
+
+        async def points(engine: Engine) -> Sequence[RewindPoint]:
+            return engine.conversation.navigation.points()
+
+        def choose(found: Sequence[RewindPoint]) -> None:
+            if not found:
+                self._desk.say(_NO_MESSAGE)
+                return
+            items = [SelectItem(point.entry_id, squeezed(point.text) or "(no text)") for point in reversed(found)]
+            self._lists.choose(title, items, chosen, hint=hint)
+
+        self._core.call(points, choose, self._on_failure)
+
+    def tree(self, selected: str | None = None) -> None:
+        """Show the session's tree, to go on from anywhere in it.
+
+        Args:
+            selected: the entry with the pointer at first; None for where the conversation goes on.
+        """
+
+        def show(outline: Outline) -> None:
+            if not outline.rows:
+                self._desk.say("nothing was said yet")
+            elif self._desk.view.linear:
+                self._list(outline)
+            else:
+                self._open(outline, selected)
+
+        self._core.call(lambda engine: engine.conversation.navigation.outline(), show, self._on_failure)
+
+    def _open(self, outline: Outline, selected: str | None) -> None:
+        def close() -> None:
+            self._lists.close(dialog)
+
+        def chosen(row: OutlineRow) -> None:
+            close()
+            self._go(row, outline)
+
+        view = TreeView(
+            self._desk.context,
+            outline,
+            selected=selected,
+            chosen_filter=self._desk.preferences.tree_filter_mode,
+            on_select=chosen,
+            on_label=lambda row: self._edit_label(view, row),
+            on_cancel=close,
+        )
+        keys = (
+            ("app.tree.filter.cycleForward", "filters"),
+            ("app.tree.foldOrUp", "folds"),
+            ("app.tree.editLabel", "labels"),
+        )
+        dialog = self._lists.show("Go on from where?", view, self._desk.key_hint(keys))
+
+    def _list(self, outline: Outline) -> None:
+        """The same as a list to be read line by line, the newest first."""
+        chosen, here_id = self._desk.preferences.tree_filter_mode, here(outline)
+        rows = {row.entry_id: row for row in reversed(outline.rows) if outline.shows(row, chosen)}
+        items = [
+            SelectItem(
+                row.entry_id,
+                f"{number}. {row.kind.replace('_', ' ')}: {squeezed(row.text)}",
+                ", ".join(filter(None, (squeezed(row.label or ""), "" if row.is_current else "another branch"))),
+                row.entry_id == here_id,
+            )
+            for number, row in enumerate(rows.values(), 1)
+        ]
+        self._lists.choose("Go on from where?", items, lambda entry_id: self._go(rows[entry_id], outline))
+
+    def _go(self, row: OutlineRow, outline: Outline) -> None:
+        if row.entry_id == here(outline):
+            self._desk.say("the conversation goes on from there already")
+            return
+        find = Wish(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
+        self._departure.go(find)
+
+    def _edit_label(self, view: TreeView, row: OutlineRow) -> None:
+        def keep(text: str) -> None:
+            self._lists.close(dialog)
+            name = squeezed(text) or None
+
+            async def label(engine: Engine) -> OutlineRow:
+                navigation = engine.conversation.navigation
+                navigation.label(row.entry_id, name)
+                rows = (await navigation.outline()).rows
+                return next(one for one in rows if one.entry_id == row.entry_id)
+
+            def labelled(now: OutlineRow) -> None:
+                view.relabel(now)
+                self._desk.app.refresh()
+
+            self._core.call(label, labelled, self._on_failure)
+
+        entry = TextEntry(
+            self._desk.context,
+            "A name for this place; none takes it away:",
+            row.label or "",
+            on_enter=keep,
+            on_cancel=lambda: self._lists.close(dialog),
+        )
+        dialog = self._lists.show("Label", entry, "Enter keeps it, Esc goes back")

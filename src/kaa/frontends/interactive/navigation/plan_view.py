@@ -1,0 +1,65 @@
+"""What restoring files would do, as lines to read before it is done."""
+
+from collections.abc import Iterator
+
+from kaa.tui.components.text import truncated
+from kaa.tui.context import Context
+from kaa.tui.layout import wrap
+from kaa.tui.sanitize import one_line, squeezed
+from kaa.tui.style import Span, paint_spans
+from kaa.tui.width import cells
+from kaa.workspace.checkpoints.contract import FileStep, RestorePlan
+
+# What each step is called, and in which colour.
+_ACTIONS = {
+    "restore": ("changed back", "text"),
+    "create": ("brought back", "success"),
+    "delete": ("taken away", "error"),
+}
+_ACTION_WIDTH = max(len(name) for name, _ in _ACTIONS.values())
+
+
+class PlanView:
+    """A plan as it is read (`kaa.frontends.interactive.dialogs.frame.Body`).
+
+    Args:
+        context: colours and glyphs.
+        plan: what would be done.
+        lead: said above it.
+    """
+
+    def __init__(self, context: Context, plan: RestorePlan, lead: str) -> None:
+        self._context = context
+        self._plan = plan
+        self._lead = lead
+
+    def lines(self, width: int) -> list[str]:
+        """What cannot be restored, with the reasons; the lead and a line for each file, of which there may be many."""
+        return [line for part in self._parts(width) for line in part]
+
+    def _parts(self, width: int) -> Iterator[list[str]]:
+        palette, glyphs = self._context.palette, self._context.glyphs
+        if self._plan.conflicts:
+            yield wrap([("Kept as they are:", palette["warning"])], width)
+            for conflict in self._plan.conflicts:
+                text = f"{one_line(conflict.path)}: {squeezed(conflict.reason)}"
+                yield wrap(
+                    [(text, palette["muted"])], width, [(f" {glyphs.bullet} ", palette["warning"])], [("   ", "")]
+                )
+        yield wrap([(squeezed(self._lead), palette["text"])], width)
+        yield [self._step(step, width) for step in self._plan.steps]
+        for rule in self._plan.uncovered:
+            yield wrap([(f"Not covered: {squeezed(rule)}", palette["dim"])], width)
+
+    def _step(self, step: FileStep, width: int) -> str:
+        palette = self._context.palette
+        name, token = _ACTIONS[step.action]
+        counts: list[Span] = []
+        if step.added:
+            counts.append((f" +{step.added}", palette["toolDiffAdded"]))
+        if step.removed:
+            counts.append((f" -{step.removed}", palette["toolDiffRemoved"]))
+        before = f" {name.ljust(_ACTION_WIDTH)}  "
+        room = width - cells(before) - sum(cells(text) for text, _ in counts)
+        path = truncated(one_line(step.path), max(1, room), self._context.glyphs.ellipsis)
+        return paint_spans([(before, palette[token]), (path, palette["text"]), *counts])

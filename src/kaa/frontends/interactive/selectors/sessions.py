@@ -1,0 +1,136 @@
+"""Going to other sessions: one from the list, or a copy of this one."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kaa.core.messages import UserMessage
+from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.conversations import Conversations
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.navigation.navigator import Navigator
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.shell.options import CloneSession, ForkSession
+
+if TYPE_CHECKING:
+    from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
+
+_UNKEPT = "this session is not kept in a file, so there is nothing to copy"
+
+
+class _ForkPoint(NamedTuple):
+    """Where a copy is to end, and what the user said there."""
+
+    path: str
+    message: UserMessage | None
+
+
+class SessionSelectors:
+    """Lists of sessions, and copies.
+
+    Args:
+        desk: has the editor.
+        core: has the session.
+        lists: opens lists.
+        conversations: open what was chosen.
+        navigator: knows the messages of this session, and shows where an entry is.
+        attachments: take images of a message back.
+        on_failure: shows what went wrong.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        lists: Lists,
+        conversations: Conversations,
+        navigator: Navigator,
+        attachments: Attachments,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._lists = lists
+        self._conversations = conversations
+        self._navigator = navigator
+        self._attachments = attachments
+        self._on_failure = on_failure
+
+    def resume(self, query: str = "", on_cancel: Callable[[], None] = lambda: None) -> None:
+        """Choose a session to go on with.
+
+        Args:
+            query: looked for to begin with.
+            on_cancel: called when none was chosen.
+        """
+        from kaa.frontends.interactive.sessions.picker import SessionPicker  # lazy: most sessions are never left
+
+        search = self._search()
+        SessionPicker(
+            self._desk,
+            self._core,
+            self._lists,
+            search.opening,
+            search,
+            self._on_failure,
+            query=query,
+            on_cancel=on_cancel,
+        ).open()
+
+    def search(self, text: str) -> None:
+        """Find where something was said, in all sessions."""
+        if not text:
+            self._desk.say('say what you look for: /search words, a "phrase", or re:expression')
+            return
+        self._search().open(text)
+
+    def fork(self) -> None:
+        """Choose a message to go on before, in a session of its own."""
+        self._navigator.choose_message(
+            "Copy the session up to before which message?", "the session stays as it is", self._fork
+        )
+
+    def clone(self) -> None:
+        """Go on in a copy of this session."""
+
+        async def path(engine: Engine) -> str | None:
+            return engine.conversation.session_path
+
+        def clone(found: str | None) -> None:
+            if found is None:
+                self._desk.say(_UNKEPT, "warning")
+                return
+            notice = "A copy of the session goes on here. The one before is kept."
+            self._conversations.open_other(CloneSession(found), notice, lambda: None, self._on_failure)
+
+        self._core.call(path, clone, self._on_failure)
+
+    def _search(self) -> "SpokenSearch":
+        from kaa.frontends.interactive.sessions.opening import SessionOpening  # lazy, as above
+        from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
+
+        opening = SessionOpening(self._desk, self._lists, self._conversations, self._navigator.tree)
+        return SpokenSearch(self._desk, self._core, self._lists, opening)
+
+    def _fork(self, entry_id: str) -> None:
+        async def point(engine: Engine) -> _ForkPoint | None:
+            path = engine.conversation.session_path
+            if path is None:
+                return None
+            return _ForkPoint(path, (await engine.conversation.navigation.to(entry_id)).message)
+
+        def fork(found: _ForkPoint | None) -> None:
+            if found is None:
+                self._desk.say(_UNKEPT, "warning")
+                return
+
+            def opened() -> None:
+                if found.message is not None:
+                    self._desk.editor.set_text(self._attachments.take_back(found.message))
+
+            notice = "A copy of the session goes on here, from before that message. The one before is kept."
+            choice = ForkSession(found.path, entry_id)
+            self._conversations.open_other(choice, notice, opened, self._on_failure)
+
+        self._core.call(point, fork, self._on_failure)

@@ -1,0 +1,105 @@
+"""Going to a session that was chosen, and to a place in it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from kaa.frontends.failures import told
+from kaa.frontends.interactive.conversations import Conversations
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.choices import Choice
+from kaa.frontends.interactive.footer import short_path
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.session.catalogue.records import SessionSummary
+from kaa.shell.options import ForkSession, OpenSession, SessionChoice
+from kaa.tui.sanitize import squeezed
+
+# Why something cannot be done to a session takes a while to read.
+REFUSAL_SECONDS = 10.0
+
+
+class Here(NamedTuple):
+    """Where we are.
+
+    Attributes:
+        session: the file of the session that is open, if there is one.
+        directory: the project's.
+    """
+
+    session: Path | None
+    directory: str
+
+
+class SessionOpening:
+    """Opens sessions; one of another directory only after asking, as tools work in this one.
+
+    Args:
+        desk: says why one cannot be opened.
+        lists: ask.
+        conversations: open it.
+        show_entry: shows where in its session an entry is, once that is open.
+    """
+
+    def __init__(
+        self, desk: Desk, lists: Lists, conversations: Conversations, show_entry: Callable[[str], None]
+    ) -> None:
+        self._desk = desk
+        self._lists = lists
+        self._conversations = conversations
+        self._show_entry = show_entry
+
+    def go(
+        self,
+        session: SessionSummary,
+        here: Here,
+        *,
+        entry_id: str | None = None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Go to a session.
+
+        Args:
+            session: which one.
+            here: where we are.
+            entry_id: the entry to show there; None for where the session goes on.
+            close: takes away what it was chosen from, when it is open.
+        """
+
+        def arrived() -> None:
+            close()
+            if entry_id is not None:
+                self._show_entry(entry_id)
+
+        if session.path == here.session:
+            arrived()
+            if entry_id is None:
+                self._desk.say("this session is open already")
+        elif session.cwd and session.cwd != here.directory:
+            self._ask_where(session, here, arrived)
+        else:
+            self._open(OpenSession(str(session.path)), session, arrived)
+
+    def _open(self, choice: SessionChoice, session: SessionSummary, arrived: Callable[[], None]) -> None:
+        def failed(error: BaseException) -> None:  # such as: another process has it
+            self._desk.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+
+        what = "A copy of it" if isinstance(choice, ForkSession) else "It"
+        notice = f"{squeezed(session.title)}\n{what} goes on here. The session before is kept."
+        self._conversations.open_other(choice, notice, arrived, failed)
+
+    def _ask_where(self, session: SessionSummary, here: Here, arrived: Callable[[], None]) -> None:
+        said = (
+            f"The session is about {short_path(session.cwd)}, and kaa works in {short_path(here.directory)}. "
+            "To work there, start kaa in that directory."
+        )
+
+        def go(choice: SessionChoice) -> None:
+            self._lists.close(dialog)
+            self._open(choice, session, arrived)
+
+        path = str(session.path)
+        choices = [
+            Choice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
+            Choice("o", "Go on with it here", lambda: go(OpenSession(path))),
+        ]
+        dialog = self._lists.ask("A session of another directory", said, choices)

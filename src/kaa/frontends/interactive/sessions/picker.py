@@ -1,0 +1,251 @@
+"""The list of sessions: they are found, renamed and thrown away here, and the chosen one is opened.
+
+Files are read in a thread of the core's; the list is there before they are.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kaa.builtin.counted import counted
+from kaa.frontends.failures import told
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.choices import Choice
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.footer import short_path
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.sessions.ago import shown_moment
+from kaa.frontends.interactive.sessions.arrangement import Score
+from kaa.frontends.interactive.sessions.opening import REFUSAL_SECONDS, Here, SessionOpening
+from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionList
+from kaa.frontends.interactive.sessions.spoken_search import SCOPES, SpokenSearch
+from kaa.session.catalogue.matching import Query
+from kaa.session.catalogue.records import Scope, SessionSummary
+from kaa.tui.components.select_list import SelectItem
+from kaa.tui.sanitize import squeezed
+
+# Reading files is told of this often.
+_PROGRESS_SECONDS = 0.1
+# Where lists are read line by line, this many are enough to listen to.
+_READ_ALOUD = 30
+
+_OTHER: dict[Scope, Scope] = {"here": "everywhere", "everywhere": "here"}
+
+
+class Listing(NamedTuple):
+    """Sessions, the newest first, and where we are among them."""
+
+    sessions: Sequence[SessionSummary]
+    here: Here
+
+
+class SessionPicker:
+    """Opens the list.
+
+    Args:
+        desk: where it is opened.
+        core: reads the files.
+        lists: opens it.
+        opening: goes to what was chosen.
+        search: searches what was said.
+        on_failure: shows what went wrong.
+        query: is looked for to begin with.
+        on_cancel: called when none was chosen.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        lists: Lists,
+        opening: SessionOpening,
+        search: SpokenSearch,
+        on_failure: Callable[[BaseException], None],
+        *,
+        query: str,
+        on_cancel: Callable[[], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._lists = lists
+        self._opening = opening
+        self._search = search
+        self._on_failure = on_failure
+        self._query = query
+        self._on_cancel = on_cancel
+        self._scope: Scope = "here"
+        self._listing = Listing((), Here(None, ""))
+        self._loads = 0
+        self._dialog: DialogFrame | None = None
+        actions = SessionActions(
+            self._choose, self._rename, self._ask_to_trash, self._change_scope, self._search_said, self._cancel
+        )
+        self._list = SessionList(desk.context, actions, _score, time.time, self._do_later)
+
+    def open(self) -> None:
+        """Show the list, and fill it."""
+        if not self._desk.view.linear:
+            self._list.set_query(self._query)
+            self._list.tell_progress(f"reading{self._desk.context.glyphs.ellipsis}")
+            self._dialog = self._lists.show("Continue which session?", self._list, self._hint())
+        self._load()
+
+    def _do_later(self, work: Callable[[], None]) -> None:
+        def do() -> None:
+            work()
+            self._desk.app.refresh()
+
+        self._desk.app.reactor.post(do)
+
+    # Listing.
+
+    def _load(self) -> None:
+        self._loads += 1
+        load, scope, post = self._loads, self._scope, self._desk.app.reactor.post
+        told_at = 0.0
+
+        def progress(done: int, total: int) -> None:
+            nonlocal told_at
+            if (now := time.monotonic()) - told_at >= _PROGRESS_SECONDS:
+                told_at = now
+                post(lambda: self._tell_progress(load, done, total))
+
+        async def listing(engine: Engine) -> Listing:
+            sessions = await asyncio.to_thread(engine.sessions().list, scope, progress)
+            return Listing(sessions, Here(engine.session_path, engine.workspace.root))
+
+        def listed(found: Listing) -> None:
+            if load != self._loads:
+                return  # others are wanted by now
+            self._listing = found
+            if self._dialog is None:
+                self._read_aloud(found)
+                return
+            self._list.current = found.here.session
+            self._list.show(found.sessions, SCOPES[scope])
+            self._desk.app.refresh()
+
+        self._core.call(listing, listed, self._on_failure)
+
+    def _tell_progress(self, load: int, done: int, total: int) -> None:
+        if load == self._loads:
+            self._list.tell_progress(f"reading {done:,} of {total:,}")
+            self._desk.app.refresh()
+
+    def _change_scope(self) -> None:
+        self._scope = _OTHER[self._scope]
+        self._list.tell_progress(f"reading {SCOPES[self._scope]}{self._desk.context.glyphs.ellipsis}")
+        if self._dialog is not None:
+            self._dialog.exchange(self._list, self._hint())
+        self._load()
+
+    def _search_said(self, text: str) -> None:
+        if text.strip():
+            self._search.open(text, self._scope, close=self._close)
+        else:
+            self._desk.say("type what you look for first")
+
+    def _hint(self) -> str:
+        keys = (
+            ("app.session.toggleScope", SCOPES[_OTHER[self._scope]]),
+            ("app.session.search", "what was said"),
+            ("app.session.rename", "renames"),
+            ("app.session.delete", "deletes"),
+        )
+        return self._desk.key_hint(keys)
+
+    def _read_aloud(self, found: Listing) -> None:
+        """The same as a list with numbers, to be read line by line."""
+        by_path = {str(session.path): session for session in found.sessions[:_READ_ALOUD]}
+        if not by_path:
+            self._desk.say("there is no session yet")
+            self._on_cancel()
+            return
+        items = [
+            SelectItem(
+                path, f"{number}. {squeezed(session.title)}", _facts(session), session.path == found.here.session
+            )
+            for number, (path, session) in enumerate(by_path.items(), 1)
+        ]
+        self._lists.choose(
+            "Continue which session?",
+            items,
+            lambda path: self._choose(by_path[path]),
+            on_cancel=self._on_cancel,
+            query=self._query,
+        )
+
+    def _cancel(self) -> None:
+        self._close()
+        self._on_cancel()
+
+    def _close(self) -> None:
+        self._loads += 1
+        if self._dialog is not None:
+            self._lists.close(self._dialog)
+
+    def _choose(self, session: SessionSummary) -> None:
+        self._opening.go(session, self._listing.here, close=self._close)
+
+    # What is done to one.
+
+    def _rename(self, session: SessionSummary) -> None:
+        def keep(name: str) -> None:
+            self._lists.close(dialog)
+
+            async def rename(engine: Engine) -> None:
+                if session.path == engine.session_path:
+                    engine.conversation.naming.set_name(name)
+                else:
+                    await asyncio.to_thread(engine.sessions().rename, session.path, name)
+
+            self._core.call(rename, lambda _: self._load(), self._say_why_not)
+
+        entry = TextEntry(
+            self._desk.context,
+            "Its name; none takes it away:",
+            session.name or "",
+            on_enter=keep,
+            on_cancel=lambda: self._lists.close(dialog),
+        )
+        dialog = self._lists.show("Rename", entry, "Enter keeps it, Esc goes back")
+
+    def _ask_to_trash(self, session: SessionSummary) -> None:
+        if session.path == self._listing.here.session:
+            self._desk.say("this session is open: go to another one first", "warning")
+            return
+
+        def trash() -> None:
+            self._lists.close(dialog)
+
+            async def move(engine: Engine) -> None:
+                await asyncio.to_thread(engine.sessions().trash, session.path)
+
+            self._core.call(move, lambda _: self._trashed(session), self._say_why_not)
+
+        def keep() -> None:
+            self._lists.close(dialog)
+
+        choices = [Choice("n", "No", keep), Choice("y", "Yes, move its file to the trash", trash)]
+        dialog = self._lists.ask("Delete this session?", f"{session.title}\n{_facts(session)}", choices)
+
+    def _trashed(self, session: SessionSummary) -> None:
+        self._desk.say(f"moved to the trash: {squeezed(session.title)}", "success")
+        self._load()
+
+    def _say_why_not(self, error: BaseException) -> None:
+        self._desk.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+
+
+def _score(text: str) -> Score:
+    return Query.parse(text).score
+
+
+def _facts(session: SessionSummary) -> str:
+    """What helps to tell it from others."""
+    facts = [counted(session.message_count, "message"), shown_moment(session.modified_ms), short_path(session.cwd)]
+    return ", ".join(filter(None, facts))

@@ -1,0 +1,136 @@
+"""What is said in the conversation that is open, and other work in it: one thing at a time, the rest waits."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from kaa.core.events import AgentEnd
+from kaa.core.messages import UserMessage
+from kaa.session.entries import MessageEntry
+from kaa.session.errors import SessionError
+from kaa.shell.conversation import CommandReply, Conversation, Outcome
+
+ResultT = TypeVar("ResultT")
+
+
+class Aside(NamedTuple, Generic[ResultT]):
+    """What came of work that was no run, and what was said meanwhile."""
+
+    result: ResultT
+    said: list[UserMessage]
+
+
+class Talk:
+    """Runs on the core's event loop.
+
+    Args:
+        conversation: gives the one that is open; raises if there is none.
+        refresh_status: has it told how the conversation stands.
+    """
+
+    def __init__(self, conversation: Callable[[], Conversation], refresh_status: Callable[[], None]) -> None:
+        self._conversation = conversation
+        self._refresh_status = refresh_status
+        self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
+        self._unsaid: list[
+            UserMessage
+        ] = []  # what waited in conversations that were closed, and what failed to be said
+        self._is_saying = False
+
+    async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
+        """Give a message to the model: now, or, while it works, as soon as possible.
+
+        Args:
+            message: of the user's.
+            follow_up: while it works, give it the message when it would stop.
+        """
+        conversation = self._conversation()
+        if self._is_saying or conversation.is_running:  # a command of an extension's may have begun the run
+            await (conversation.follow_up(message) if follow_up else conversation.steer(message))
+            return
+        self._is_saying = True  # also while hooks still look at the message
+        try:
+            await self._submit(message)
+        except Exception:
+            if not _is_kept(conversation, message):
+                self._unsaid.append(message)
+            raise
+        finally:
+            self._is_saying = False
+
+    async def command(self, text: str) -> Outcome:
+        """Run a slash command of the conversation's."""
+        try:
+            return await self._submit(text)
+        finally:
+            self._refresh_status()
+
+    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> Aside[ResultT]:
+        """Have work done that occupies the conversation. What had waited before goes on waiting."""
+        conversation = self._conversation()
+        waited = conversation.has_queued
+        try:
+            result = await self._working(work())
+        finally:
+            self._refresh_status()
+        return Aside(result, [] if waited or conversation.is_running else conversation.clear_queues())
+
+    async def take_unsaid(self) -> list[UserMessage]:
+        """Take back what waits if there is no run it could wait for, what waited before, and what could not be said."""
+        unsaid, self._unsaid = self._unsaid, []
+        return unsaid if self._conversation().is_running else unsaid + self._conversation().clear_queues()
+
+    async def abort(self) -> list[UserMessage]:
+        """Stop what is under way. Returns the messages that waited."""
+        waiting = self._conversation().clear_queues()
+        self._conversation().abort()
+        return waiting
+
+    async def end(self, conversation: Conversation) -> None:
+        """Stop what is under way in a conversation that is to be closed, and keep what waits in it."""
+        self._unsaid += conversation.clear_queues()
+        conversation.abort()
+        if others := self._work - {asyncio.current_task()}:
+            await asyncio.wait(others)
+
+    async def _submit(self, message: UserMessage | str) -> Outcome:
+        conversation = self._conversation()
+        waited = conversation.has_queued
+        outcome = last = await self._working(conversation.submit(message))
+        # What was said in the moment in which it stopped, or while /compact went on, would wait for ever.
+        while not conversation.is_running and (late := _left_waiting(conversation, last, waited=waited)):
+            for one in late:
+                last = await self._working(conversation.submit(one))
+        return outcome
+
+    async def _working(self, work: Awaitable[ResultT]) -> ResultT:
+        """Do some work in the conversation, which is not closed before it is done."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._work.add(task)
+        try:
+            return await work
+        finally:
+            self._work.discard(task)
+
+
+def _left_waiting(conversation: Conversation, outcome: Outcome, *, waited: bool) -> list[UserMessage]:
+    """What was said while something came to its end. `waited`: something had waited before already."""
+    match outcome:
+        case AgentEnd(reason="done"):
+            return conversation.clear_queues()
+        case CommandReply() if not waited:
+            return conversation.clear_queues()
+        case _:
+            return []
+
+
+def _is_kept(conversation: Conversation, message: UserMessage) -> bool:
+    """Whether the session has the message, or something that was said after it."""
+    try:
+        for entry in reversed(conversation.transcript()):
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+                return entry.message.timestamp >= message.timestamp
+    except SessionError:
+        pass  # what cannot be read has not got it
+    return False

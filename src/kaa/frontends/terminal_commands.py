@@ -1,0 +1,45 @@
+"""The slash commands that only the interactive terminal has, for the modes that have to say so.
+
+There such a message would otherwise go to the model, which can do nothing of the kind and would be paid for trying.
+"""
+
+from kaa.core.messages import UserMessage
+from kaa.shell.slash_commands import command_in
+
+_LISTED = "`kaa sessions list` lists them, --session ID goes on with one"
+# Each with what does the same, or nearly, without a terminal.
+TERMINAL_COMMANDS = {
+    "approvals": "--approvals POLICY does the same",
+    "branch": "/undo goes back by one message",
+    "changelog": "",
+    "clear": "without -c a new session begins",
+    "clone": "--fork ID goes on in a copy",
+    "copy": "",
+    "exit": "",
+    "fork": "--fork ID goes on in a copy",
+    "fullscreen": "",
+    "hotkeys": "/help lists the slash commands",
+    "model": "--model NAME does the same",
+    "new": "without -c a new session begins",
+    "quit": "",
+    "redraw": "",
+    "resume": _LISTED,
+    "rewind": "/undo goes back by one message",
+    "scoped-models": "",
+    "search": "`kaa sessions search TEXT` does the same",
+    "settings": "",
+    "theme": "",
+    "thinking": "--thinking LEVEL does the same",
+    "transcript": "`kaa sessions export ID` writes all of it",
+    "tree": "/undo goes back by one message",
+    "trust": "--trust uses what the project configures, for one run",
+}
+
+
+def why_not_here(message: UserMessage) -> str | None:
+    """What to say if `message` is a slash command for which a terminal is needed; None if it is not."""
+    command = command_in(message, TERMINAL_COMMANDS)
+    if command is None:
+        return None
+    instead = TERMINAL_COMMANDS[command[0]]
+    return f"/{command[0]} needs the interactive terminal: start kaa without -p" + (f"; {instead}" if instead else "")

@@ -1,0 +1,38 @@
+"""Directories below a root, reached by paths that no symlink is part of, however fast somebody exchanges them."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Root(NamedTuple):
+    """A writable directory and an open descriptor of it."""
+
+    path: str
+    descriptor: int
+
+
+@contextlib.contextmanager
+def open_below(root: Root, path: str) -> Iterator[int | None]:
+    """A directory below a root, by a path that no symlink is part of; None if there is none."""
+    descriptor = os.dup(root.descriptor)
+    try:
+        for part in path.split("/") if path else ():
+            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        if not path:  # the root's own descriptor may be without right to list it
+            below = os.open(".", _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+    except OSError:
+        os.close(descriptor)
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,23 @@
+"""Checkpoints: a slot that knows what every file of the project is, says what changed, and puts files back.
+
+It keeps no contents: they go to the brain with the answers, once each time they are read. What the brain keeps is out
+of the slot's reach, so nothing that happens here can damage an earlier checkpoint.
+
+Requests, each with an `id` that its answers repeat. Answers may come in between those to another request:
+
+    {"op": "begin", "max_files", "max_bytes"}, body: manifest   look at everything; say what differs from the manifest
+    {"op": "note", "path"}      take in what is at an absolute path before it is changed; waits for nothing
+    {"op": "collect"}           say what changed since the last answer
+    {"op": "look", "paths"}     what is at some paths now
+    {"op": "put", "path", "expected", "target"}, body: content  replace what is as expected
+
+    {"id", "contents": lengths}, body: contents one after another      any number of these, first
+    {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count}}
+    {"id", "noted": true}
+    {"id", "states": [...]}
+    {"id", "put": "done" or "changed"}
+    {"id", "error", "errno"}
+
+A manifest is lines of JSON, each a list of [path, state]; later ones replace earlier ones. Paths are relative to the
+root, or absolute below another writable directory.
+"""

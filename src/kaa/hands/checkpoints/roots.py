@@ -1,0 +1,79 @@
+"""The directories that checkpoints cover, and what paths below them are called.
+
+Paths below the first, the project, are relative to it; those below the others are absolute.
+"""
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+from kaa.hands.below import Root, open_below
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Roots:
+    """Some directories, open.
+
+    Args:
+        paths: absolute real paths, the project first. What is missing, or shares something with one before, is left
+            out.
+
+    Attributes:
+        starts: with what paths below each of them start: "" for the project.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._roots = {
+            "" if path == paths[0] else path: Root(path, os.open(path, _DIRECTORY)) for path in _separate(paths)
+        }
+        self.starts = tuple(self._roots)
+
+    def find(self, path: str) -> tuple[Root, str]:
+        """The directory that a path is in, and the path below that.
+
+        Raises:
+            PermissionError: it is in none.
+        """
+        start = self.start_of(path)
+        below = path[len(start) :].strip("/")
+        if start not in self._roots or not {"", ".", "..", ".git"}.isdisjoint(below.split("/")):
+            raise PermissionError(f"{path} is in none of the directories that may be written")
+        return self._roots[start], below
+
+    def opened(self, directory: str) -> "contextlib.AbstractContextManager[int | None]":
+        """A descriptor of a directory; None if it is not there, or in none of these."""
+        start = self.start_of(directory)
+        if start not in self._roots:
+            return contextlib.nullcontext(None)
+        return open_below(self._roots[start], directory[len(start) :].strip("/"))
+
+    def device_of(self, path: str) -> int:
+        """On which file system the directory lies that a path is in."""
+        return os.fstat(self._roots[self.start_of(path)].descriptor).st_dev
+
+    def start_of(self, path: str) -> str:
+        """With what a path starts, as in `starts`; "/" if it is in none of these."""
+        if not path.startswith("/"):
+            return ""
+        return next((start for start in self.starts if start and _is_in(path, start)), "/")
+
+    def name_of(self, path: str) -> str | None:
+        """What a real path is called here; None if it is in none of these, or is one."""
+        for start, root in self._roots.items():
+            if path != root.path and _is_in(path, root.path):
+                return path[len(root.path.rstrip("/")) + 1 :] if not start else path
+        return None
+
+
+def _separate(paths: Sequence[str]) -> list[str]:
+    """The first, and those of the others that do not share anything with one before."""
+    chosen: list[str] = []
+    for path in paths:
+        if os.path.isdir(path) and not any(_is_in(path, other) or _is_in(other, path) for other in chosen):
+            chosen.append(path)
+    return chosen
+
+
+def _is_in(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")

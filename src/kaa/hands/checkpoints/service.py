@@ -1,0 +1,170 @@
+"""The slot's loop: looks at the project a little at a time, and answers what is asked in between."""
+
+import errno
+import json
+import os
+import select
+from collections.abc import Iterator
+
+from kaa.hands.checkpoints.manifest import row_of, state_of
+from kaa.hands.checkpoints.putting import NotAsExpectedError, put
+from kaa.hands.checkpoints.roots import Roots
+from kaa.hands.checkpoints.rules import Limits
+from kaa.hands.checkpoints.tracker import Tracker
+from kaa.hands.fields import integer, text, texts
+from kaa.hands.inotify import Inotify
+from kaa.hands.policy import Policy
+from kaa.hands.settings import Settings
+from kaa.hands.wire import Connection, Frame, WireError
+
+_SEND_BYTES = 1024 * 1024
+# Events gather meanwhile: a command in a loop does not make us one too.
+_REST_MILLISECONDS = 20
+
+
+def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
+    """Answer requests until the brain is gone. The package says which."""
+    roots = policy.writable if policy.mode == "workspace-write" else ()
+    service = _Service(connection, settings, (settings.root, *roots))
+    try:
+        while service.serve_some():
+            pass
+    except ConnectionError:
+        return
+
+
+class _Service:
+    def __init__(self, connection: Connection, settings: Settings, roots: tuple[str, ...]) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._paths = tuple(dict.fromkeys(map(os.path.realpath, roots)))
+        self._tracker: Tracker | None = None
+        self._beginning: tuple[int, Iterator[None]] | None = None
+        self._waiting: list[Frame] = []  # until everything has been looked at
+        self._contents: list[bytes] = []
+        self._contents_bytes = 0
+        self._answering = 0
+        self._resting = False
+
+    def serve_some(self) -> bool:
+        """Answer what was asked, or go on looking; False if the brain is gone."""
+        if self._requests_pending():
+            frame = self._connection.receive()
+            while frame is not None:
+                self._serve(frame)
+                if (frame := self._connection.pending()) is None:
+                    return True
+            return False
+        if self._beginning is not None:
+            self._go_on(*self._beginning)
+        return True
+
+    def _requests_pending(self) -> bool:
+        """Whether there is a request; waits for one if there is nothing else to do."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        if self._beginning is not None:
+            return bool(poll.poll(0))
+        inotify = self._tracker.inotify if self._tracker is not None else None
+        if inotify is not None and not self._resting:
+            poll.register(inotify, select.POLLIN)
+        ready = {descriptor for descriptor, _ in poll.poll(_REST_MILLISECONDS if self._resting else None)}
+        self._resting = False
+        if self._tracker is not None and inotify is not None and inotify.fileno() in ready:
+            self._tracker.listen()
+            self._resting = True
+        return self._connection.fileno() in ready
+
+    def _serve(self, frame: Frame) -> None:
+        operation = text(frame.header, "op")
+        if self._beginning is not None and operation not in ("note", "look"):
+            self._waiting.append(frame)
+            return
+        self._answering = integer(frame.header, "id")
+        try:
+            self._answer(operation, frame)
+        except OSError as error:
+            self._send({"error": error.strerror or str(error), "errno": error.errno or errno.EIO})
+        except WireError as error:
+            self._send({"error": str(error), "errno": errno.EINVAL})
+
+    def _answer(self, operation: str, frame: Frame) -> None:
+        if operation == "begin":
+            limits = Limits(integer(frame.header, "max_files"), integer(frame.header, "max_bytes"))
+            self._tracker = Tracker(Roots(self._paths), _inotify(), limits, self._keep)
+            self._beginning = (self._answering, self._tracker.begin(frame.body))
+            return
+        if self._tracker is None:
+            raise WireError("the first request must be begin")
+        match operation:
+            case "note":
+                self._tracker.note(self._settings.absolute(text(frame.header, "path")))
+                self._flush()
+                self._send({"noted": True})
+            case "collect":
+                self._send_changes(self._tracker.collect())
+            case "look":
+                states = self._tracker.states(texts(frame.header, "paths"))
+                self._send({"states": [row_of(state) for state in states]})
+            case "put":
+                self._put(frame)
+            case unknown:
+                raise WireError(f"the slot for checkpoints knows no {unknown!r}")
+
+    def _put(self, frame: Frame) -> None:
+        assert self._tracker is not None
+        root, path = self._tracker.roots.find(text(frame.header, "path"))
+        expected, target = state_of(frame.header.get("expected")), state_of(frame.header.get("target"))
+        try:
+            put(root, path, expected, target, frame.body)
+        except NotAsExpectedError:
+            self._send({"put": "changed"})
+        else:
+            self._send({"put": "done"})
+
+    def _go_on(self, request: int, steps: Iterator[None]) -> None:
+        """Look at a little more of the project; at its end, answer."""
+        self._answering = request
+        try:
+            next(steps)
+            return
+        except StopIteration:
+            self._beginning = None
+        except (OSError, WireError) as error:
+            self._beginning = None
+            self._send({"error": str(error), "errno": errno.EIO})
+            return
+        assert self._tracker is not None
+        self._send_changes(self._tracker.take_changes())
+        waiting, self._waiting = self._waiting, []
+        for frame in waiting:
+            self._serve(frame)
+
+    def _send_changes(self, changes: list[list[object]]) -> None:
+        assert self._tracker is not None
+        self._flush()
+        # In the body: with all files of a project it may be larger than a header.
+        body = json.dumps({"changes": changes, "uncovered": self._tracker.uncovered}, separators=(",", ":"))
+        self._send({"changes": len(changes)}, body.encode("ascii"))
+
+    def _keep(self, content: bytes) -> None:
+        self._contents.append(content)
+        self._contents_bytes += len(content)
+        if self._contents_bytes >= _SEND_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._contents:
+            self._send({"contents": [len(content) for content in self._contents]}, b"".join(self._contents))
+            self._contents.clear()
+            self._contents_bytes = 0
+
+    def _send(self, header: dict[str, object], body: bytes = b"") -> None:
+        self._connection.send({"id": self._answering, **header}, body)
+
+
+def _inotify() -> Inotify | None:
+    try:
+        return Inotify()
+    except OSError:
+        return None

@@ -1,0 +1,119 @@
+"""What is at a path: compared by what `stat` says, told apart by a digest of the content."""
+
+import hashlib
+import os
+import stat
+import time
+from typing import NamedTuple, TypeAlias
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+# The clock of file systems stands still for some milliseconds (a tick of the kernel): a file that was just changed may
+# be changed again without a sign.
+_FRESH_NS = 50_000_000
+_DIGEST_BYTES = 20
+
+Row: TypeAlias = list[object]
+
+
+class State(NamedTuple):
+    """What is at a path.
+
+    Attributes:
+        kind: `file`, `symlink`, `directory`, or `other`, whose content is not kept.
+        digest: BLAKE2b of the content or of a symlink's target, in hex; empty for other kinds.
+        mode: permission bits; 0 for symlinks.
+        size: in bytes.
+        stamp: times and inode: as long as it is the same, so is the content; empty if that is not certain.
+    """
+
+    kind: str
+    digest: str = ""
+    mode: int = 0
+    size: int = 0
+    stamp: str = ""
+
+    def same_as(self, other: "State | None") -> bool:
+        """Whether there is no difference that matters; of what is not kept, nobody knows."""
+        if other is None or self.kind != other.kind:
+            return False
+        if self.kind == "directory":
+            return True
+        if self.kind == "other":
+            return bool(self.stamp) and (self.size, self.stamp) == (other.size, other.stamp)
+        return (self.digest, self.mode) == (other.digest, other.mode)
+
+
+class Seen(NamedTuple):
+    """A state, and the content if it had to be read."""
+
+    state: State | None
+    content: bytes | None = None
+
+
+def digest_of(content: bytes) -> str:
+    """What a content is called."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def look(directory: int, name: str, known: State | None = None, max_bytes: int = MAX_FILE_BYTES) -> Seen:
+    """What a name in an open directory stands for; a symlink stands for itself.
+
+    Args:
+        directory: its descriptor.
+        name: without a slash.
+        known: what it was the last time: if `stat` says that it still is, it is not read.
+        max_bytes: the content of a larger file is not kept.
+    """
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        kind = stat.S_IFMT(status.st_mode)
+        if kind == stat.S_IFDIR:
+            return Seen(State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}"))
+        if known is not None and known.stamp and known.stamp == _stamp(status):
+            return Seen(known)
+        if kind == stat.S_IFLNK:
+            target = os.fsencode(os.readlink(name, dir_fd=directory))
+            return Seen(State("symlink", digest_of(target), 0, len(target), _fresh_stamp(status)), target)
+        if kind != stat.S_IFREG or status.st_size > max_bytes:
+            return Seen(_other(status))
+        return _read(directory, name, max_bytes)
+    except (FileNotFoundError, NotADirectoryError):
+        return Seen(None)
+
+
+def _read(directory: int, name: str, max_bytes: int) -> Seen:
+    """A regular file, unless it was exchanged meanwhile."""
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except FileNotFoundError:
+        return Seen(None)
+    except OSError:  # not for us, or no file any more
+        return Seen(_other(os.stat(name, dir_fd=directory, follow_symlinks=False)))
+    status = os.fstat(descriptor)
+    try:
+        if not stat.S_ISREG(status.st_mode):
+            return Seen(_other(status))
+        content = os.read(descriptor, min(status.st_size, max_bytes) + 1)
+        while len(content) <= max_bytes and (piece := os.read(descriptor, max_bytes + 1 - len(content))):
+            content += piece
+    except OSError:
+        return Seen(_other(status))
+    finally:
+        os.close(descriptor)
+    if len(content) > max_bytes:
+        return Seen(_other(status))
+    mode = stat.S_IMODE(status.st_mode)
+    return Seen(State("file", digest_of(content), mode, len(content), _fresh_stamp(status)), content)
+
+
+def _other(status: os.stat_result) -> State:
+    return State("other", "", stat.S_IMODE(status.st_mode), status.st_size, _stamp(status))
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_mtime_ns:x}-{status.st_ctime_ns:x}-{status.st_ino:x}"
+
+
+def _fresh_stamp(status: os.stat_result) -> str:
+    return _stamp(status) if time.time_ns() - status.st_ctime_ns > _FRESH_NS else ""

@@ -1,0 +1,290 @@
+"""Knows the project: looks at everything once, then only where the kernel says that something happened.
+
+Events are hints where to look. Where there are none, or too many, everything is looked at again; files whose `stat` is
+the same are not read then.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from kaa.hands.checkpoints.manifest import Manifest
+from kaa.hands.checkpoints.roots import Roots
+from kaa.hands.checkpoints.rules import MAX_DEPTH, Limits, Rules, reads_ignore_file
+from kaa.hands.checkpoints.states import Row, State, look
+from kaa.hands.inotify import Inotify, WatchLimitError
+
+# More places than this to look at again are no better than all.
+_MAX_DIRTY_NAMES = 100_000
+_NAMES_AT_ONCE = 100  # between which somebody else may ask for something
+
+
+class Tracker:
+    """The files below some directories.
+
+    Args:
+        roots: the directories, the project first.
+        inotify: tells where to look; None: everything is looked at every time.
+        limits: of everything together.
+        keep: gets each content that was read.
+
+    Attributes:
+        roots: as given.
+        inotify: None from when there were no watches left.
+    """
+
+    def __init__(self, roots: Roots, inotify: Inotify | None, limits: Limits, keep: Callable[[bytes], None]) -> None:
+        self.roots = roots
+        self.inotify = inotify
+        self._keep = keep
+        self._manifest = Manifest()
+        self._rules = Rules(limits)
+        self._entered: dict[str, int | None] = {}  # directories that are covered, and their watches
+        self._watched: dict[int, str] = {}
+        self._incomplete: set[str] = set()  # here, names that were not known may have been there before
+        self._noted: set[str] = set()
+        self._dirty: dict[str, set[str]] = {}
+        self._dirty_names = 0
+        self._overflowed = False
+        self._begun = False
+
+    @property
+    def uncovered(self) -> dict[str, int]:
+        """How many files or directories each rule left out."""
+        return dict(self._rules.uncovered)
+
+    def begin(self, manifest: bytes) -> Iterator[None]:
+        """Look at everything, a little at a time, beginning with the first step; what was known holds at once.
+
+        Raises:
+            WireError: the manifest is none.
+        """
+        self._manifest.load(manifest)  # not with the first step: a file may be noted before that
+        return self._look_at_first()
+
+    def note(self, path: str) -> None:
+        """Take in what is at an absolute path, or that nothing is there, before somebody changes it."""
+        found = self.roots.name_of(os.path.realpath(path))
+        if found is None or ".git" in found.split("/") or found.count("/") > MAX_DEPTH:
+            return
+        start = self.roots.start_of(found)
+        directory = start
+        for name in found[len(start) :].strip("/").split("/"):
+            at = _join(directory, name)
+            with self.roots.opened(directory) as descriptor:
+                if descriptor is None:
+                    return
+                seen = look(descriptor, name, self._manifest.get(at))
+            if seen.state is None or seen.state.kind != "directory":
+                if directory not in self._entered and at not in self._noted:  # else it is seen when it changes
+                    self._noted.add(at)
+                    if seen.content is not None:
+                        self._keep(seen.content)
+                    note = self._manifest.assume if self._begun else self._manifest.set
+                    note(at, seen.state)
+                return
+            directory = at
+
+    def collect(self) -> list[Row]:
+        """What differs from what was said the last time: path, state before, state after."""
+        self.listen()
+        if self.inotify is None or self._overflowed:
+            self._overflowed = False
+            for _ in self._look_everywhere():
+                pass
+        dirty, self._dirty, self._dirty_names = self._dirty, {}, 0
+        for path in self._noted:
+            directory, _, name = path.rpartition("/")
+            dirty.setdefault(directory, set()).add(name)
+        for directory, names in dirty.items():
+            self._look_again(directory, names)
+        # From now on, events tell of those in directories that are covered.
+        self._noted = {path for path in self._noted if path.rpartition("/")[0] not in self._entered}
+        return self._manifest.take_changes()
+
+    def take_changes(self) -> list[Row]:
+        """The same for what has been looked at so far."""
+        return self._manifest.take_changes()
+
+    def states(self, paths: Sequence[str]) -> list[State | None]:
+        """What is at some paths now, whether they are covered or not."""
+        found = []
+        for path in paths:
+            directory, _, name = path.rpartition("/")
+            with self.roots.opened(directory) as descriptor:
+                found.append(None if descriptor is None else look(descriptor, name).state)
+        return found
+
+    def listen(self) -> None:
+        """Note where something happened, so that the kernel's queue does not run over."""
+        while self.inotify is not None and (happenings := self.inotify.take()):
+            for happening in happenings:
+                if happening.watch < 0:
+                    self._overflowed = True
+                elif happening.over:  # another directory may have its name by now, and even its inode
+                    gone = self._watched.pop(happening.watch, None)
+                    if gone is not None and self._entered.get(gone) == happening.watch:
+                        del self._entered[gone]
+                elif happening.name and (directory := self._watched.get(happening.watch)) is not None:
+                    self._dirty.setdefault(directory, set()).add(happening.name)
+                    self._dirty_names += 1
+            if self._dirty_names > _MAX_DIRTY_NAMES:
+                self._overflowed = True
+                self._dirty, self._dirty_names = {}, 0
+
+    def _look_at_first(self) -> Iterator[None]:
+        yield from self._look_everywhere()
+        self._begun = True
+
+    def _look_everywhere(self) -> Iterator[None]:
+        self._rules.reset()
+        for start in self.roots.starts:
+            yield from self._scan(start, None)
+
+    def _scan(self, directory: str, parent: str | None) -> Iterator[None]:
+        """Look at everything in a directory and below it."""
+        remaining: list[tuple[str, str | None]] = [(directory, parent)]
+        while remaining:
+            directory, parent = remaining.pop()
+            with self.roots.opened(directory) as descriptor:
+                if descriptor is None:
+                    self._incomplete.add(directory)
+                    continue
+                for below in self._scan_names(directory, parent, descriptor):
+                    if below is None:
+                        yield
+                    else:
+                        remaining.append((below, directory))
+
+    def _scan_names(self, directory: str, parent: str | None, descriptor: int) -> Iterator[str | None]:
+        """Look at the names in a directory: gives the directories among them, and None now and then."""
+        watch = self._watch(directory, descriptor)  # first: what comes after it is told
+        try:
+            names = frozenset(os.listdir(descriptor))
+        except OSError:
+            names = None
+        if names is None or (watch is None and self.inotify is not None):
+            self._rules.uncovered["unreadable"] += 1
+            self._incomplete.add(directory)
+            return
+        ignore_file = reads_ignore_file(names)
+        rules = look(descriptor, ignore_file).content if ignore_file else None
+        foreign = os.fstat(descriptor).st_dev != self.roots.device_of(directory)
+        if foreign or not self._rules.enter(directory, parent, names, rules):
+            self._rules.uncovered["mounted"] += foreign
+            self._incomplete.add(directory)
+            self._leave(directory)
+            self._manifest.forget(directory, self._noted)
+            return
+        for gone in set(self._manifest.names(directory)) - names:
+            if (path := _join(directory, gone)) not in self._noted:
+                self._take_in(path, None, None)
+        for number, name in enumerate(names, 1):
+            path = _join(directory, name)
+            if path not in self._noted and self._see(descriptor, directory, name):
+                yield path
+            if number % _NAMES_AT_ONCE == 0:
+                yield None
+        self._entered[directory] = watch
+
+    def _look_again(self, directory: str, names: set[str]) -> None:
+        """Look at some names in a directory, and at everything in directories that are new."""
+        with self.roots.opened(directory) as descriptor:
+            if descriptor is None:
+                names = {name for name in names if self._manifest.get(_join(directory, name)) is not None}
+                for name in names:
+                    self._take_in(_join(directory, name), None, None)
+                return
+            if directory not in self._entered and not any(_join(directory, name) in self._noted for name in names):
+                return
+            new = [
+                _join(directory, name)
+                for name in names
+                if self._see(descriptor, directory, name, trusting=False)
+                and _join(directory, name) not in self._entered
+            ]
+        for path in new:
+            for _ in self._scan(path, directory):
+                pass
+
+    def _see(self, descriptor: int, directory: str, name: str, *, trusting: bool = True) -> bool:
+        """Look at a name; whether it is a directory to go into.
+
+        Args:
+            descriptor: of the directory.
+            directory: its path.
+            name: in it.
+            trusting: a file that `stat` says is the same need not be read.
+        """
+        path = _join(directory, name)
+        known = self._manifest.get(path)
+        limit = self._max_bytes(directory, path, known)
+        seen = look(descriptor, name, known if trusting else None, limit)
+        if seen.state is None:
+            self._take_in(path, None, None)
+            return False
+        if seen.state.kind == "directory":
+            if not self._rules.covers_directory(directory, path):
+                self._leave(path)
+                self._manifest.forget(path, self._noted)
+                return False
+            if self._begun and known is not None and known.kind == "directory" and known.stamp != seen.state.stamp:
+                self._take_in(path, None, None)  # another one of the same name
+            if known is not None or directory not in self._incomplete:
+                self._take_in(path, seen.state, None)
+            return True
+        if seen.state.kind == "other" and (known is None or trusting):
+            self._rules.leave_out(limit, seen.state.size)
+        if limit < 0 and known is None:
+            self._incomplete.add(directory)
+        elif known is not None or directory not in self._incomplete:
+            self._take_in(path, seen.state, seen.content)
+        return False
+
+    def _max_bytes(self, directory: str, path: str, known: State | None) -> int:
+        """How large a file may be to be covered, besides all others; negative: not at all."""
+        files, size = self._manifest.files, self._manifest.bytes
+        if known is not None and known.kind in ("file", "symlink"):
+            files, size = files - 1, size - known.size
+        return self._rules.max_bytes(directory, path, files, size)
+
+    def _take_in(self, path: str, state: State | None, content: bytes | None) -> None:
+        """Note what is at a path now, and that nothing can be below what is no directory."""
+        known = self._manifest.get(path)
+        if known is not None and known.kind == "directory" and (state is None or state.kind != "directory"):
+            for below in tuple(self._manifest.below(path)):
+                self._manifest.set(below, None)
+            self._leave(path)
+            self._incomplete = {each for each in self._incomplete if each != path and not each.startswith(path + "/")}
+        if content is not None:
+            self._keep(content)
+        self._manifest.set(path, state)
+
+    def _watch(self, directory: str, descriptor: int) -> int | None:
+        if self.inotify is None:
+            return None
+        try:
+            watch = self.inotify.watch_entries(descriptor)
+        except WatchLimitError:
+            self.inotify.close()
+            self.inotify = None
+            return None
+        except OSError:  # it is gone
+            return None
+        self._watched[watch] = directory
+        return watch
+
+    def _leave(self, directory: str) -> None:
+        """Watch a directory and those below it no longer."""
+        if directory not in self._entered:
+            return
+        prefix = directory + "/"
+        for path in [path for path in self._entered if path == directory or path.startswith(prefix)]:
+            watch = self._entered.pop(path)
+            # One that was renamed has the same watch under its new name.
+            if self.inotify is not None and watch is not None and self._watched.get(watch) == path:
+                del self._watched[watch]
+                self.inotify.forget(watch)
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name

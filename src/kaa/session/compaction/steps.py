@@ -1,0 +1,48 @@
+"""The part of a session that the model is told word for word, entry by entry: what a compaction chooses from."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.core.messages import Message
+from kaa.core.usage import estimate
+from kaa.session.context import message_of, told
+from kaa.session.entries import AnyEntry, Compaction
+from kaa.session.store import SessionStore, read_entry
+from kaa.session.tree import Node
+
+
+class Step(msgspec.Struct, frozen=True):
+    """An entry on the way to the leaf.
+
+    Attributes:
+        entry: None for what we do not understand.
+        message: what the model is told of it; None for entries that it is not told of.
+        tokens: that this takes, estimated.
+    """
+
+    id: str
+    entry: AnyEntry | None = None
+    message: Message | None = None
+    tokens: int = 0
+
+
+def read_steps(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, list[Step]]:
+    """The compaction in force on `path`, and the entries that are told as they are.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    previous, nodes = told(store, path)
+    return previous, [read_step(store, node) for node in nodes if node.type != "compaction"]
+
+
+def read_step(store: SessionStore, node: Node) -> Step:
+    """One entry.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    entry = read_entry(store, node)
+    message = message_of(entry) if entry is not None else None
+    return Step(node.id, entry, message, estimate(message) if message is not None else 0)

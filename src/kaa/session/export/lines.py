@@ -1,0 +1,67 @@
+"""A session as lines of JSON, for other programs: pi and kaa open what this writes."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from kaa.session.entries import SessionHeader
+from kaa.session.export.selection import Selection, pick, picked, redacted_object, remarks, selected_nodes
+from kaa.session.export.source import SessionSource
+from kaa.session.export.totals import Totals
+from kaa.session.file.decoding import read_head
+from kaa.session.file.jsonl import encode_line, encode_object, lenient_object
+from kaa.session.tree import Node
+
+
+def write_lines(source: SessionSource, selection: Selection, out: BinaryIO) -> Totals:
+    """Write header and entries; unless something is left out or damaged, the entries byte for byte.
+
+    Of one branch, the session's name and the labels of its entries come along from wherever they were given.
+
+    Raises:
+        OSError: `out` cannot be written.
+        SessionError: the session cannot be read any more.
+    """
+    out.write(_header_line(source.header, selection))
+    totals = Totals()
+    for entry in pick(source, selection):
+        totals.add(entry.fields)
+    is_whole = selection.thinking and selection.tools and selection.redactor is None
+    for node, parent in _linked(source, selection):
+        line = _line_below(source.line(node), parent)
+        if not is_whole and (chosen := picked(node, line, selection)) is not None:
+            line = encode_object(chosen.fields).rstrip(b"\n")
+        out.write(line + b"\n")
+    return totals
+
+
+def _header_line(header: SessionHeader, selection: Selection) -> bytes:
+    if selection.redactor is None:
+        return encode_line(header)
+    return encode_object(redacted_object(msgspec.to_builtins(header), selection.redactor))
+
+
+def _linked(source: SessionSource, selection: Selection) -> Iterator[tuple[Node, str | None]]:
+    """The entries and the ids of their parents."""
+    nodes = selected_nodes(source, selection)
+    for node in nodes:
+        yield node, node.parent.id if node.parent is not None else None
+    if selection.all_branches:
+        return
+    last = nodes[-1].id if nodes else None
+    for node in remarks(source, nodes):
+        yield node, last
+        last = node.id
+
+
+def _line_below(line: bytes, parent: str | None) -> bytes:
+    """The line as it is, if it names this parent; pi loses everything before an entry whose parent is missing."""
+    head = read_head(line)
+    if head is not None and head.parent_id == parent and head.id is not None:
+        return line
+    fields = lenient_object(line)
+    if fields is None:
+        return line
+    fields["parentId"] = parent
+    return encode_object(fields).rstrip(b"\n")

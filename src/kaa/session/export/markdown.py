@@ -1,0 +1,179 @@
+"""The current branch of a session as Markdown, to be read and quoted."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import BinaryIO
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.core.terminal_text import plain_text
+from kaa.session.compaction import undoing
+from kaa.session.export.page import title_of
+from kaa.session.export.selection import Picked, Selection, pick, picked
+from kaa.session.export.source import SessionSource
+from kaa.session.export.totals import Totals
+from kaa.session.tree import Node
+
+_BACKTICKS = re.compile("`{3,}")
+
+
+def write_markdown(source: SessionSource, selection: Selection, out: BinaryIO) -> Totals:
+    """Write the transcript. Calls of tools and thinking fold away where HTML does; images are only named.
+
+    Raises:
+        OSError: `out` cannot be written.
+        SessionError: the session cannot be read any more.
+    """
+    branch = msgspec.structs.replace(selection, all_branches=False)
+    totals = Totals()
+    out.write(f"# {_one_line(title_of(source, branch))}\n".encode("utf-8", "replace"))
+    results = _Results(source, branch)
+    for entry in pick(source, branch):
+        totals.add(entry.fields)
+        out.writelines(f"\n{part}\n".encode("utf-8", "replace") for part in _parts(entry, branch, results))
+    return totals
+
+
+class _Results:
+    """Where the results of tools are, by the ids of their calls. They may be long, so they stay in the file."""
+
+    def __init__(self, source: SessionSource, selection: Selection) -> None:
+        self._source = source
+        self._selection = selection
+        self._nodes: dict[str, deque[Node]] = {}
+        for entry in pick(source, selection) if selection.tools else ():
+            message = entry.fields.get("message")
+            if isinstance(message, dict) and message.get("role") == "toolResult":
+                self._nodes.setdefault(str(message.get("toolCallId")), deque()).append(entry.node)
+
+    def take(self, call_id: str) -> Mapping[str, Json] | None:
+        """The next result of a call with this id, which with some providers there are several of."""
+        waiting = self._nodes.get(call_id)
+        if not waiting:
+            return None
+        node = waiting.popleft()
+        entry = picked(node, self._source.line(node), self._selection)
+        message = entry.fields.get("message") if entry is not None else None
+        return message if isinstance(message, dict) else None
+
+
+def _parts(entry: Picked, selection: Selection, results: _Results) -> Iterator[str]:
+    match entry.fields:
+        case {"type": "message", "message": dict() as message}:
+            yield from _message(message, selection, results)
+        case {"type": "compaction", "summary": undoing.WHOLE}:
+            return  # a compaction was taken back, and here nothing is left out anyway
+        case {"type": "compaction", "summary": str() as summary}:
+            yield _folded("Compaction: what was said before, in short", summary)
+        case {"type": "branch_summary", "summary": str() as summary}:
+            yield _folded("Summary of a branch that was left", summary)
+        case {"type": "custom_message", "display": True, "content": content} as note:
+            yield f"## {_one_line(note.get('customType') or 'Extension')}\n\n{_said(content)}"
+        case _:
+            return
+
+
+def _message(message: Mapping[str, Json], selection: Selection, results: _Results) -> Iterator[str]:
+    match message.get("role"):
+        case "user":
+            yield f"## You\n\n{_said(message.get('content'))}"
+        case "assistant":
+            yield f"## {_one_line(message.get('model') or 'Assistant')}"
+            for block in _blocks(message.get("content")):
+                yield from _block(block, results)
+            if message.get("stopReason") in ("error", "aborted"):
+                yield f"> {_one_line(message.get('errorMessage') or 'Stopped.')}"
+        case "bashExecution":
+            output = _fenced(plain_text(str(message.get("output", "")))) if selection.tools else ""
+            yield f"## You ran\n\n{_fenced(str(message.get('command', '')), 'sh')}\n\n{output}".rstrip()
+        case _:
+            return
+
+
+def _block(block: Mapping[str, Json], results: _Results) -> Iterator[str]:
+    match block:
+        case {"type": "text", "text": str() as text} if text.strip():
+            yield text.strip()
+        case {"type": "thinking", "thinking": str() as thinking} if thinking.strip():
+            yield _folded("Thinking", thinking.strip())
+        case {"type": "toolCall", "id": call_id}:
+            yield _call(block, results.take(str(call_id)))
+        case _:
+            return
+
+
+def _call(call: Mapping[str, Json], result: Mapping[str, Json] | None) -> str:
+    arguments = call.get("arguments")
+    subject = ""
+    given = arguments if isinstance(arguments, dict) else {}
+    for name in ("command", "path", "pattern"):
+        if isinstance(value := given.get(name), str):
+            subject = f": {_one_line(value)[:80]}"
+            break
+    parts = [_asked(given)]
+    state = " (no result)"
+    if result is not None:
+        state = " (failed)" if result.get("isError") else ""
+        details = result.get("details")
+        if isinstance(details, dict) and isinstance(diff := details.get("diff"), str):
+            parts.append(_fenced(diff, "diff"))
+        parts.append(_result(result))
+    return _folded(f"{call.get('name')}{subject}{state}", "\n\n".join(part for part in parts if part))
+
+
+def _asked(arguments: dict[str, Json]) -> str:
+    match arguments:
+        case {"command": str() as command, **rest} if not rest:
+            return _fenced(command, "sh")
+        case {"path": str(), "content": str() as content, **rest} if not rest:
+            return _fenced(content)
+        case _:
+            return _fenced(msgspec.json.format(_json(arguments), indent=2), "json")
+
+
+def _json(value: dict[str, Json]) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # unpaired surrogates
+        return "{}"
+
+
+def _result(result: Mapping[str, Json]) -> str:
+    texts = [str(block["text"]) for block in _blocks(result.get("content")) if isinstance(block.get("text"), str)]
+    shown = plain_text("\n".join(texts)).rstrip()
+    return "\n\n".join(filter(None, (_fenced(shown) if shown else "", *_images(result.get("content")))))
+
+
+def _said(content: Json) -> str:
+    if isinstance(content, str):
+        return content.strip()
+    texts = [str(block["text"]).strip() for block in _blocks(content) if isinstance(block.get("text"), str)]
+    return "\n\n".join((*texts, *_images(content)))
+
+
+def _images(content: Json) -> list[str]:
+    return [f"*[image, {block.get('mimeType')}]*" for block in _blocks(content) if block.get("type") == "image"]
+
+
+def _blocks(content: Json) -> Iterable[Mapping[str, Json]]:
+    if isinstance(content, str):
+        return ({"type": "text", "text": content},)
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else ()
+
+
+def _folded(summary: str, text: str) -> str:
+    import html  # lazy: a start does not need it
+
+    return f"<details>\n<summary>{html.escape(_one_line(summary))}</summary>\n\n{text.strip()}\n\n</details>"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """In a fence longer than any in the text."""
+    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(text)), default=2))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _one_line(text: Json) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,104 @@
+"""A session as an export reads it: without a lock and without changing anything, whatever its version."""
+
+import contextlib
+import io
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from kaa.session.entries import FORMAT_VERSION, SessionHeader
+from kaa.session.errors import NotASessionError, SessionReadError
+from kaa.session.file.file_store import HEADER_BYTES, find_header
+from kaa.session.store import grow
+from kaa.session.tree import Node, SessionTree
+
+_READ_BUFFER_BYTES = 1024 * 1024
+
+
+class SessionSource(Protocol):
+    """What can be exported: a `SnapshotFile`, or a session in use (`SessionStore`)."""
+
+    @property
+    def header(self) -> SessionHeader:
+        """Id, directory and time of creation."""
+        ...
+
+    @property
+    def tree(self) -> SessionTree:
+        """All entries and the leaf."""
+        ...
+
+    def line(self, node: Node) -> bytes:
+        """The line of an entry, without its line feed."""
+        ...
+
+
+class SnapshotFile:
+    """A session file as it was when it was opened; another process may go on writing it. Use `open`."""
+
+    def __init__(
+        self, path: Path, header: SessionHeader, tree: SessionTree, descriptor: int, migrated: bytes = b""
+    ) -> None:
+        self.header = header
+        self.tree = tree
+        self._path = path
+        self._descriptor = descriptor
+        self._migrated = migrated
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, path: Path) -> "Iterator[SnapshotFile]":
+        """Read where the entries are. Old versions are brought to today's in memory.
+
+        Raises:
+            SessionReadError: there is no such file, or it cannot be read.
+            NotASessionError: it is something else.
+        """
+        try:
+            # Without O_NONBLOCK a pipe in the place of the file would make us wait for ever.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise SessionReadError(path, error) from error
+        try:
+            try:
+                snapshot = cls._load(path, descriptor)
+            except OSError as error:
+                raise SessionReadError(path, error) from error
+            yield snapshot
+        finally:
+            os.close(descriptor)
+
+    @classmethod
+    def _load(cls, path: Path, descriptor: int) -> "SnapshotFile":
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotASessionError(path, "it is not a regular file")
+        header = find_header(os.pread(descriptor, HEADER_BYTES, 0))
+        if header is None:
+            raise NotASessionError(path, "it does not begin with a session header")
+        tree = SessionTree()
+        with open(descriptor, "rb", buffering=_READ_BUFFER_BYTES, closefd=False) as lines:
+            if header.version >= FORMAT_VERSION:
+                grow(tree, lines)
+                return cls(path, header, tree, descriptor)
+            from kaa.session.file.migration import migrate  # lazy: few sessions are that old
+
+            migrated = migrate(lines)
+        grow(tree, io.BytesIO(migrated))
+        return cls(path, msgspec.structs.replace(header, version=FORMAT_VERSION), tree, descriptor, migrated)
+
+    def line(self, node: Node) -> bytes:
+        """The line of an entry, byte for byte, without its line feed.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        if self._migrated:
+            return self._migrated[node.offset : node.offset + node.length]
+        try:
+            return os.pread(self._descriptor, node.length, node.offset)
+        except OSError as error:
+            raise SessionReadError(self._path, error) from error

@@ -1,0 +1,167 @@
+"""A file that only grows: whole writes or none, one writer at a time, flushed to disk in the background."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kaa.session.errors import NotASessionError, SessionError, SessionReadError, SessionWriteError
+from kaa.session.file.disk_sync import DiskSync
+from kaa.session.file.lock import lock
+
+PRIVATE_FILE = 0o600
+_PRIVATE_FOLDER = 0o700
+_READ_BUFFER_BYTES = 1024 * 1024
+_CLOSED = -1
+
+
+def create_private_folders(folder: Path) -> None:
+    """Create a folder and its missing parents for the user alone; existing ones keep their mode."""
+    if folder.is_dir():
+        return
+    create_private_folders(folder.parent)
+    try:
+        folder.mkdir(_PRIVATE_FOLDER)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+
+
+def write_whole(descriptor: int, data: bytes, path: Path) -> None:
+    """Append all of `data` to a file opened with O_APPEND, or nothing.
+
+    Raises:
+        SessionWriteError: the system refused; what had been written of `data` was taken back.
+    """
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    except OSError as error:
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        if written and os.fstat(descriptor).st_size == end:  # else a stranger has written behind us
+            os.ftruncate(descriptor, end - written)
+        raise SessionWriteError.because(path, error) from error
+
+
+class AppendFile:
+    """An open, locked file. Use `create` or `open`."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._end = os.fstat(descriptor).st_size
+        self._sync = DiskSync(descriptor, path)
+
+    @classmethod
+    def create(cls, path: Path, data: bytes) -> "AppendFile":
+        """Create a private file (0600, folders 0700) that holds `data`, or no file at all.
+
+        Raises:
+            SessionWriteError: it exists already or cannot be written.
+        """
+        try:
+            create_private_folders(path.parent)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, PRIVATE_FILE)
+        except OSError as error:
+            raise SessionWriteError.because(path, error) from error
+        try:
+            lock(descriptor, path)
+            file = cls(path, descriptor)
+            file.append(data)
+        except SessionError:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
+            raise
+        return file
+
+    @classmethod
+    def open(cls, path: Path) -> "AppendFile":
+        """Open an existing file and lock it. Nothing is changed.
+
+        Raises:
+            SessionReadError: there is no such file.
+            NotASessionError: it is not a regular file.
+            SessionWriteError: it may not be written.
+            SessionBusyError: another process writes it.
+        """
+        try:
+            # Without O_NONBLOCK a pipe in the place of the file would make us wait for ever.
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+            raise SessionReadError(path, error) from error
+        except OSError as error:
+            raise SessionWriteError.because(path, error) from error
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotASessionError(path, "it is not a regular file")
+            lock(descriptor, path)
+        except SessionError:
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor)
+
+    def append(self, data: bytes) -> int:
+        """Add `data` at the end; when this returns the kernel has it and killing us cannot lose it.
+
+        Returns:
+            The offset in bytes at which it begins.
+
+        Raises:
+            SessionWriteError: nothing was added.
+        """
+        if self._descriptor == _CLOSED:
+            raise SessionWriteError(self.path, "it is closed already; open it again")
+        status = os.fstat(self._descriptor)
+        if status.st_nlink == 0:
+            raise SessionWriteError(self.path, "the file was deleted while in use; start a new session")
+        if status.st_size < self._end:  # what is written behind that would belong to nothing
+            raise SessionWriteError(self.path, "the file was shortened while in use; start a new session")
+        write_whole(self._descriptor, data, self.path)
+        self._end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        return self._end - len(data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Read a piece; shorter at the end of the file.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        try:
+            return os.pread(self._descriptor, length, offset)
+        except OSError as error:
+            raise SessionReadError(self.path, error) from error
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[BinaryIO]:
+        """All lines of the file, from its beginning.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        try:
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            with open(self._descriptor, "rb", buffering=_READ_BUFFER_BYTES, closefd=False) as lines:
+                yield lines
+        except OSError as error:
+            raise SessionReadError(self.path, error) from error
+
+    def request_sync(self) -> None:
+        """Have everything written so far flushed to disk soon, without waiting for it."""
+        self._sync.request()
+
+    def close(self) -> None:
+        """Flush what was requested, wait for the disk, and release the lock.
+
+        Raises:
+            SessionWriteError: the disk failed; what was flushed before is safe.
+        """
+        if self._descriptor == _CLOSED:
+            return
+        try:
+            self._sync.close()
+        finally:
+            descriptor, self._descriptor = self._descriptor, _CLOSED
+            os.close(descriptor)

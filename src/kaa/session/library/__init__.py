@@ -1,0 +1,1 @@
+"""Sessions as files among others: found, copied, taken in, thrown away."""

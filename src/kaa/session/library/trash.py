@@ -1,0 +1,165 @@
+"""Moves sessions into the trash of the system, from where file managers and `trash-restore` bring them back.
+
+Follows the trash specification of freedesktop.org, version 1.0; on macOS the file goes to `~/.Trash`. What cannot be
+moved there stays where it is: nothing is deleted for good.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from kaa.session.errors import NotASessionError, SessionReadError, TrashError
+from kaa.session.file.file_store import HEADER_BYTES, find_header, journal_path
+from kaa.session.file.lock import lock
+
+_PRIVATE = 0o600
+_PRIVATE_FOLDER = 0o700
+_NAMES_TRIED = 10_000
+
+
+def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
+    """Move a session and its journal into the trash.
+
+    Args:
+        path: its file.
+        environ: says where the user's data are (`XDG_DATA_HOME`, `HOME`).
+
+    Returns:
+        Where the file is now.
+
+    Raises:
+        SessionReadError: there is no such file.
+        NotASessionError: it is something else; it was not touched.
+        SessionBusyError: somebody has the session open.
+        TrashError: it cannot be moved. It is where it was.
+    """
+    path = path.absolute()
+    with _held(path):
+        trash = _trash_for(path, environ)
+        journal = journal_path(path)
+        moved = _move(journal, trash) if journal.exists() else None
+        try:
+            return _move(path, trash)
+        except TrashError:
+            if moved is not None:
+                _put_back(moved, journal, trash)
+            raise
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Keep others from opening a session."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise SessionReadError(path, error) from error
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        if not is_file or find_header(os.pread(descriptor, HEADER_BYTES, 0)) is None:
+            raise NotASessionError(path, "it does not begin with a session header")
+        lock(descriptor, path)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class _Trash:
+    """A folder that files are moved to.
+
+    Args:
+        folder: with `files` and `info` in it; on macOS the files themselves.
+        top: the mount's top directory, to which paths in it are relative; None in the user's own trash.
+    """
+
+    def __init__(self, folder: Path, top: Path | None = None, *, has_info: bool = True) -> None:
+        self.files = folder / "files" if has_info else folder
+        self.info = folder / "info" if has_info else None
+        self._top = top
+
+    def create(self) -> None:
+        for folder in (self.files, self.info):
+            if folder is not None:
+                folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+
+    def claim(self, path: Path) -> str:
+        """A name that nothing in the trash has, taken with the note of where the file came from."""
+        for number in range(_NAMES_TRIED):
+            name = path.name if number == 0 else f"{path.stem}.{number + 1}{path.suffix}"
+            if (self.files / name).exists() or (self.files / name).is_symlink():
+                continue
+            if self.info is None:
+                return name
+            with contextlib.suppress(FileExistsError):
+                note = self.info / f"{name}.trashinfo"
+                descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
+                with open(descriptor, "w", encoding="ascii") as file:
+                    file.write(self._note(path))
+                return name
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+    def release(self, name: str) -> None:
+        """Give a name back."""
+        if self.info is not None:
+            with contextlib.suppress(OSError):
+                (self.info / f"{name}.trashinfo").unlink()
+
+    def _note(self, path: Path) -> str:
+        origin = path if self._top is None else path.relative_to(self._top)
+        deleted = time.strftime("%Y-%m-%dT%H:%M:%S")
+        return f"[Trash Info]\nPath={quote(os.fsencode(origin), safe='/')}\nDeletionDate={deleted}\n"
+
+
+def _trash_for(path: Path, environ: Mapping[str, str]) -> _Trash:
+    """The trash that is on the file's own disk."""
+    if sys.platform == "darwin":
+        return _Trash(Path(os.path.expanduser("~/.Trash")), has_info=False)
+    data = environ.get("XDG_DATA_HOME", "")
+    own = Path(data if os.path.isabs(data) else os.path.expanduser("~/.local/share"), "Trash")
+    device = path.lstat().st_dev
+    if _existing(own).stat().st_dev == device:
+        return _Trash(own)
+    top = path.parent.resolve()
+    while not os.path.ismount(top):
+        top = top.parent
+    shared = top / ".Trash"
+    if _is_sound(shared):
+        return _Trash(shared / str(os.getuid()), top)
+    return _Trash(top / f".Trash-{os.getuid()}", top)
+
+
+def _existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _is_sound(shared: Path) -> bool:
+    """Whether a trash for all users is what the specification demands: a real directory with the sticky bit."""
+    try:
+        mode = shared.lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
+
+
+def _move(path: Path, trash: _Trash) -> Path:
+    name = ""
+    try:
+        trash.create()
+        name = trash.claim(path.parent.resolve() / path.name)
+        path.rename(trash.files / name)
+    except OSError as error:
+        if name:
+            trash.release(name)
+        raise TrashError(path, error) from error
+    return trash.files / name
+
+
+def _put_back(moved: Path, path: Path, trash: _Trash) -> None:
+    with contextlib.suppress(OSError):
+        moved.rename(path)
+        trash.release(moved.name)

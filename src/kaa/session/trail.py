@@ -1,0 +1,38 @@
+"""Where a session was before it went elsewhere in its tree, so that one can return."""
+
+from kaa.session.entries import Leaf
+from kaa.session.store import SessionStore, read_entry
+from kaa.session.tree import Node
+
+_SAID = frozenset({"message", "custom_message", "compaction"})
+
+
+def trail(store: SessionStore) -> list[Node | None]:
+    """The leaves that were left since something was said, the last one at the end; None is before the first entry.
+
+    The session's file alone tells it, so it outlives a restart. Going to the leaf at the end takes that one off.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    nodes = store.tree.nodes
+    start = next((at for at in range(len(nodes) - 1, -1, -1) if nodes[at].type in _SAID), 0)
+    left: list[Node | None] = []
+    leaf: Node | None = None
+    for node in nodes[start:]:
+        if node.type != "leaf":
+            leaf = node
+            continue
+        entry = read_entry(store, node)
+        target = _target(store, entry.target_id, node) if isinstance(entry, Leaf) else node.parent
+        if left and left[-1] is target:
+            left.pop()
+        else:
+            left.append(leaf)
+        leaf = target
+    return left
+
+
+def _target(store: SessionStore, target_id: str | None, node: Node) -> Node | None:
+    """Where a leaf entry points; one that points nowhere changes nothing, as in `SessionTree`."""
+    return None if target_id is None else store.tree.get(target_id) or node.parent

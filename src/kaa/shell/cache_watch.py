@@ -1,0 +1,223 @@
+"""Watches what comes out of the provider's cache, and finds the cause where less came than could have.
+
+What could have come is the part of the request before that is sent again: the server told its size with the reply. Side
+requests, such as those for summaries, are not seen here, so they break nothing.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.events import BranchChanged, CacheMiss, CacheMissCause, CompactionEnd, Event, MessageEnd
+from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage, UserMessage, now_ms
+from kaa.core.prefix import PrefixChange, compare, repeated
+from kaa.core.provider import Model, ModelRates, Request
+from kaa.core.usage import prompt_tokens
+from kaa.session.entries import Custom
+from kaa.session.past_usage import MISS_ENTRY
+from kaa.session.recorder import SessionRecorder
+
+# The smallest prompt that providers keep (Anthropic: 1024 tokens for most models; OpenAI: 1024 tokens, and then in
+# steps of 128). What is less was never to be expected.
+_SMALLEST_TOKENS = 1024
+# The largest such minimum that a provider has (Anthropic, for some models).
+_SURELY_KEPT_TOKENS = 4096
+# How far an estimate from lengths may be off before a difference means something.
+_ESTIMATE_ERROR = 0.15
+# Anthropic's `ephemeral`, which kaa asks for; OpenAI names 5 to 10 minutes.
+_LIFETIME_MS = 5 * 60_000
+# Wire formats in which the thinking parameters belong to what is kept.
+# https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+_THINKING_IS_KEPT = frozenset({"anthropic-messages"})
+# What is worth a line in the session: a cent, or as many tokens as usually cost one.
+_RECORDED_DOLLARS = 0.01
+_RECORDED_TOKENS = 10_000
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """A request as it was sent. `at`: Unix time in milliseconds."""
+
+    request: Request
+    at: int
+
+
+class _Before(msgspec.Struct, frozen=True):
+    """The last request that was answered.
+
+    Attributes:
+        request: None if it was sent by an earlier run.
+        model: its provider and id.
+        tokens: of its prompt, as the server counted.
+        at: when it was sent, in Unix milliseconds.
+    """
+
+    request: Request | None
+    model: tuple[str, str]
+    tokens: int
+    at: int
+
+
+class CacheWatch:
+    """Tells of cache misses as events, and keeps the dear ones in the session.
+
+    Args:
+        agent: whose requests and replies are watched.
+        recorder: writes into the session.
+        clock: the time, in Unix milliseconds.
+    """
+
+    def __init__(self, agent: Agent, recorder: SessionRecorder, clock: Callable[[], int] = now_ms) -> None:
+        self._agent = agent
+        self._recorder = recorder
+        self._clock = clock
+        self._asked: _Asked | None = None
+        self._before = _last_answered(agent.messages)
+        self._caching = {_model_of(message) for message in agent.messages if _tells_of_cache(message)}
+        self._told: set[str] = set()
+        self._broken_by: str | None = None
+        self._waiting: CacheMiss | None = None
+        self.misses: list[CacheMiss] = []
+        agent.observe_requests(self._sent)
+        agent.subscribe(self._observe)
+
+    def _sent(self, request: Request) -> None:
+        self._asked = _Asked(request, self._clock())
+
+    def _observe(self, event: Event) -> None:
+        match event:
+            case MessageEnd(message=AssistantMessage() as reply):
+                self._answered(reply)
+                return  # told with the next event, when everybody has seen the reply
+            case BranchChanged():
+                self._broken_by = "the conversation went on from elsewhere in the session"
+            case CompactionEnd(error=None, aborted=False):
+                self._broken_by = "the conversation was condensed"
+            case _:
+                pass
+        miss, self._waiting = self._waiting, None
+        if miss is not None:
+            self._tell(miss)
+
+    def _answered(self, reply: AssistantMessage) -> None:
+        asked, usage = self._asked, reply.usage
+        tokens = prompt_tokens(usage)
+        if asked is None or not tokens:
+            return  # broke off before the server told what it took
+        if _tells_of_cache(reply):
+            self._caching.add(_model_of(reply))
+        self._waiting = self._miss(asked, usage, tokens)
+        model = asked.request.model
+        self._before = _Before(asked.request, (model.provider, model.id), tokens, asked.at)
+        self._asked, self._broken_by = None, None
+
+    def _miss(self, asked: _Asked, usage: Usage, tokens: int) -> CacheMiss | None:
+        before, model = self._before, asked.request.model
+        if before is None:
+            return None
+        share = 1.0 if before.request is None else repeated(before.request, asked.request)
+        expected = min(round(before.tokens * share), tokens)
+        missed = min(expected - usage.cache_read, usage.input + usage.cache_write)
+        noise = _SMALLEST_TOKENS if share == 1.0 else max(_SMALLEST_TOKENS, expected * _ESTIMATE_ERROR)
+        if missed < noise:
+            return None
+        cause, detail = self._cause(before, asked, expected)
+        return CacheMiss(cause, detail, missed, _price(missed, usage, model.cost))
+
+    def _cause(self, before: _Before, asked: _Asked, expected: int) -> tuple[CacheMissCause, str]:
+        model, change = asked.request.model, _change(before, asked.request)
+        if change is not None and change.segment == "model":
+            return "model", change.detail
+        if (model.provider, model.id) not in self._caching:
+            if expected < _SURELY_KEPT_TOKENS:
+                return "too_small", f"the server may not keep prompts as small as {expected:,} tokens"
+            return "not_cached", f"{model.provider} has told of no cache so far: it keeps nothing, or does not say so"
+        if change is not None:
+            return change.segment, (change.segment == "message" and self._broken_by) or change.detail
+        idle = asked.at - before.at
+        if idle > _LIFETIME_MS:
+            return "expired", f"{_minutes(idle)} passed since the last request; servers keep a prompt for 5 or more"
+        if before.request is None:
+            return "first_request", "the session was opened anew; its instructions or tools may have changed"
+        if model.api in _THINKING_IS_KEPT and _forgets_thinking(before.request, asked.request):
+            return "thinking", "with your message the server leaves out what the model thought before it"
+        return "unknown", "nothing changed: the server has dropped what it kept"
+
+    def _tell(self, miss: CacheMiss) -> None:
+        if miss.cause in ("not_cached", "too_small"):
+            if miss.cause in self._told:
+                return  # it goes on like this with every request
+            self._told.add(miss.cause)
+        elif _is_dear(miss):
+            data = {"cause": miss.cause, "detail": miss.detail, "tokens": miss.tokens, "cost": miss.cost}
+            self._recorder.note(Custom(custom_type=MISS_ENTRY, data=data))
+        self.misses.append(miss)
+        self._agent.emit(miss)
+
+
+def _change(before: _Before, request: Request) -> PrefixChange | None:
+    if before.request is not None:
+        return compare(before.request, request, thinking=request.model.api in _THINKING_IS_KEPT)
+    provider, model = before.model
+    if before.model == (request.model.provider, request.model.id):
+        return None
+    return PrefixChange("model", f"the model was switched from {provider}/{model} to {_name(request.model)}")
+
+
+def _forgets_thinking(previous: Request, current: Request) -> bool:
+    """Whether a message of the user's ends a turn in which the model thought.
+
+    Anthropic's models before Claude Opus 4.5 are then not shown these thoughts again, so that the prompt is another one
+    from there on. https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+    """
+    begun = current.messages[len(previous.messages) :]
+    if not any(isinstance(message, UserMessage) for message in begun):
+        return False
+    for message in reversed(current.messages[: len(previous.messages) + 1]):
+        if isinstance(message, UserMessage):
+            return False
+        if isinstance(message, AssistantMessage) and any(isinstance(b, ThinkingContent) for b in message.content):
+            return True
+    return False
+
+
+def _name(model: Model) -> str:
+    return f"{model.provider}/{model.id}"
+
+
+def _last_answered(messages: Sequence[Message]) -> _Before | None:
+    """The last request of an earlier run, as far as its reply tells."""
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage) and (tokens := prompt_tokens(message.usage)):
+            # A summary that is younger stands for much of what that request was about.
+            condensed = messages[0].timestamp > message.timestamp
+            return None if condensed else _Before(None, _model_of(message), tokens, message.timestamp)
+    return None
+
+
+def _tells_of_cache(message: Message) -> bool:
+    return isinstance(message, AssistantMessage) and bool(message.usage.cache_read or message.usage.cache_write)
+
+
+def _model_of(message: Message) -> tuple[str, str]:
+    return (message.provider, message.model) if isinstance(message, AssistantMessage) else ("", "")
+
+
+def _price(missed: int, usage: Usage, rates: ModelRates | None) -> float | None:
+    """What `missed` tokens cost more than they would have out of the cache, in US dollars."""
+    if rates is None or (rates.input and not rates.cache_read):
+        return None  # a cache that costs nothing is one whose price nobody wrote down
+    written = min(missed, usage.cache_write)
+    paid = written * rates.cache_write + (missed - written) * rates.input
+    return max(0.0, paid - missed * rates.cache_read) / 1_000_000
+
+
+def _is_dear(miss: CacheMiss) -> bool:
+    return miss.tokens >= _RECORDED_TOKENS if miss.cost is None else miss.cost >= _RECORDED_DOLLARS
+
+
+def _minutes(milliseconds: int) -> str:
+    minutes = round(milliseconds / 60_000)
+    if minutes < 120:
+        return f"{minutes} minutes"
+    return f"{round(minutes / 60)} hours" if minutes < 48 * 60 else f"{round(minutes / 1440)} days"

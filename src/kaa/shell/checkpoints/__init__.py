@@ -1,0 +1,1 @@
+"""What the files of the project were like at each entry of the session."""

@@ -1,0 +1,322 @@
+"""File checkpoints of a conversation: taken turn by turn, and the way that files go from one entry to another.
+
+Files are at an entry as the change sets on the path to it left them.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from kaa.core.agent import Agent
+from kaa.core.events import (
+    AgentEnd,
+    CheckpointTaken,
+    Event,
+    MessageUpdate,
+    ToolCallStart,
+    TurnEnd,
+    UserCommandEnd,
+    UserCommandStart,
+)
+from kaa.core.messages import ToolCall
+from kaa.ext.api import CommandError, Risk
+from kaa.session.naming import folder_name
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+from kaa.shell.checkpoints.entries import CHECKPOINT, CheckpointEntries, naming
+from kaa.shell.checkpoints.reach import FileReach
+from kaa.shell.home import Home
+from kaa.shell.settings import CheckpointSettings
+from kaa.workspace.checkpoints.contract import (
+    ChangeSet,
+    CheckpointLimits,
+    Checkpoints,
+    FileChange,
+    MissingCheckpointError,
+    RestorePlan,
+    RestoreResult,
+)
+from kaa.workspace.protocol import Workspace
+
+
+def limits_of(settings: CheckpointSettings) -> CheckpointLimits:
+    """What may be kept of a project."""
+    return CheckpointLimits(settings.max_megabytes, settings.max_days)
+
+
+def take_checkpoints(
+    agent: Agent,
+    store: SessionStore,
+    recorder: SessionRecorder,
+    workspace: Workspace,
+    home: Home,
+    settings: CheckpointSettings,
+    risks: Mapping[str, Risk],
+    notify: Callable[[str], None],
+) -> "Checkpointing":
+    """Have checkpoints taken of an agent's turns in a project, if the settings want them."""
+    folder = home.checkpoints / folder_name(workspace.root)
+    return Checkpointing(
+        agent,
+        store,
+        recorder,
+        (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings)))
+        if settings.enabled
+        else None,
+        FileReach(risks),
+        lambda: any(process.state == "running" for process in workspace.processes.list()),
+        notify,
+    )
+
+
+class Checkpointing:
+    """Has checkpoints taken turn by turn, and finds the way between two entries.
+
+    Args:
+        agent: its turns are what checkpoints are taken of.
+        store: the session.
+        recorder: writes into it.
+        checkpoints: gives those of this session and project, when they are first needed; None if they are off.
+        path_of: the one file that a call of this tool can change, None if it can change anything, "" if nothing.
+        in_background: whether something runs in the background that may change files.
+        notify: told, in a sentence, why no checkpoints can be taken.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        store: SessionStore,
+        recorder: SessionRecorder,
+        checkpoints: Callable[[], Checkpoints] | None,
+        path_of: Callable[[ToolCall], str | None],
+        in_background: Callable[[], bool],
+        notify: Callable[[str], None],
+    ) -> None:
+        self._agent = agent
+        self._store = store
+        self._recorder = recorder
+        self._make = checkpoints
+        self._checkpoints: Checkpoints | None = None
+        self._path_of = path_of
+        self._in_background = in_background
+        self._notify = notify
+        self._opened_at = self._leaf_id
+        self._recovered = False
+        self._touched = False
+        self._command_runs = False
+        self._collecting: asyncio.Task[None] | None = None
+        self._entries = CheckpointEntries(store)
+        self._problem = ""
+        agent.subscribe(self._observe)
+
+    async def before(self, call: ToolCall) -> None:
+        """The hook before tools: wait until what the call will change can be told from what was there."""
+        path = self._path_of(call)
+        if path != "":
+            await self.before_change(path)
+
+    async def before_change(self, path: str | None = None) -> None:
+        """Wait until what changes from here on can be told from what was there.
+
+        That no checkpoint can be taken stops nobody: it is said once.
+
+        Args:
+            path: the only file that is about to change; None if it may be anything.
+
+        Raises:
+            SessionWriteError: the session can no longer be written.
+        """
+        checkpoints = self._made()
+        if checkpoints is None:
+            return
+        self._touched = True
+        try:
+            await self._settle()
+            await checkpoints.ready(path)
+        except OSError as error:
+            self._tell(error)
+
+    async def preview(self, target_entry_id: str | None) -> RestorePlan:
+        """What would happen to files if they were made what they were after an entry. Touches nothing.
+
+        Args:
+            target_entry_id: of this session, on whatever branch; None for before the first entry.
+
+        Raises:
+            CommandError: checkpoints are off, or what would be needed is no longer kept.
+            OSError: the project cannot be looked at.
+            SessionWriteError: the session can no longer be written.
+        """
+        checkpoints = self._required()
+        await self._catch_up(checkpoints)
+        undo, redo = self._entries.way(self._leaf_id, target_entry_id)
+        try:
+            return await checkpoints.preview(undo, redo)
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+
+    async def restore(self, plan: RestorePlan) -> RestoreResult:
+        """Carry out a plan. What changed since it was made is kept, and so is every conflict.
+
+        Whoever calls this holds the agent, and also moves the conversation there, or says `carry`.
+
+        Raises:
+            CommandError: checkpoints are off, or a content is no longer kept.
+            OSError: the project cannot be touched.
+        """
+        try:
+            return await self._required().restore(plan)
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+
+    async def carry(self, entry_id: str | None, kept: Sequence[str] = ()) -> None:
+        """Note that files are as they were after this entry, although the conversation goes on from the leaf.
+
+        To be said after the conversation moved without the files (then with the entry that was left), and after the
+        files were restored without the conversation (then with the entry that they were restored to).
+
+        Args:
+            entry_id: None for before the first entry.
+            kept: paths for which it does not hold, as they were in conflict.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+            OSError: the note cannot be kept.
+        """
+        if self._make is None:
+            return
+        undo, redo = self._entries.way(self._leaf_id, entry_id)
+        if not undo and not redo:
+            return
+        try:
+            merged = await self._required().merge(undo, redo, kept)
+        except MissingCheckpointError:
+            return  # whoever goes that way later is told that it is no longer known
+        if merged is not None:
+            self._record(merged, None)
+
+    async def changes(self, entry_id: str) -> tuple[FileChange, ...]:
+        """What was done to files right behind an entry, or by the checkpoint that it names.
+
+        Raises:
+            CommandError: checkpoints are off, or it is no longer kept.
+        """
+        checkpoints = self._required()
+        await self._settle()
+        try:
+            found = [await checkpoints.change_set(change_set_id) for change_set_id in self._entries.of(entry_id)]
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+        return tuple(change for change_set in found for change in change_set.files)
+
+    async def close(self) -> None:
+        """Take in what the last turn did and let go of the project.
+
+        Raises:
+            SessionWriteError: the session can no longer be written.
+        """
+        if self._checkpoints is None:
+            return
+        try:
+            self._collect()
+            await self._settle()
+        except OSError as error:
+            self._tell(error)
+        finally:
+            await self._checkpoints.close()
+
+    @property
+    def _leaf_id(self) -> str | None:
+        leaf = self._store.tree.leaf
+        return None if leaf is None else leaf.id
+
+    def _made(self) -> Checkpoints | None:
+        if self._make is not None and self._checkpoints is None:
+            self._checkpoints = self._make()
+        return self._checkpoints
+
+    def _begin(self) -> Checkpoints | None:
+        checkpoints = self._made()
+        if checkpoints is not None:
+            checkpoints.begin()
+        return checkpoints
+
+    def _required(self) -> Checkpoints:
+        checkpoints = self._made()
+        if checkpoints is None:
+            raise CommandError("file checkpoints are off: set checkpoints.enabled in settings.json")
+        return checkpoints
+
+    def _observe(self, event: Event) -> None:
+        match event:
+            # Models look before they change something: until then, the project has been taken in.
+            case MessageUpdate(assistant_message_event=ToolCallStart()):
+                self._begin()
+            case UserCommandStart():
+                self._command_runs = True
+                self._begin()
+            case TurnEnd() | AgentEnd():
+                self._collect()
+            case UserCommandEnd():
+                self._command_runs = False
+                if not self._agent.is_running:
+                    self._collect()
+            case _:
+                pass
+
+    def _collect(self, *, in_a_turn: bool = False) -> None:
+        """Begin to take in what changed, if anything can have.
+
+        Args:
+            in_a_turn: whatever runs in it goes on.
+        """
+        if self._touched and self._checkpoints is not None:
+            self._touched = in_a_turn or self._command_runs or self._in_background()
+            self._collecting = asyncio.ensure_future(
+                self._keep(self._checkpoints, self._collecting, self._leaf_id, more_to_come=self._touched)
+            )
+
+    async def _keep(
+        self, checkpoints: Checkpoints, earlier: asyncio.Task[None] | None, after: str | None, *, more_to_come: bool
+    ) -> None:
+        if earlier is not None:
+            await earlier
+        try:
+            await self._recover(checkpoints)
+            change_set = await checkpoints.collect(more_to_come=more_to_come)
+        except OSError as error:
+            self._tell(error)
+            return
+        if change_set is not None:
+            self._record(change_set, after)
+
+    async def _settle(self) -> None:
+        """Wait until what has been collected is in the session."""
+        while (collecting := self._collecting) is not None:
+            await asyncio.shield(collecting)
+            if self._collecting is collecting:
+                self._collecting = None
+
+    async def _catch_up(self, checkpoints: Checkpoints) -> None:
+        """Have everything in the session that the agent did until now."""
+        self._collect(in_a_turn=self._agent.is_running)
+        await self._settle()
+        await self._recover(checkpoints)
+
+    async def _recover(self, checkpoints: Checkpoints) -> None:
+        """Once: what a turn did that was killed belongs behind what was the leaf when the session was opened."""
+        if self._recovered:
+            return
+        found = await checkpoints.interrupted()  # to whoever asks first
+        if found is not None:
+            self._record(found, self._opened_at)
+        self._recovered = True
+
+    def _record(self, change_set: ChangeSet, after: str | None) -> None:
+        self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after))
+        self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
+
+    def _tell(self, error: OSError) -> None:
+        if str(error) != self._problem:
+            self._problem = str(error)
+            reason = error.strerror or str(error)
+            self._notify(f"what changes in the project now cannot be taken back by kaa: {reason}")

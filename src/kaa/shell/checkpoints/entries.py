@@ -1,0 +1,106 @@
+"""Which change sets a session names, and which of them count at an entry.
+
+A change set is named by a `custom` entry. What a turn did counts for everything behind the turn's last message,
+wherever the entry stands that names it: the loop does not wait until it is written.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.session.file.jsonl import UNREADABLE
+from kaa.session.store import SessionStore
+from kaa.session.tree import Node
+
+CHECKPOINT = "kaa.checkpoint"
+
+
+class _Named(msgspec.Struct, rename="camel", frozen=True):
+    """The data of an entry.
+
+    Attributes:
+        id: of the change set.
+        files: how many it changed; for people and other programs.
+        after: the entry behind which it counts; None for the entry itself.
+    """
+
+    id: str
+    files: int = 0
+    after: str | None = None
+
+
+class _Line(msgspec.Struct, rename="camel", frozen=True):
+    custom_type: str = ""
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_LINE = msgspec.json.Decoder(_Line)
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+class CheckpointEntries:
+    """The entries of a session that name change sets, read as they come.
+
+    Args:
+        store: the session.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._named: dict[str, list[str]] = {}  # ids of change sets by the entry behind which they count
+        self._read_nodes = 0
+
+    def way(self, start: str | None, end: str | None) -> tuple[Sequence[str], Sequence[str]]:
+        """From the files after one entry to those after another; None stands for before the first entry.
+
+        Returns:
+            Change sets to take back, the newest first; and those to do after that.
+        """
+        here, there = self._in_effect(start), self._in_effect(end)
+        shared = 0
+        for one, other in zip(here, there, strict=False):
+            if one != other:
+                break
+            shared += 1
+        return here[shared:][::-1], there[shared:]
+
+    def of(self, entry_id: str) -> Sequence[str]:
+        """The change set that an entry names, or those that count right behind it."""
+        self._read_new()
+        node = self._store.tree.get(entry_id)
+        named = self._decode(node) if node is not None else None
+        return [named.id] if named is not None else self._named.get(entry_id, [])
+
+    def _in_effect(self, entry_id: str | None) -> list[str]:
+        """The change sets that made files what they were after an entry, the oldest first."""
+        self._read_new()
+        node = self._store.tree.get(entry_id) if entry_id is not None else None
+        if node is None:
+            return []
+        path = self._store.tree.path(node)
+        return list(dict.fromkeys(found for node in path for found in self._named.get(node.id, ())))
+
+    def _read_new(self) -> None:
+        """Take in the entries that were added since the last time."""
+        nodes = self._store.tree.nodes
+        for node in nodes[self._read_nodes :]:
+            named = self._decode(node)
+            if named is not None:
+                self._named.setdefault(named.after or node.id, []).append(named.id)
+        self._read_nodes = len(nodes)
+
+    def _decode(self, node: Node) -> _Named | None:
+        if node.type != "custom":
+            return None
+        try:
+            line = _LINE.decode(self._store.line(node))
+            return _NAMED.decode(line.data) if line.custom_type == CHECKPOINT else None
+        except UNREADABLE:
+            return None
+
+
+def naming(change_set_id: str, files: int, after: str | None) -> dict[str, Json]:
+    """The data of an entry that names a change set. `after`: the entry behind which it counts, if not this."""
+    data: dict[str, Json] = {"id": change_set_id, "files": files}
+    return data if after is None else {**data, "after": after}

@@ -1,0 +1,213 @@
+"""Condensing the conversation when it becomes too long for the model, or when the user wants it; and taking that back.
+
+How a compaction comes about, `condensing` knows; when, and what follows from it, is decided here. It is one entry in
+the session; until that is written, everything is as before.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from kaa.core.agent import Agent, AgentBusyError
+from kaa.core.events import CompactionEnd, CompactionReason, CompactionStart
+from kaa.core.messages import Message
+from kaa.core.usage import ContextMeter, context_parts, estimate
+from kaa.ext.api import CommandError
+from kaa.ext.registry import Registry
+from kaa.session.as_user_message import compaction_message
+from kaa.session.compaction.budget import Budget, share_out
+from kaa.session.context import build_context
+from kaa.session.entries import Compaction, Leaf
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+from kaa.shell.compaction.condensing import Condensing, Prepared, Written
+from kaa.shell.compaction.guard import CompactionGuard
+from kaa.shell.compaction.summarizing import Summarizer, SummaryError
+from kaa.shell.settings import CompactionSettings
+
+
+class Compacting:
+    """Keeps one conversation within the window of its model (`kaa.core.keeper.ContextKeeper`).
+
+    Args:
+        agent: goes on from what is left.
+        store: the session.
+        recorder: writes into it.
+        summarizer: asks for summaries.
+        registry: has the compactors of extensions, and what they want carried over.
+        settings: gives those in force.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        store: SessionStore,
+        recorder: SessionRecorder,
+        summarizer: Summarizer,
+        registry: Registry,
+        settings: Callable[[], CompactionSettings],
+    ) -> None:
+        self._agent = agent
+        self._store = store
+        self._recorder = recorder
+        self._settings = settings
+        self._overhead = context_parts(agent.system_prompt, agent.tool_schemas, ()).total
+        self._condensing = Condensing(store, summarizer, registry, self._overhead)
+        self._meter = ContextMeter(self._overhead)
+        self._guard = CompactionGuard()
+        agent.subscribe(self._guard.observe)
+        agent.set_keeper(self)
+
+    @property
+    def threshold(self) -> int | None:
+        """A conversation that takes more tokens is condensed; None if none is before it no longer fits."""
+        return self._budget().threshold if self._settings().enabled and not self._guard.is_held else None
+
+    async def before_request(self) -> None:
+        """Condense the conversation if it has become long."""
+        threshold = self.threshold
+        if threshold is not None and not self._guard.is_shut and self._tokens() > threshold:
+            await self._automatic("threshold")
+
+    @property
+    def can_make_room(self) -> bool:
+        """Whether an overflow would be met with a compaction."""
+        return self._settings().enabled and self._guard.allows_overflow
+
+    async def make_room(self) -> bool:
+        """The conversation was too long. Returns whether it is shorter now."""
+        if not self.can_make_room:
+            return False
+        self._guard.overflowed()
+        return await self._automatic("overflow")
+
+    async def compact(self, instructions: str = "") -> CompactionEnd:
+        """Condense the conversation because the user wants it.
+
+        Args:
+            instructions: what the summary is to look at; may be empty.
+
+        Raises:
+            CommandError: there is nothing to condense, or the agent works.
+            SessionError: the session cannot be read or written.
+        """
+        stopped = CompactionEnd("manual", aborted=True)
+        try:
+            return await self._agent.occupy(lambda: self._manual(instructions), lambda: stopped)
+        except AgentBusyError as error:
+            raise CommandError(
+                "the agent is working: stop it first, or wait; it condenses the conversation itself when it must"
+            ) from error
+
+    async def uncompact(self) -> str:
+        """Take the last compaction on this branch back. Returns what that did.
+
+        Raises:
+            CommandError: there is none, or the agent works.
+            SessionError: the session cannot be read or written.
+        """
+        try:
+            with self._agent.held():
+                return await self._taken_back()
+        except AgentBusyError as error:
+            raise CommandError("the agent is working: stop it first, or wait until it is done") from error
+
+    async def _manual(self, instructions: str) -> CompactionEnd:
+        prepared = await self._prepare("manual")
+        if prepared is None:
+            raise CommandError(
+                "there is nothing to condense: the conversation is not longer than what is kept as it is "
+                f"({self._budget().keep:,} tokens)"
+            )
+        return await self._condense(prepared, "manual", instructions)
+
+    async def _automatic(self, reason: CompactionReason) -> bool:
+        prepared = await self._prepare(reason)
+        if prepared is None:
+            return False
+        return (await self._condense(prepared, reason, "")).error is None
+
+    async def _prepare(self, reason: CompactionReason) -> Prepared | None:
+        return await self._condensing.prepare(self._tokens(), self._budget(), reason)
+
+    async def _condense(self, prepared: Prepared, reason: CompactionReason, instructions: str) -> CompactionEnd:
+        """Make the compaction, and tell of it."""
+        self._agent.emit(CompactionStart(reason))
+        try:
+            written = await self._condensing.write(prepared, reason, instructions)
+            entry = await self._condensing.entry(prepared, written)
+            end = self._adopt(prepared, entry, written, reason)
+        except asyncio.CancelledError:
+            self._agent.emit(CompactionEnd(reason, tokens_before=prepared.tokens, aborted=True))
+            raise
+        except SummaryError as error:
+            warning = None if reason == "manual" else self._guard.failed()
+            end = CompactionEnd(reason, tokens_before=prepared.tokens, error=str(error), warning=warning)
+        except Exception as error:  # whatever it is: what is announced has an end
+            self._agent.emit(CompactionEnd(reason, tokens_before=prepared.tokens, error=str(error)))
+            raise
+        self._agent.emit(end)
+        return end
+
+    def _adopt(
+        self, prepared: Prepared, entry: Compaction, written: Written, reason: CompactionReason
+    ) -> CompactionEnd:
+        """Write the entry and go on from it; nothing may come between."""
+        self._recorder.note(entry)
+        kept = [step.message for step in prepared.plan.kept if step.message is not None]
+        self._agent.condense((compaction_message(entry), *kept))
+        after = self._tokens()
+        kinds = prepared.plan.kinds
+        return CompactionEnd(
+            reason,
+            summary=entry.summary,
+            tokens_before=prepared.tokens,
+            tokens_after=after,
+            dropped=sum(kinds.values()),
+            kinds=kinds,
+            will_retry=reason == "overflow",
+            warning=self._guard.succeeded(after, self._budget().threshold),
+            usage=written.usage,
+            model=written.model,
+        )
+
+    async def _taken_back(self) -> str:
+        from kaa.session.compaction.undoing import in_force, undo  # lazy: few need it
+
+        path = self._store.tree.path()
+        standing = await asyncio.to_thread(in_force, self._store, path)
+        if not standing:
+            raise CommandError("there is no compaction to take back on this branch")
+        entry, before = undo(path, standing), self._tokens()
+        if isinstance(entry, Leaf):
+            messages = self._recorder.go(entry.target_id).messages
+        else:
+            self._recorder.note(entry)
+            messages = (await asyncio.to_thread(build_context, self._store)).messages
+        self._agent.condense(messages)
+        self._guard.hold()
+        return self._told_of(before, messages)
+
+    def _told_of(self, before: int, messages: Sequence[Message]) -> str:
+        """How large the conversation is now, and what follows from that."""
+        after = self._overhead + sum(map(estimate, messages))
+        window = self._agent.model.context_window
+        lines = [f"The last compaction was taken back: about {after:,} tokens instead of {before:,}."]
+        if after > window:
+            lines.append(
+                f"That is more than the window of {self._agent.model.id} ({window:,}): it will be condensed again with "
+                "the next message, unless you choose a larger model first."
+            )
+        elif after > self._budget().threshold:
+            lines.append("It stays so until it no longer fits into the window, or until you condense it.")
+        return "\n".join(lines)
+
+    @property
+    def _model_name(self) -> str:
+        return f"{self._agent.model.provider}/{self._agent.model.id}"
+
+    def _tokens(self) -> int:
+        return self._meter.measure(self._agent.messages, self._agent.model.context_window).tokens
+
+    def _budget(self) -> Budget:
+        reserve, keep = self._settings().sizes(self._model_name)
+        return share_out(self._agent.model.context_window, self._overhead, reserve, keep)

@@ -1,0 +1,237 @@
+"""Writes sessions into files of the user's, and takes such files in. What does that is loaded when it is used.
+
+Files are written by the brain and with the user's rights, because the user asked; no tool of the model's gets here.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kaa.session.file.append_file import PRIVATE_FILE
+from kaa.session.naming import folder_name
+from kaa.session.store import SessionStore
+from kaa.shell.home import Home
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from kaa.llm.redaction import Redactor
+    from kaa.session.export.request import Exported, ExportRequest, Format
+    from kaa.session.export.selection import Selection
+    from kaa.session.export.source import SessionSource
+    from kaa.session.export.totals import Totals
+    from kaa.session.library.importing import Imported
+
+_MOST_NAMES = 1000
+_LONGEST_NAME = 60
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+class Exporting:
+    """Exports the session of a conversation, and imports into its library.
+
+    Args:
+        store: the session.
+        cwd: the project's directory; relative paths of the user's begin there.
+        environ: the user's environment.
+        home: the user's folder.
+        session_dir: one folder for the sessions of all projects, None where each project has its own.
+    """
+
+    def __init__(
+        self, store: SessionStore, cwd: str, environ: Mapping[str, str], home: Home, session_dir: Path | None
+    ) -> None:
+        self.environ = environ
+        self._store = store
+        self._cwd = cwd
+        self._home = home
+        self._session_dir = session_dir
+
+    async def export(self, request: "ExportRequest") -> "Exported":
+        """Write the session as it is now into a file.
+
+        Raises:
+            ExportError: the target cannot be used.
+            SessionError: the session cannot be read.
+        """
+        return await asyncio.to_thread(self._export, request)
+
+    async def import_file(self, name: str) -> "Imported":
+        """Take a session file into the library.
+
+        Raises:
+            SessionError: it is no session, or cannot be read or copied.
+        """
+        return await asyncio.to_thread(import_file, name, self._cwd, self._home, self._session_dir)
+
+    def _export(self, request: "ExportRequest") -> "Exported":
+        with self.source() as source:
+            return export_session(source, request, Path(self._cwd), self.redactor)
+
+    def redactor(self) -> "Redactor":
+        """Knows the secrets in use. Reads a file."""
+        return redactor_of(self.environ, self._home)
+
+    @contextlib.contextmanager
+    def source(self) -> "Iterator[SessionSource]":
+        """The session as it is in its file; the store itself may change while another thread reads it."""
+        from kaa.session.export.source import SnapshotFile
+
+        path = self._store.path
+        if path is None or not path.exists():
+            yield self._store
+            return
+        with SnapshotFile.open(path) as snapshot:
+            yield snapshot
+
+
+def redactor_of(environ: Mapping[str, str], home: Home) -> "Redactor":
+    """Knows the secrets in use. Reads a file."""
+    from kaa.llm.redaction import Redactor
+    from kaa.shell.known_secrets import known_secrets
+
+    return Redactor(known_secrets(environ, home))
+
+
+def import_file(name: str, cwd: str, home: Home, session_dir: Path | None) -> "Imported":
+    """Take a session file into the library. Blocks.
+
+    Args:
+        name: of the file, as the user wrote it.
+        cwd: where relative paths begin, and what the session is about if its own directory does not exist.
+        home: the user's folder.
+        session_dir: one folder for the sessions of all projects, None where each project has its own.
+
+    Raises:
+        SessionError: it is no session, or cannot be read or copied.
+    """
+    from kaa.session.library.importing import import_session
+
+    def folder_of(directory: str) -> Path:
+        return session_dir if session_dir is not None else home.sessions / folder_name(directory)
+
+    return import_session(Path(cwd, os.path.expanduser(name)), folder_of, cwd)
+
+
+def export_session(
+    source: "SessionSource", request: "ExportRequest", cwd: Path, redactor: "Callable[[], Redactor]"
+) -> "Exported":
+    """Write a session into a file. Blocks.
+
+    Args:
+        source: the session.
+        request: what is wanted.
+        cwd: where relative paths begin.
+        redactor: makes one that knows the secrets in use.
+
+    Raises:
+        ExportError: the target cannot be used.
+        SessionError: the session cannot be read.
+    """
+    from kaa.session.export.request import Exported, ExportError
+    from kaa.session.export.selection import Selection
+
+    wanted = _format_of(request, cwd)
+    selection = Selection(
+        all_branches=wanted == "html" if request.all_branches is None else request.all_branches,
+        thinking=request.thinking,
+        tools=request.tools,
+        redactor=redactor() if request.redact else None,
+    )
+    target = _target(request, wanted, source, selection, cwd)
+    try:
+        with _created(target, force=request.force) as out:
+            totals = write_session(source, selection, wanted, out)
+            size = out.tell()
+    except FileExistsError as error:
+        raise ExportError(f"{target} is there already; choose another name, or replace it with --force") from error
+    except OSError as error:
+        raise ExportError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
+    secrets = count_secrets(source, selection, redactor())
+    removed, suspicious = (secrets, {}) if request.redact else ({}, secrets)
+    return Exported(target, wanted, size, totals, removed, suspicious)
+
+
+def count_secrets(source: "SessionSource", selection: "Selection", redactor: "Redactor") -> Mapping[str, int]:
+    """How many secrets of which kind are in what is selected. Each counts once, however often a format repeats it."""
+    from kaa.session.export.selection import pick
+
+    for _ in pick(source, msgspec.structs.replace(selection, redactor=redactor)):
+        pass
+    return dict(redactor.kinds)
+
+
+def write_session(source: "SessionSource", selection: "Selection", wanted: "Format", out: "BinaryIO") -> "Totals":
+    """Write a session in a format."""
+    match wanted:
+        case "html":
+            from kaa.session.export.page import write_page
+
+            return write_page(source, selection, out)
+        case "markdown":
+            from kaa.session.export.markdown import write_markdown
+
+            return write_markdown(source, selection, out)
+        case "jsonl":
+            from kaa.session.export.lines import write_lines
+
+            return write_lines(source, selection, out)
+
+
+def _format_of(request: "ExportRequest", cwd: Path) -> "Format":
+    from kaa.session.export.request import SUFFIXES, ExportError
+
+    if request.format is not None:
+        return request.format
+    target = cwd / os.path.expanduser(request.target) if request.target else cwd
+    suffix = target.suffix.lower()
+    if not suffix or target.is_dir():
+        return "html"
+    if suffix not in SUFFIXES:
+        raise ExportError(f"no session is written as {suffix}: end the name with .html, .md or .jsonl")
+    return SUFFIXES[suffix]
+
+
+def _target(
+    request: "ExportRequest", wanted: "Format", source: "SessionSource", selection: "Selection", cwd: Path
+) -> Path:
+    """The file to be: as the user wrote it, or one that is not there yet."""
+    from kaa.session.export.request import suffix_of
+
+    given = cwd / os.path.expanduser(request.target) if request.target else cwd
+    if not given.is_dir():
+        return given if given.suffix else given.with_name(given.name + suffix_of(wanted))
+    stem = export_name(source, selection)
+    names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, _MOST_NAMES))
+    paths = (given / f"{name}{suffix_of(wanted)}" for name in names)
+    return next((path for path in paths if request.force or not path.exists()), given / f"{stem}{suffix_of(wanted)}")
+
+
+def export_name(source: "SessionSource", selection: "Selection") -> str:
+    """A file name of a session, without suffix: of its title, and of its id, so that no two sessions share it."""
+    from kaa.session.export.page import title_of
+
+    title = _NOT_IN_NAMES.sub("-", title_of(source, selection)).strip("-.")[:_LONGEST_NAME].rstrip("-.")
+    identity = _NOT_IN_NAMES.sub("-", source.header.id)[-8:]
+    return f"{title or 'session'}-{identity}"
+
+
+@contextlib.contextmanager
+def _created(target: Path, *, force: bool) -> "Iterator[BinaryIO]":
+    """A new file that only the user can read; if anything fails there is none, and what was there before still is."""
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part") if force else target
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        with open(descriptor, "wb") as out:
+            yield out
+        if force:
+            beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

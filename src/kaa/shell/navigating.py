@@ -1,0 +1,345 @@
+"""Going elsewhere in a session's tree: back to an earlier message, over to another branch, and forward again."""
+
+import asyncio
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.events import BranchChanged
+from kaa.core.messages import UserMessage
+from kaa.ext.api import CommandError
+from kaa.session.entries import CustomMessage, Entry, Label, MessageEntry
+from kaa.session.file.jsonl import UNREADABLE
+from kaa.session.outline import Outline, outline
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore, read_entry
+from kaa.session.trail import trail
+from kaa.session.tree import Node
+from kaa.shell.checkpoints.checkpointing import Checkpointing
+from kaa.shell.compaction.summarizing import Summarizer, SummaryError
+from kaa.workspace.checkpoints.contract import RestorePlan, RestoreResult
+
+Restore: TypeAlias = Literal["conversation", "files", "both"]
+"""What goes to the destination: what the model knows, the project's files, or both."""
+
+
+_SAID = frozenset({"message", "custom_message", "branch_summary", "compaction"})
+
+
+class RewindPoint(msgspec.Struct, frozen=True):
+    """A message of the user's that can be taken back. `timestamp`: Unix time in milliseconds."""
+
+    entry_id: str
+    text: str
+    timestamp: int
+
+
+class BranchSummaryRequest(msgspec.Struct, frozen=True):
+    """What is left is to be summarised for the model. `instructions`: what matters in it, in the user's words."""
+
+    instructions: str = ""
+
+
+class Destination(msgspec.Struct, frozen=True):
+    """Where the conversation could go, and what that would mean.
+
+    Attributes:
+        leaf_id: the entry after which it would go on; None: before the first.
+        message: what the user said there, to be said anew; None where the destination is no such message.
+        left: how many messages would be left behind.
+        files: what would become of the project's files.
+        files_problem: why that is not known; then they stay as they are.
+    """
+
+    leaf_id: str | None
+    message: UserMessage | None
+    left: int
+    files: RestorePlan
+    files_problem: str | None = None
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """What became of it. `message`: see `Destination`. `files`: what was done to them, None if they were left alone."""
+
+    message: UserMessage | None
+    files: RestoreResult | None
+
+
+class _Role(msgspec.Struct, frozen=True):
+    role: str
+
+
+class _Line(msgspec.Struct, frozen=True):
+    message: _Role
+
+
+_LINE = msgspec.json.Decoder(_Line)
+
+
+class Navigation:
+    """Moves the leaf. Nothing is taken out of the session: what is left stays on a branch of its own.
+
+    Args:
+        agent: goes on from there.
+        store: the session.
+        recorder: writes into it.
+        checkpoints: know what the files were like.
+        summarizer: sums up what is left, when that is wanted.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        store: SessionStore,
+        recorder: SessionRecorder,
+        checkpoints: Checkpointing,
+        summarizer: Summarizer,
+    ) -> None:
+        self._agent = agent
+        self._store = store
+        self._recorder = recorder
+        self._checkpoints = checkpoints
+        self._summarizer = summarizer
+
+    def points(self) -> tuple[RewindPoint, ...]:
+        """The user's messages on the current branch, the newest last.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        found = []
+        for node in self._store.tree.path():
+            message = self._user_message(node)
+            if message is not None:
+                found.append(RewindPoint(node.id, message.text, message.timestamp))
+        return tuple(found)
+
+    async def outline(self) -> Outline:
+        """The whole tree in rows.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        tree = self._store.tree
+        return await asyncio.to_thread(outline, self._store, tuple(tree.nodes), tree.leaf)
+
+    async def to(self, entry_id: str) -> Destination:
+        """What it means to go to an entry: before a message of the user's or of an extension, else after it.
+
+        Raises:
+            CommandError: there is no such entry.
+            SessionReadError: the disk failed.
+        """
+        node = self._node(entry_id)
+        message = self._restatable(node)
+        return await self._destination(node if message is None else node.parent, message)
+
+    async def back(self) -> Destination | None:
+        """What it means to take back the user's last message on this branch; None if there is none.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        for node in reversed(self._store.tree.path()):
+            if (message := self._user_message(node)) is not None:
+                return await self._destination(node.parent, message)
+        return None
+
+    async def forward(self) -> Destination | None:
+        """What it means to return to where the conversation was before it went elsewhere.
+
+        None if it did not go anywhere, or something was said since.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        left = trail(self._store)
+        return await self._destination(left[-1], None) if left else None
+
+    async def go(
+        self,
+        destination: Destination,
+        *,
+        restore: Restore = "conversation",
+        summary: BranchSummaryRequest | None = None,
+    ) -> Arrival:
+        """Go there. Files first: where they cannot be restored, the conversation stays where it is.
+
+        Args:
+            destination: as `to`, `back` or `forward` told it.
+            restore: what goes there. Files that somebody else changed since are kept in any case.
+            summary: how to sum up for the model what is left; None: not at all.
+
+        Raises:
+            AgentBusyError: the agent is working.
+            CommandError: the destination is gone, or no summary could be made; nothing has changed.
+            OSError: the project cannot be touched.
+            SessionWriteError: the session cannot be written.
+            SessionReadError: it cannot be read.
+        """
+        self._agent.refuse_if_busy()
+        self._target(destination.leaf_id)
+        drafts = await self._summarised(destination, summary)
+        restored = await self._restored(destination, restore)
+        left_id = self._leaf_id
+        if restore != "files" and destination.leaf_id != left_id:
+            context = self._recorder.go(destination.leaf_id, *drafts)
+            self._agent.replace_history(context.messages)
+            self._agent.emit(BranchChanged(self._leaf_id))
+        if restore == "conversation":
+            await self._checkpoints.carry(left_id)
+        elif restored is not None and restore == "files":
+            kept = [conflict.path for conflict in (*restored.kept, *restored.failed)]
+            await self._checkpoints.carry(destination.leaf_id, kept)
+        return Arrival(destination.message if restore != "files" else None, restored)
+
+    async def undo(self) -> str:
+        """Take back the user's last message and what was done for it to files. Returns what that did, in words.
+
+        Raises:
+            CommandError: there is nothing to take back. The rest is as with `go`.
+        """
+        destination = await self.back()
+        if destination is None:
+            raise CommandError("there is no message to take back")
+        return await self._go_along(destination)
+
+    async def redo(self) -> str:
+        """Return to where the conversation and its files were. Returns what that did, in words.
+
+        Raises:
+            CommandError: there is nothing to return to. The rest is as with `go`.
+        """
+        destination = await self.forward()
+        if destination is None:
+            raise CommandError("there is nothing to do again: nothing was taken back, or something was said since")
+        return await self._go_along(destination)
+
+    def label_here(self, text: str) -> None:
+        """Give the last thing said a name; an empty text takes it away.
+
+        Raises:
+            CommandError: nothing was said yet.
+            SessionWriteError: the session cannot be written.
+        """
+        said = next((node for node in reversed(self._store.tree.path()) if node.type in _SAID), None)
+        if said is None:
+            raise CommandError("nothing was said yet that could get a name")
+        self.label(said.id, text)
+
+    def label(self, entry_id: str, text: str | None) -> None:
+        """Give an entry a name; without text, take it away.
+
+        Raises:
+            CommandError: there is no such entry.
+            SessionWriteError: the session cannot be written.
+        """
+        self._node(entry_id)
+        self._store.append(Label(target_id=entry_id, label=(text or "").strip() or None))
+        self._store.request_sync()
+
+    async def _go_along(self, destination: Destination) -> str:
+        """Go there with the files, as far as they are known, and say what that did."""
+        arrival = await self.go(destination, restore="conversation" if destination.files_problem else "both")
+        lines = [f"took back: {_beginning(arrival.message.text)}"] if arrival.message is not None else ["went forward"]
+        if destination.files_problem:
+            lines.append(f"files stay as they are: {destination.files_problem}")
+        if arrival.files is not None:
+            lines += [f"{step.action}d {_in_a_line(step.path)}" for step in arrival.files.done]
+            lines += [f"kept {_in_a_line(kept.path)}: {kept.reason}" for kept in arrival.files.kept]
+            lines += [f"failed {_in_a_line(failed.path)}: {failed.reason}" for failed in arrival.files.failed]
+        return "\n".join(lines)
+
+    async def _destination(self, target: Node | None, message: UserMessage | None) -> Destination:
+        leaf_id = target.id if target is not None else None
+        left = sum(node.type == "message" for node in self._left(target))
+        try:
+            return Destination(leaf_id, message, left, await self._checkpoints.preview(leaf_id))
+        except CommandError as error:
+            problem = str(error)
+        except OSError as error:
+            problem = error.strerror or str(error)
+        return Destination(leaf_id, message, left, RestorePlan(), problem)
+
+    async def _summarised(self, destination: Destination, wanted: BranchSummaryRequest | None) -> list[Entry]:
+        """The entry that tells the model of what is left; none if there is nothing to tell."""
+        left = self._left(self._target(destination.leaf_id))
+        if wanted is None or not left:
+            return []
+
+        async def sum_up() -> list[Entry]:
+            draft = await self._summarizer.branch_summary(left, destination.leaf_id, wanted.instructions)
+            return [draft] if draft is not None else []
+
+        try:
+            drafts = await self._agent.occupy(sum_up, lambda: None)
+        except SummaryError as error:
+            raise CommandError(f"what is left could not be summed up: {error}") from error
+        if drafts is None:
+            raise CommandError("stopped: the conversation is where it was")
+        return drafts
+
+    async def _restored(self, destination: Destination, restore: Restore) -> RestoreResult | None:
+        """Do to the files what was announced. Nobody can stop it half-way."""
+        if restore == "conversation":
+            return None
+        if destination.files_problem is not None:
+            raise CommandError(f"files cannot be restored: {destination.files_problem}")
+        with self._agent.held():
+            return await self._checkpoints.restore(destination.files)
+
+    @property
+    def _leaf_id(self) -> str | None:
+        leaf = self._store.tree.leaf
+        return leaf.id if leaf is not None else None
+
+    def _left(self, target: Node | None) -> list[Node]:
+        """The entries between the leaf and the last one that the way to another leaf shares with it."""
+        tree = self._store.tree
+        shared = set(tree.path(target)) if target is not None else set()
+        return [node for node in tree.path() if node not in shared]
+
+    def _target(self, leaf_id: str | None) -> Node | None:
+        return None if leaf_id is None else self._node(leaf_id)
+
+    def _node(self, entry_id: str) -> Node:
+        """The entry that was chosen.
+
+        Raises:
+            CommandError: there is no such entry.
+        """
+        node = self._store.tree.get(entry_id)
+        if node is None:
+            raise CommandError("that entry is not in this session; choose another one")
+        return node
+
+    def _restatable(self, node: Node) -> UserMessage | None:
+        """What was said at an entry, if it is something to be said anew in other words."""
+        if node.type == "custom_message":
+            entry = read_entry(self._store, node)
+            return UserMessage(entry.content) if isinstance(entry, CustomMessage) else None
+        return self._user_message(node)
+
+    def _user_message(self, node: Node) -> UserMessage | None:
+        if node.type != "message":
+            return None
+        try:
+            if _LINE.decode(self._store.line(node)).message.role != "user":
+                return None
+        except UNREADABLE:
+            pass  # decoding it whole mends what can be mended
+        entry = read_entry(self._store, node)
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+            return entry.message
+        return None
+
+
+def _beginning(text: str) -> str:
+    words = " ".join(text[:200].split())
+    return words if len(words) <= 80 else f"{words[:79]}…"
+
+
+def _in_a_line(path: str) -> str:
+    """A name with a line break in it would look like two."""
+    return "\\n".join(path.splitlines())

@@ -1,0 +1,68 @@
+"""The session a conversation goes on in: the user's choice, made into an open store."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from kaa.session.file.file_store import FileStore
+from kaa.session.library.finding import SessionLibrary, pi_sessions
+from kaa.session.store import MemoryStore, SessionStore
+from kaa.shell.home import Home
+from kaa.shell.naming import Naming, clean_name
+from kaa.shell.options import (
+    CloneSession,
+    ContinueSession,
+    ForkSession,
+    NewSession,
+    OpenSession,
+    SessionChoice,
+    UnkeptSession,
+)
+
+
+def open_session(
+    choice: SessionChoice, cwd: str, home: Home, folder: Path | None, environ: Mapping[str, str]
+) -> SessionStore:
+    """Find, begin or copy the session that was chosen, and take hold of it.
+
+    Args:
+        choice: the user's.
+        cwd: the project's directory, absolute.
+        home: the user's folder.
+        folder: where the sessions of all projects are; None where each project has a folder of its own.
+        environ: the user's environment, which may say where pi's sessions are.
+
+    Raises:
+        SessionError: it cannot be found, read or written, or somebody else has it.
+    """
+    if isinstance(choice, UnkeptSession):
+        return MemoryStore(cwd)
+    library = SessionLibrary(cwd, home.sessions, folder, others=(pi_sessions(environ),))
+    match choice:
+        case NewSession(session_id=session_id):
+            known = library.with_id(session_id) if session_id is not None else None
+            return library.create(session_id) if known is None else FileStore.open(known)
+        case ContinueSession():
+            recent = library.most_recent()
+            return library.create() if recent is None else FileStore.open(recent)
+        case OpenSession(query=query):
+            return FileStore.open(library.resolve(query))
+        case ForkSession(query=query, entry_id=None):
+            return library.fork(library.resolve(query))
+        case ForkSession(query=query, entry_id=entry_id):
+            return library.fork_path(library.resolve(query), entry_id, inclusive=False)
+        case CloneSession(query=query):
+            return library.fork_path(library.resolve(query))
+
+
+def discard_copy(choice: SessionChoice, store: SessionStore) -> None:
+    """Take back a copy that was made for a conversation which then could not be opened. Nothing was said in it."""
+    if isinstance(choice, ForkSession | CloneSession) and store.path is not None:
+        with contextlib.suppress(OSError):
+            store.path.unlink(missing_ok=True)
+
+
+def name_session(choice: SessionChoice, naming: Naming) -> None:
+    """Call the session what was chosen with it, if anything was."""
+    if not isinstance(choice, UnkeptSession) and choice.name is not None and (name := clean_name(choice.name)):
+        naming.set_name(name)

@@ -1,0 +1,36 @@
+"""What a conversation does with its session, each thing with an owner of its own."""
+
+import msgspec
+
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+from kaa.shell.accounting import Accounting
+from kaa.shell.checkpoints.checkpointing import Checkpointing
+from kaa.shell.compaction.compacting import Compacting
+from kaa.shell.exporting import Exporting
+from kaa.shell.naming import Naming
+from kaa.shell.navigating import Navigation
+
+
+class SessionParts(msgspec.Struct, frozen=True):
+    """A session and those who work on it.
+
+    Attributes:
+        store: where it is kept.
+        recorder: writes events into it; it is subscribed already, to see each one before all others.
+        accounting: counts what was used.
+        naming: gives it a name.
+        compaction: condenses it.
+        exporting: writes it into files of the user's.
+        checkpoints: know what the project's files were like.
+        navigation: goes elsewhere in it.
+    """
+
+    store: SessionStore
+    recorder: SessionRecorder
+    accounting: Accounting
+    naming: Naming
+    compaction: Compacting
+    exporting: Exporting
+    checkpoints: Checkpointing
+    navigation: Navigation

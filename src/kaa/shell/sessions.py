@@ -1,0 +1,124 @@
+"""All sessions of the user, without opening any: list, search, rename, throw away. For pickers, commands and reports.
+
+Everything here reads files and may take long: call it in a thread.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kaa.session.catalogue.places import Root
+from kaa.session.catalogue.records import Scope, SearchHit, SessionSummary, UsageRow
+from kaa.session.entries import SessionInfo
+from kaa.session.file.file_store import FileStore
+from kaa.session.library.finding import SessionLibrary, pi_sessions
+from kaa.shell.home import Home
+
+if TYPE_CHECKING:
+    from kaa.session.catalogue.catalogue import Catalogue
+
+Progress = Callable[[int, int], None]
+"""Told how many files of how many are read."""
+
+
+class Sessions:
+    """The sessions of kaa and of pi.
+
+    Args:
+        home: the user's folder.
+        cwd: the directory that is `here`, absolute.
+        session_dir: one folder for the sessions of all projects (`--session-dir`, or the setting); None where each
+            project has its own.
+    """
+
+    def __init__(self, home: Home, cwd: str, session_dir: Path | None) -> None:
+        self._cwd = cwd
+        self._cache = home.path / "cache" / "sessions.sqlite3"
+        pi = pi_sessions(os.environ)
+        own = Root(session_dir, "kaa", is_flat=True) if session_dir is not None else Root(home.sessions, "kaa")
+        self._roots = (own, Root(pi, "pi"))
+        self._library = SessionLibrary(cwd, home.sessions, session_dir, others=(pi,))
+
+    def list(self, scope: Scope = "here", progress: Progress | None = None) -> Sequence[SessionSummary]:
+        """All sessions, the newest first. The first time all their files are read.
+
+        Args:
+            scope: this directory's, or all.
+            progress: told of files that must be read.
+        """
+        with self._catalogue() as catalogue:
+            return catalogue.summaries(scope, progress)
+
+    def search(
+        self, text: str, scope: Scope = "here", limit: int = 50, progress: Progress | None = None
+    ) -> Sequence[SearchHit]:
+        """Where a text was said, called or printed; the newest sessions first.
+
+        Args:
+            text: words and "phrases" that all stand in one entry, or `re:` and a regular expression.
+            scope: this directory's sessions, or all.
+            limit: at most so many places.
+            progress: told of files that must be read.
+
+        Raises:
+            QueryError: the text is not understood.
+        """
+        with self._catalogue() as catalogue:
+            return catalogue.search(text, scope, limit, progress)
+
+    def usage(self, scope: Scope = "here") -> Sequence[UsageRow]:
+        """What was used, by session, model and day. What a copy brought along counts in its source only."""
+        with self._catalogue() as catalogue:
+            return catalogue.usage(scope)
+
+    def summary(self, path: Path) -> tuple[SessionSummary, Sequence[UsageRow]]:
+        """What is known of one session, wherever it is, and what it used.
+
+        Raises:
+            SessionReadError: it cannot be read.
+            NotASessionError: it is something else.
+        """
+        with self._catalogue() as catalogue:
+            return catalogue.summary(path)
+
+    def resolve(self, query: str) -> Path:
+        """The session that a path or the beginning of an id means.
+
+        Raises:
+            SessionNotFoundError: none, or several.
+        """
+        return self._library.resolve(query)
+
+    def rename(self, path: Path, name: str) -> None:
+        """Call a session that nobody has open by another name; an empty one takes the name away.
+
+        Raises:
+            SessionError: it cannot be written, or is in use: then only its own conversation can name it.
+        """
+        from kaa.shell.naming import clean_name  # lazy: it can also ask the model for one
+
+        store = FileStore.open(path)
+        try:
+            store.append(SessionInfo(name=clean_name(name)))
+            store.request_sync()
+        finally:
+            store.release()
+
+    def trash(self, path: Path) -> Path | None:
+        """Move a session that nobody has open into the trash of the system. Nothing is ever deleted for good.
+
+        Returns:
+            Where it is now; None where the system does not tell.
+
+        Raises:
+            SessionError: it is in use, or cannot be moved.
+        """
+        from kaa.session.library.trash import trash_session  # lazy: seldom used
+
+        return trash_session(path, os.environ)
+
+    def _catalogue(self) -> "Catalogue":
+        from kaa.session.catalogue.catalogue import Catalogue  # lazy: SQLite is for who lists or searches
+
+        return Catalogue(self._cache, self._roots, self._cwd)

@@ -1,0 +1,219 @@
+"""What checkpoints consist of, and what a workspace can do with them. See docs/checkpoints.md.
+
+Paths are relative to the project's root, with `/`; those in other writable directories are absolute.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol, TypeAlias
+
+import msgspec
+
+# `other`: something is there whose content is not kept: a device, a socket, or a file above the limits.
+StateKind: TypeAlias = Literal["file", "symlink", "directory", "other"]
+
+Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{2})*\Z")]
+
+# As `kaa.hands.checkpoints.states.State`; the last is a stamp: times and inode.
+StateRow: TypeAlias = tuple[StateKind, Digest, int, int, str]
+
+
+class FileState(msgspec.Struct, frozen=True):
+    """What is at a path.
+
+    Attributes:
+        digest: BLAKE2b (20 bytes, hex) of a file's content or of a symlink's target; empty for other kinds.
+        mode: permission bits; 0 for symlinks.
+        size: bytes of the content.
+    """
+
+    kind: StateKind
+    digest: Digest = ""
+    mode: int = 0
+    size: int = 0
+
+    def same_as(self, other: "FileState | None") -> bool:
+        """Whether there is no difference that would have to be restored."""
+        if other is None or self.kind != other.kind or self.kind == "other":
+            return False
+        return self.kind == "directory" or (self.digest, self.mode) == (other.digest, other.mode)
+
+
+def is_same(one: FileState | None, other: FileState | None) -> bool:
+    """Whether there is no difference that would have to be restored, where nothing may be there."""
+    return other is None if one is None else one.same_as(other)
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """What a turn did at a path; None: nothing was, or is, there."""
+
+    path: str
+    before: FileState | None
+    after: FileState | None
+
+    @property
+    def kind(self) -> Literal["created", "changed", "deleted"]:
+        """The change in a word."""
+        if self.before is None:
+            return "created"
+        return "deleted" if self.after is None else "changed"
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether only a directory came or went; people are told of files."""
+        return all(state is None or state.kind == "directory" for state in (self.before, self.after))
+
+
+class ChangeSet(msgspec.Struct, frozen=True):
+    """What changed in one turn.
+
+    Attributes:
+        interrupted: the turn was killed, and this was found afterwards.
+    """
+
+    id: str
+    changes: tuple[FileChange, ...]
+    interrupted: bool = False
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """The changes without those of directories."""
+        return tuple(change for change in self.changes if not change.is_directory)
+
+
+class FileMove(msgspec.Struct, frozen=True):
+    """A path's way from the state it must have to the one it is to get."""
+
+    path: str
+    expected: FileState | None
+    target: FileState | None
+
+
+class FileStep(msgspec.Struct, frozen=True):
+    """What restoring does to a file. `added` and `removed` count lines; both are 0 for a binary file."""
+
+    path: str
+    action: Literal["restore", "create", "delete"]
+    added: int = 0
+    removed: int = 0
+
+
+class FileConflict(msgspec.Struct, frozen=True):
+    """A file that is kept as it is. `reason` is a clause, such as `changed since by someone else`."""
+
+    path: str
+    reason: str
+
+
+class RestorePlan(msgspec.Struct, frozen=True):
+    """What restoring would do. Nothing was touched.
+
+    Attributes:
+        steps: files that change, sorted by path.
+        conflicts: files that would have to change, but are kept.
+        uncovered: sentences that say what checkpoints of this project leave out, by which rule.
+        moves: what is carried out, directories too.
+    """
+
+    steps: tuple[FileStep, ...] = ()
+    conflicts: tuple[FileConflict, ...] = ()
+    uncovered: tuple[str, ...] = ()
+    moves: tuple[FileMove, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all files are as they are to be already."""
+        return not self.moves and not self.conflicts
+
+
+class RestoreResult(msgspec.Struct, frozen=True):
+    """What restoring did. It can be repeated: what is done already is no step any more.
+
+    Attributes:
+        done: files that were changed.
+        kept: files that were left as they are: the plan's conflicts, and what changed since the plan was made.
+        failed: files that the system refused to change.
+    """
+
+    done: tuple[FileStep, ...] = ()
+    kept: tuple[FileConflict, ...] = ()
+    failed: tuple[FileConflict, ...] = ()
+
+
+class CheckpointLimits(msgspec.Struct, frozen=True):
+    """How much is kept. Megabytes are 2**20 bytes."""
+
+    max_megabytes: int = 1024
+    max_days: int = 90
+
+
+class MissingCheckpointError(LookupError):
+    """What would be needed is no longer kept; the message says why and what can be done."""
+
+
+class Checkpoints(Protocol):
+    """Change sets of one session in one project."""
+
+    def begin(self) -> None:
+        """Start to take in what the project looks like, in the background. Again, it does nothing."""
+        ...
+
+    async def ready(self, path: str | None = None) -> None:
+        """Wait until what changes from here on can be told from what was there before.
+
+        Args:
+            path: the only file that is about to change, as the tool was given it; None if it may be anything.
+
+        Raises:
+            OSError: it cannot be told; what changes is not kept.
+        """
+        ...
+
+    async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
+        """Keep what changed since the first `ready` as a change set; None if nothing did.
+
+        Args:
+            more_to_come: something goes on in the background: what it changes belongs to the next change set. Otherwise
+                what changes until the next `ready` is somebody else's.
+        """
+        ...
+
+    async def interrupted(self) -> ChangeSet | None:
+        """What a turn of this session did that was killed, once; None if there was none."""
+        ...
+
+    async def change_set(self, change_set_id: str) -> ChangeSet:
+        """A change set of this project.
+
+        Raises:
+            MissingCheckpointError: it is no longer kept.
+        """
+        ...
+
+    async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
+        """What taking back some change sets, the newest first, and then doing others again, would do.
+
+        Raises:
+            MissingCheckpointError: one of them is no longer kept.
+        """
+        ...
+
+    async def restore(self, plan: RestorePlan) -> RestoreResult:
+        """Carry out a plan, but for what changed since it was made."""
+        ...
+
+    async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
+        """Keep the way from one state to another as one change set. Touches no file.
+
+        Args:
+            undo: change sets to take back, the newest first.
+            redo: change sets to do after that.
+            leave_out: paths that did not go that way.
+
+        Raises:
+            MissingCheckpointError: one of them is no longer kept.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of the project; remove what is kept beyond the limits."""
+        ...

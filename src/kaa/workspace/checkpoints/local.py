@@ -1,0 +1,277 @@
+"""Checkpoints of a project on this machine: the slot sees the project, the store keeps what it says."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+
+from kaa.workspace.channel import parse
+from kaa.workspace.checkpoints.contract import (
+    ChangeSet,
+    CheckpointLimits,
+    FileConflict,
+    FileMove,
+    FileStep,
+    MissingCheckpointError,
+    RestorePlan,
+    RestoreResult,
+)
+from kaa.workspace.checkpoints.link import Link
+from kaa.workspace.checkpoints.lookout import MAX_FILES, Lookout, failed, in_thread_if
+from kaa.workspace.checkpoints.planning import Way, in_order
+from kaa.workspace.checkpoints.reports import ChangeRow, Put, change_set_of, doing_of, row_of
+from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
+from kaa.workspace.protocol import WorkspaceUnavailableError
+from kaa.workspace.slots import Slots
+
+_MEGABYTE = 1024 * 1024
+# Of what may be kept, so much may be the project as it is; the rest is for what it was.
+_COVERED_SHARE = 0.5
+_SIGN_SECONDS = 1.0
+_SORTED_AT_ONCE = 200  # rows: takes less than a millisecond
+_CHANGED_SINCE = "changed since the preview"
+_FILE, _FOLDER, _EITHER = ("file", "files"), ("folder", "folders"), ("file or folder", "files or folders")
+# What the rules of `kaa.hands.checkpoints.rules` leave out: the word for one and for several, and what is said of them.
+_UNCOVERED = {
+    "ignored": (
+        _EITHER,
+        "that .gitignore leaves out (files up to 1 MiB are covered nevertheless, unless their folder is left out)",
+    ),
+    "generated": (_FOLDER, "that programs generate (node_modules, virtual environments, caches)"),
+    "deep": (_FOLDER, "more than a hundred folders deep"),
+    "large": (_FILE, "larger than 10 MiB"),
+    "files": (_FILE, f"beyond the first {MAX_FILES:,}"),
+    "bytes": (_FILE, "beyond the first {megabytes:.0f} MiB of all files"),
+    "unreadable": (("name", "names"), "with nothing behind it that can be read, such as a pipe or a foreign file"),
+    "mounted": (_FOLDER, "on another file system"),
+}
+
+
+class LocalCheckpoints:
+    """Change sets of one session in a project on this machine. All calls must come from one event loop.
+
+    Args:
+        root: real path of the project.
+        slots: give the slot that sees it.
+        folder: where everything is kept; see `Store`.
+        limits: how much of it.
+        session_id: whose change sets these are.
+    """
+
+    def __init__(self, root: str, slots: Slots, folder: str, limits: CheckpointLimits, session_id: str) -> None:
+        self._root = root
+        self._folder = folder
+        self._limits = limits
+        self._session_id = session_id
+        self._covered_megabytes = limits.max_megabytes * _COVERED_SHARE
+        self._lookout = Lookout(slots, round(self._covered_megabytes * _MEGABYTE), self._known, self._seen)
+        self._opening: asyncio.Task[Store] | None = None
+        self._turn = asyncio.Lock()
+        self._is_open = False
+        self._began = 0
+        self._lost_slot = False  # while a turn was under way
+        self._rows: list[ChangeRow] = []  # of the open turn, seen by a slot in place of one that was lost
+        self._killed: Turn | None = None
+        self._interrupted: ChangeSet | None = None
+        self._signs: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """See `Checkpoints.begin`."""
+        self._lookout.begin()
+
+    async def ready(self, path: str | None = None) -> None:
+        """See `Checkpoints.ready`."""
+        if path is not None:
+            await (await self._lookout.link()).ask({"op": "note", "path": path})
+        else:
+            await self._lookout.looked()
+        async with self._turn:
+            if self._is_open:
+                return
+            if self._lookout.has_looked:
+                await self._take_in(await self._lookout.changes())
+            store = await self._store()
+            self._began = time.time_ns()
+            await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
+            self._is_open = True
+            if self._signs is None:
+                self._signs = asyncio.create_task(self._give_signs(store))
+
+    async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
+        """See `Checkpoints.collect`."""
+        async with self._turn:
+            if not self._is_open:
+                return None
+            seen = await self._lookout.changes()
+            rows, self._rows = [*self._rows, *seen], []
+            change_set = await in_thread_if(len(rows) > _SORTED_AT_ONCE, change_set_of, rows)
+            store = await self._store()
+            try:
+                await self._take_in(rows)
+                if change_set is not None:
+                    await asyncio.to_thread(store.save, change_set)
+            finally:  # also where it cannot be kept: what changes from here on is not the turn's doing
+                if not more_to_come:
+                    self._is_open = False
+                    self._stop_signs()
+                    await asyncio.to_thread(store.end_turn, self._session_id)
+        return change_set
+
+    async def interrupted(self) -> ChangeSet | None:
+        """See `Checkpoints.interrupted`."""
+        store = await self._store()
+        if not self._lookout.has_begun and await asyncio.to_thread(store.killed_turn, self._session_id) is None:
+            return None
+        await self._lookout.looked()
+        found, self._interrupted = self._interrupted, None
+        if self._killed is not None:
+            self._killed = None
+            if found is not None:
+                await asyncio.to_thread(store.save, found)
+            if not self._is_open:
+                await asyncio.to_thread(store.end_turn, self._session_id)
+        return found
+
+    async def change_set(self, change_set_id: str) -> ChangeSet:
+        """See `Checkpoints.change_set`."""
+        return await asyncio.to_thread((await self._store()).load, change_set_id)
+
+    async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
+        """See `Checkpoints.preview`."""
+        way = await self._way(undo, redo)
+        if not way.moves:
+            return RestorePlan()
+        now = await self._lookout.states([move.path for move in way.moves])
+        store = await self._store()
+        return await asyncio.to_thread(way.plan, now, store.content, self._uncovered())
+
+    async def restore(self, plan: RestorePlan) -> RestoreResult:
+        """See `Checkpoints.restore`."""
+        if not plan.moves:
+            return RestoreResult(kept=plan.conflicts)
+        link = await self._lookout.looked()
+        store = await self._store()
+        steps = {step.path: step for step in plan.steps}
+        kept = {conflict.path: conflict for conflict in plan.conflicts}
+        failures: dict[str, FileConflict] = {}
+        async with self._turn:
+            if not self._is_open:
+                await self._take_in(await self._lookout.changes())
+            try:
+                for move in in_order(plan.moves):
+                    problem = await self._put(link, store, move)
+                    if problem == _CHANGED_SINCE:
+                        kept[move.path] = FileConflict(move.path, problem)
+                    elif problem is not None:
+                        failures[move.path] = FileConflict(move.path, problem)
+            finally:
+                await self._take_in(await self._lookout.changes())  # our own doing belongs to no turn
+        done = tuple(step for path, step in steps.items() if path not in kept and path not in failures)
+        return RestoreResult(done, _of_files(kept, steps, plan), _of_files(failures, steps, plan))
+
+    async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
+        """See `Checkpoints.merge`."""
+        changes = (await self._way(undo, redo)).changes(frozenset(leave_out))
+        if not changes:
+            return None
+        merged = ChangeSet(new_change_set_id(), changes)
+        await asyncio.to_thread((await self._store()).save, merged)
+        return merged
+
+    async def close(self) -> None:
+        """See `Checkpoints.close`."""
+        self._stop_signs()
+        await self._lookout.close()
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
+            if not failed(self._opening):
+                await asyncio.to_thread(_leave, self._opening.result())
+
+    async def _store(self) -> Store:
+        if self._opening is None or failed(self._opening):
+            self._opening = asyncio.create_task(asyncio.to_thread(Store, self._folder, self._limits))
+        return await asyncio.shield(self._opening)
+
+    async def _known(self) -> tuple[Store, bytes]:
+        """From what a slot is to begin."""
+        store = await self._store()
+        self._lost_slot = self._is_open
+        if not self._is_open:
+            self._killed = await asyncio.to_thread(store.killed_turn, self._session_id)
+        return store, await asyncio.to_thread(store.last_manifest, self._root, self._killed)
+
+    async def _seen(self, known: bytes, rows: list[ChangeRow]) -> None:
+        """Note how things are now that a slot has looked at everything."""
+        store = await self._store()
+        await asyncio.to_thread(store.begin_manifest, self._root, known)
+        await self._take_in(rows)
+        if self._is_open:  # from now on, what it does can be told even when it is killed
+            await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
+        if self._lost_slot:
+            self._rows += rows
+        elif self._killed is not None:
+            self._interrupted = change_set_of(doing_of(self._killed, rows), interrupted=True)
+
+    async def _take_in(self, rows: list[ChangeRow]) -> None:
+        """Note how things are now."""
+        if rows:
+            await asyncio.to_thread((await self._store()).manifests.add, rows)
+
+    async def _way(self, undo: Sequence[str], redo: Sequence[str]) -> Way:
+        store = await self._store()
+
+        def load() -> Way:
+            return Way([store.load(one) for one in undo], [store.load(one) for one in redo])
+
+        return await asyncio.to_thread(load)
+
+    async def _put(self, link: Link, store: Store, move: FileMove) -> str | None:
+        """Carry out one move; why not, if not."""
+        content = b""
+        if move.target is not None and move.target.kind in ("file", "symlink"):
+            try:
+                content = await asyncio.to_thread(store.content, move.target)
+            except MissingCheckpointError as error:
+                return str(error)
+        request = {"op": "put", "path": move.path, "expected": row_of(move.expected), "target": row_of(move.target)}
+        try:
+            answer = parse((await link.ask(request, content)).header, Put)
+        except WorkspaceUnavailableError:
+            raise
+        except OSError as error:
+            return error.strerror or str(error)
+        return None if answer.put == "done" else _CHANGED_SINCE
+
+    async def _give_signs(self, store: Store) -> None:
+        while True:
+            await asyncio.sleep(_SIGN_SECONDS)
+            await asyncio.to_thread(store.touch_turn, self._session_id)
+
+    def _stop_signs(self) -> None:
+        if self._signs is not None:
+            self._signs.cancel()
+            self._signs = None
+
+    def _uncovered(self) -> tuple[str, ...]:
+        """What is left out, in sentences for people."""
+        told = ["what is in .git"]
+        for rule, count in sorted(self._lookout.uncovered.items()):
+            if rule in _UNCOVERED and count > 0:
+                (one, several), what = _UNCOVERED[rule]
+                noun = one if count == 1 else several
+                told.append(f"{count:,} {noun} {what.format(megabytes=self._covered_megabytes)}")
+        return tuple(told)
+
+
+def _of_files(
+    found: Mapping[str, FileConflict], steps: Mapping[str, FileStep], plan: RestorePlan
+) -> tuple[FileConflict, ...]:
+    """Without the directories: that one is still there says nothing to people."""
+    files = {*steps, *(conflict.path for conflict in plan.conflicts)}
+    return tuple(conflict for path, conflict in sorted(found.items()) if path in files)
+
+
+def _leave(store: Store) -> None:
+    try:
+        store.prune()
+    finally:
+        store.close()

@@ -1,0 +1,164 @@
+"""Sees the project through a slot: looks at everything once, then tells what changed. A slot that died is replaced."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from kaa.hands.wire import Frame
+from kaa.workspace.channel import parse
+from kaa.workspace.checkpoints.contract import FileState
+from kaa.workspace.checkpoints.link import Link, checked, to_end
+from kaa.workspace.checkpoints.reports import ChangeRow, Report, States, read_report, state_of
+from kaa.workspace.checkpoints.store import Store
+from kaa.workspace.protocol import WorkspaceUnavailableError
+from kaa.workspace.slots import Slots
+
+MAX_FILES = 100_000
+_READ_AT_ONCE_BYTES = 64 * 1024  # takes less than a millisecond
+_LOOK_AT_ONCE = 1_000  # paths in a request
+T = TypeVar("T")
+
+
+class Lookout:
+    """A slot of kind `checkpoints`, from `begin` on. All calls must come from one event loop.
+
+    Args:
+        slots: give the slot.
+        max_bytes: of all files together, to be covered.
+        start: called for each slot: gives the store that keeps contents, and the manifest to begin from.
+        seen: gets that manifest and what differs from it, before anybody who waits for that goes on.
+
+    Attributes:
+        uncovered: how much each rule left out.
+    """
+
+    def __init__(
+        self,
+        slots: Slots,
+        max_bytes: int,
+        start: Callable[[], Awaitable[tuple[Store, bytes]]],
+        seen: Callable[[bytes, list[ChangeRow]], Awaitable[None]],
+    ) -> None:
+        self._slots = slots
+        self._max_bytes = max_bytes
+        self._start = start
+        self._seen = seen
+        self._linking: asyncio.Task[tuple[Link, asyncio.Future[Frame]]] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._known = b""
+        self.uncovered: dict[str, int] = {}
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether `begin` was called."""
+        return self._linking is not None
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether everything has been looked at."""
+        return self._looking is not None and self._looking.done() and not failed(self._looking)
+
+    def begin(self) -> None:
+        """Begin to look at everything, unless that has been done and the slot lives."""
+        if self._looking is None or failed(self._looking) or failed(self._linking) or self._is_dead():
+            self._linking = asyncio.create_task(self._link(self._linking))
+            self._looking = asyncio.create_task(self._look(self._linking))
+            for task in (self._linking, self._looking):
+                task.add_done_callback(_look_at)
+
+    async def link(self) -> Link:
+        """The slot, which may still look at things."""
+        self.begin()
+        assert self._linking is not None
+        return (await asyncio.shield(self._linking))[0]
+
+    async def looked(self) -> Link:
+        """The slot, once it has looked at everything.
+
+        Raises:
+            OSError: it cannot.
+        """
+        self.begin()
+        assert self._looking is not None
+        await asyncio.shield(self._looking)
+        return await self.link()
+
+    async def changes(self) -> list[ChangeRow]:
+        """What changed since the last time. Raises as `looked` does."""
+        link = await self.looked()
+        try:
+            answer = await link.ask({"op": "collect"})
+        except WorkspaceUnavailableError:
+            if link.is_alive:
+                raise
+            answer = await (await self.looked()).ask({"op": "collect"})  # it had died, and nobody had noticed yet
+        return await self._read(answer)
+
+    async def states(self, paths: Sequence[str]) -> dict[str, FileState | None]:
+        """What is at some paths now. Raises as `looked` does."""
+        link = await self.looked()
+        found: dict[str, FileState | None] = {}
+        for start in range(0, len(paths), _LOOK_AT_ONCE):
+            part = paths[start : start + _LOOK_AT_ONCE]
+            rows = parse((await link.ask({"op": "look", "paths": part})).header, States).states
+            if len(rows) != len(part):
+                raise WorkspaceUnavailableError("The process for checkpoints sent what cannot be understood.")
+            found.update(zip(part, map(state_of, rows), strict=True))
+        return found
+
+    async def close(self) -> None:
+        """Let the slot go."""
+        for task in (self._looking, self._linking):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+        if self._linking is not None and not failed(self._linking):
+            await self._linking.result()[0].close()
+
+    async def _link(
+        self, former: "asyncio.Task[tuple[Link, asyncio.Future[Frame]]] | None"
+    ) -> "tuple[Link, asyncio.Future[Frame]]":
+        """Take a slot, in place of one that died, and have it begin to look at everything."""
+        if former is not None:
+            await asyncio.wait({former})
+            if not failed(former):
+                await former.result()[0].close()
+        store, self._known = await self._start()
+        link = Link(await self._slots.take("checkpoints"), store.packs.add)
+        limits = {"max_files": MAX_FILES, "max_bytes": self._max_bytes}
+        try:
+            return link, await link.request({"op": "begin", **limits}, self._known)
+        except BaseException:
+            await link.close()
+            raise
+
+    async def _look(self, linking: "asyncio.Task[tuple[Link, asyncio.Future[Frame]]]") -> None:
+        """Wait until everything has been looked at."""
+        _, answer = await asyncio.shield(linking)
+        rows = await self._read(checked(await answer))
+        known, self._known = self._known, b""
+        await to_end(self._seen(known, rows))
+
+    async def _read(self, answer: Frame) -> list[ChangeRow]:
+        report: Report = await in_thread_if(len(answer.body) > _READ_AT_ONCE_BYTES, read_report, answer.body)
+        self.uncovered = report.uncovered
+        return list(report.changes)
+
+    def _is_dead(self) -> bool:
+        return self._linking is not None and self._linking.done() and not self._linking.result()[0].is_alive
+
+
+async def in_thread_if(large: bool, work: Callable[..., T], *arguments: object) -> T:
+    """Do what may take longer than the event loop can be blocked in a thread, and the rest at once."""
+    return await asyncio.to_thread(work, *arguments) if large else work(*arguments)
+
+
+def failed(task: "asyncio.Task[T] | None") -> bool:
+    """Whether there is no use in waiting for a task."""
+    return task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+
+
+def _look_at(task: "asyncio.Task[T]") -> None:
+    """Tell asyncio that somebody knows of a failure; whoever needs the checkpoints is told."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,127 @@
+"""Checkpoints of a project that lives in memory: the same ways from state to state, without a disk."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.workspace.checkpoints.contract import (
+    ChangeSet,
+    FileChange,
+    FileConflict,
+    FileState,
+    MissingCheckpointError,
+    RestorePlan,
+    RestoreResult,
+    is_same,
+)
+from kaa.workspace.checkpoints.planning import Way, in_order
+
+Snapshot: TypeAlias = Mapping[str, tuple[FileState, bytes]]
+
+
+class Kept(msgspec.Struct):
+    """What is kept of a project, by all sessions."""
+
+    sets: dict[str, ChangeSet] = {}
+    contents: dict[str, bytes] = {}
+
+
+class MemoryCheckpoints:
+    """Change sets of one session.
+
+    Args:
+        kept: what is kept, shared by all sessions.
+        snapshot: everything that is in the project.
+        put: makes a path what it is to be; a directory is only removed if it is empty. False if it cannot be.
+    """
+
+    def __init__(
+        self, kept: Kept, snapshot: Callable[[], Snapshot], put: Callable[[str, FileState | None, bytes], bool]
+    ) -> None:
+        self._kept = kept
+        self._snapshot = snapshot
+        self._put = put
+        self._before: Snapshot | None = None
+
+    def begin(self) -> None:
+        """Looking takes no time here."""
+
+    async def ready(self, path: str | None = None) -> None:
+        """See `Checkpoints.ready`."""
+        if self._before is None:
+            self._before = self._look()
+
+    async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
+        """See `Checkpoints.collect`."""
+        if self._before is None:
+            return None
+        before, after = self._before, self._look()
+        self._before = after if more_to_come else None
+        changes = []
+        for path in sorted({*before, *after}):
+            one, other = (snapshot[path][0] if path in snapshot else None for snapshot in (before, after))
+            if not is_same(one, other):
+                changes.append(FileChange(path, one, other))
+        return self._keep(changes)
+
+    async def interrupted(self) -> None:
+        """What is killed here leaves nothing behind."""
+
+    async def change_set(self, change_set_id: str) -> ChangeSet:
+        """See `Checkpoints.change_set`."""
+        try:
+            return self._kept.sets[change_set_id]
+        except KeyError:
+            raise MissingCheckpointError("what files were then is no longer kept") from None
+
+    async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
+        """See `Checkpoints.preview`."""
+        way, now = await self._way(undo, redo), self._look()
+        return way.plan({move.path: _state(now, move.path) for move in way.moves}, self._content)
+
+    async def restore(self, plan: RestorePlan) -> RestoreResult:
+        """See `Checkpoints.restore`."""
+        files = {step.path for step in plan.steps}
+        kept = {conflict.path: conflict for conflict in plan.conflicts}
+        for move in in_order(plan.moves):
+            now, target = _state(self._look(), move.path), move.target
+            as_expected = is_same(move.expected, now)
+            content = self._content(target) if target is not None and target.kind == "file" else b""
+            if not (as_expected and self._put(move.path, target, content)) and move.path in files:
+                kept[move.path] = FileConflict(move.path, "changed since the preview")
+        if self._before is not None:
+            self._before = self._look()
+        return RestoreResult(
+            tuple(step for step in plan.steps if step.path not in kept),
+            tuple(conflict for _, conflict in sorted(kept.items())),
+        )
+
+    async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
+        """See `Checkpoints.merge`."""
+        return self._keep((await self._way(undo, redo)).changes(frozenset(leave_out)))
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _look(self) -> Snapshot:
+        snapshot = self._snapshot()
+        self._kept.contents.update((state.digest, data) for state, data in snapshot.values() if state.digest)
+        return snapshot
+
+    def _keep(self, changes: Sequence[FileChange]) -> ChangeSet | None:
+        if not changes:
+            return None
+        change_set = ChangeSet(f"{len(self._kept.sets) + 1:08x}", tuple(changes))
+        self._kept.sets[change_set.id] = change_set
+        return change_set
+
+    def _content(self, state: FileState) -> bytes:
+        return self._kept.contents[state.digest]
+
+    async def _way(self, undo: Sequence[str], redo: Sequence[str]) -> Way:
+        return Way([await self.change_set(one) for one in undo], [await self.change_set(one) for one in redo])
+
+
+def _state(snapshot: Snapshot, path: str) -> FileState | None:
+    return snapshot[path][0] if path in snapshot else None

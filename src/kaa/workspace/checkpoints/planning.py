@@ -1,0 +1,168 @@
+"""The way from one state of the files to another: what has to happen to each, and what speaks against it."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from kaa.workspace.checkpoints.contract import (
+    ChangeSet,
+    FileChange,
+    FileConflict,
+    FileMove,
+    FileState,
+    FileStep,
+    RestorePlan,
+    is_same,
+)
+
+_NOT_KEPT = "its content was not kept, as it is too large or no regular file"
+_BETWEEN = "changed by someone else between the turns"
+# Line by line comparison takes the product of both lengths; above this, lines are only counted.
+_MAX_COMPARED = 4_000_000
+
+
+class Way:
+    """What some change sets, taken back or done one after another, come to.
+
+    Args:
+        undo: to take back, the newest first.
+        redo: to do after that.
+
+    Attributes:
+        moves: the paths that are to be different at the end, by path.
+        broken: paths for which one change set does not begin where the one before ended, and why.
+    """
+
+    def __init__(self, undo: Iterable[ChangeSet], redo: Iterable[ChangeSet]) -> None:
+        self._moves: dict[str, FileMove] = {}
+        self.broken: dict[str, str] = {}
+        for change_set in undo:
+            for change in change_set.changes:
+                self._add(change.path, change.after, change.before)
+        for change_set in redo:
+            for change in change_set.changes:
+                self._add(change.path, change.before, change.after)
+        self.moves = tuple(move for _, move in sorted(self._moves.items()) if not is_same(move.expected, move.target))
+
+    def plan(
+        self,
+        now: Mapping[str, FileState | None],
+        content: Callable[[FileState], bytes],
+        uncovered: Sequence[str] = (),
+    ) -> RestorePlan:
+        """What there is to do.
+
+        Args:
+            now: what is at each path of `moves`.
+            content: gives that of a file or symlink.
+            uncovered: for people, as `RestorePlan` has it.
+
+        Raises:
+            MissingCheckpointError: `content` does.
+        """
+        moves, conflicts = [], []
+        for move in self.moves:
+            state = now[move.path]
+            if is_same(state, move.target):
+                continue
+            if reason := self._reason_against(move, state):
+                if not _only_directories(move.expected, move.target):
+                    conflicts.append(FileConflict(move.path, reason))
+            else:
+                moves.append(move)
+        steps = tuple(_step(move, content) for move in moves if not _only_directories(move.expected, move.target))
+        return RestorePlan(steps, tuple(conflicts), tuple(uncovered), tuple(moves))
+
+    def changes(self, leave_out: Collection[str]) -> tuple[FileChange, ...]:
+        """The whole way as changes, without the broken paths and some others."""
+        return tuple(
+            FileChange(move.path, move.expected, move.target)
+            for move in self.moves
+            if move.path not in leave_out and move.path not in self.broken
+        )
+
+    def _add(self, path: str, start: FileState | None, end: FileState | None) -> None:
+        known = self._moves.get(path)
+        if known is not None and not is_same(known.target, start):
+            self.broken[path] = _NOT_KEPT if _is_other(known.target) or _is_other(start) else _BETWEEN
+        self._moves[path] = FileMove(path, known.expected if known is not None else start, end)
+
+    def _reason_against(self, move: FileMove, state: FileState | None) -> str | None:
+        if _is_other(move.target) or _is_other(move.expected):
+            return _NOT_KEPT
+        if is_same(state, move.expected):
+            return self.broken.get(move.path)
+        if state is None:
+            return "deleted since by someone else"
+        return "created since by someone else" if move.expected is None else "changed since by someone else"
+
+
+def in_order(moves: Iterable[FileMove]) -> Iterator[FileMove]:
+    """Moves one after another so that each finds its directory, and no directory holds what is going to go."""
+    deleting: list[FileMove] = []
+    emptied: list[FileMove] = []
+    making: list[FileMove] = []
+    writing: list[FileMove] = []
+    for move in moves:
+        for part in _parts(move):
+            if part.target is None:
+                (emptied if part.expected is not None and part.expected.kind == "directory" else deleting).append(part)
+            else:
+                (making if part.target.kind == "directory" else writing).append(part)
+    emptied.sort(key=_path_of, reverse=True)
+    making.sort(key=_path_of)
+    yield from (*deleting, *emptied, *making, *writing)
+
+
+def _path_of(move: FileMove) -> str:
+    return move.path
+
+
+def _parts(move: FileMove) -> Sequence[FileMove]:
+    """A directory in place of a file, or the other way round, takes two steps."""
+    one, other = move.expected, move.target
+    if one is not None and other is not None and (one.kind == "directory") != (other.kind == "directory"):
+        return FileMove(move.path, one, None), FileMove(move.path, None, other)
+    return (move,)
+
+
+def _step(move: FileMove, content: Callable[[FileState], bytes]) -> FileStep:
+    before, after = (
+        content(state) if state is not None and state.kind in ("file", "symlink") else b""
+        for state in (move.expected, move.target)
+    )
+    action: Literal["restore", "create", "delete"] = "restore"
+    if move.expected is None or move.expected.kind == "directory":
+        action = "create"
+    elif move.target is None or move.target.kind == "directory":
+        action = "delete"
+    if b"\0" in before or b"\0" in after:
+        return FileStep(move.path, action)
+    added, removed = _lines_changed(before.splitlines(), after.splitlines())
+    return FileStep(move.path, action, added, removed)
+
+
+def _lines_changed(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:
+    """How many lines come and go."""
+    start = 0
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        start += 1
+    end = 0
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    if not before or not after or len(before) * len(after) > _MAX_COMPARED:
+        return len(after), len(before)
+    from difflib import SequenceMatcher  # lazy: only whoever looks at a plan needs it
+
+    kept = sum(block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks())
+    return len(after) - kept, len(before) - kept
+
+
+def _is_other(state: FileState | None) -> bool:
+    return state is not None and state.kind == "other"
+
+
+def _only_directories(*states: FileState | None) -> bool:
+    return all(state is None or state.kind == "directory" for state in states)

@@ -1,0 +1,97 @@
+"""What the slot says of changes, checked: it is the only one who sees the project, and it may lie."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.workspace.checkpoints.contract import ChangeSet, FileChange, FileState, StateRow, is_same
+from kaa.workspace.checkpoints.store import Turn, new_change_set_id
+from kaa.workspace.protocol import WorkspaceUnavailableError
+
+ChangeRow: TypeAlias = tuple[str, StateRow | None, StateRow | None]
+
+# How much later than its last sign of life a turn that was killed may have changed something.
+_SIGN_TOLERANCE_NS = 2_000_000_000
+# Clocks of file systems lag behind by a tick of the kernel.
+_CLOCK_TOLERANCE_NS = 100_000_000
+_STAMP_PARTS = 3
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The body of an answer. `uncovered`: how much each rule left out."""
+
+    changes: tuple[ChangeRow, ...]
+    uncovered: dict[str, int]
+
+
+class States(msgspec.Struct, frozen=True):
+    """The header of an answer to `look`."""
+
+    states: tuple[StateRow | None, ...]
+
+
+class Put(msgspec.Struct, frozen=True):
+    """The header of an answer to `put`: `done`, or `changed` if something else was there."""
+
+    put: str
+
+
+def read_report(body: bytes) -> Report:
+    """Check a report. Blocking: of a whole project it is megabytes.
+
+    Raises:
+        WorkspaceUnavailableError: it is none, or names what no project has.
+    """
+    try:
+        report = msgspec.convert(json.loads(body), Report)
+    except (ValueError, RecursionError) as error:
+        raise WorkspaceUnavailableError(f"The process for checkpoints cannot be understood: {error}.") from error
+    for path, *_ in report.changes:
+        # Nothing outside the project, and nothing that git would execute, may ever be "put back".
+        if not {"", ".", "..", ".git"}.isdisjoint(path.removeprefix("/").split("/")) or "\0" in path:
+            raise WorkspaceUnavailableError(f"The process for checkpoints named {path!r}, which is no file to keep.")
+    return report
+
+
+def state_of(row: StateRow | None) -> FileState | None:
+    """The state without its stamp."""
+    return None if row is None else FileState(*row[:4])
+
+
+def row_of(state: FileState | None) -> StateRow | None:
+    """A state as the slot wants it."""
+    return None if state is None else (state.kind, state.digest, state.mode, state.size, "")
+
+
+def change_set_of(changes: Iterable[ChangeRow], *, interrupted: bool = False) -> ChangeSet | None:
+    """What changed in the end; None if nothing did."""
+    ends: dict[str, tuple[StateRow | None, StateRow | None]] = {}
+    for path, before, after in changes:
+        ends[path] = (ends[path][0] if path in ends else before, after)
+    found = [FileChange(path, state_of(before), state_of(after)) for path, (before, after) in sorted(ends.items())]
+    differing = tuple(change for change in found if not is_same(change.before, change.after))
+    return ChangeSet(new_change_set_id(), differing, interrupted) if differing else None
+
+
+def doing_of(turn: Turn, changes: Sequence[ChangeRow]) -> list[ChangeRow]:
+    """What a turn that was killed can have done; what was changed later was somebody else.
+
+    When something was deleted cannot be told; to take that back destroys nothing.
+    """
+    start, end = turn.began - _CLOCK_TOLERANCE_NS, turn.last_sign + _SIGN_TOLERANCE_NS
+    return [
+        change
+        for change in changes
+        if change[2] is None or change[2][0] == "directory" or start <= _changed_at(change[2]) <= end
+    ]
+
+
+def _changed_at(row: StateRow) -> int:
+    """When it was changed last (ctime), in nanoseconds of Unix time; 0 if that is not known."""
+    parts = row[4].split("-")
+    try:
+        return int(parts[1], 16) if len(parts) == _STAMP_PARTS else 0
+    except ValueError:
+        return 0

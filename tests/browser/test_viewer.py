@@ -1,0 +1,157 @@
+"""The page of an exported session in a real browser: what it shows."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.browser import Page
+from tests.support.rich_session import call, chain, reply, result, text, user
+from tests.support.sessions import entry, write_session
+
+Export = Callable[[Path], Path]
+
+
+def test_it_asks_for_nothing_but_itself(rich: Page, tmp_path: Path) -> None:
+    rich.press("e", "j", "n")
+
+    assert rich.requests() == [(tmp_path / "session.html").as_uri()]
+
+
+def test_markdown_is_rendered(rich: Page) -> None:
+    assert rich.evaluate("[...document.querySelectorAll('.markdown strong')].map((e) => e.textContent)") == [
+        "2π·√(length / gravity)"
+    ]
+    assert rich.evaluate("document.querySelectorAll('.markdown table tr').length") == 2
+    assert rich.evaluate("document.querySelector('.markdown .code code').textContent").startswith(">>> period(1.0)")
+    assert rich.evaluate("[...document.querySelectorAll('.markdown ol li')].length") == 2
+    link = rich.evaluate("(({href, rel, target}) => [href, rel, target])(document.querySelector('.markdown a'))")
+    assert link == ["https://example.org/pendulum", "noopener noreferrer nofollow", "_blank"]
+
+
+def test_images_are_drawn(rich: Page) -> None:
+    image = "document.querySelector('.entry img')"
+
+    assert rich.evaluate(f"{image}.decode().then(() => {image}.naturalWidth)") == 240
+
+
+def test_a_diff_tells_what_was_added_and_removed(rich: Page) -> None:
+    lines = rich.evaluate(
+        "['added', 'removed'].map((kind) => [...document.querySelectorAll(`.diff .${kind}`)].map((e) => e.textContent))"
+    )
+
+    assert [len(kind) for kind in lines] == [1, 1]
+    assert "length / GRAVITY" in lines[0][0]
+
+
+def test_a_failed_command_is_marked_and_its_output_can_be_had_whole(rich: Page) -> None:
+    card = "document.querySelector('.tool.failed')"
+    assert "\x1b" not in rich.evaluate(f"{card}.textContent")
+    assert "test_pendulum.py:40" not in rich.evaluate(f"{card}.textContent")
+
+    rich.click(".tool.failed .more")
+
+    assert "test_pendulum.py:40" in rich.evaluate(f"{card}.textContent")
+
+
+def test_thinking_and_tools_can_be_hidden(rich: Page) -> None:
+    rich.press("t", "o")
+
+    hidden = "[...document.querySelectorAll('.thinking, .tool')].every((e) => e.offsetParent === null)"
+    assert rich.evaluate(hidden) is True
+
+    rich.press("t", "o")
+
+    assert rich.evaluate(hidden) is False
+
+
+def test_everything_can_be_expanded_and_shortened_again(rich: Page) -> None:
+    rich.press("e")
+    assert rich.evaluate("[...document.querySelectorAll('details')].every((e) => e.open)") is True
+    assert rich.evaluate("document.querySelectorAll('.more').length") == 0
+
+    rich.press("e")
+
+    assert rich.evaluate("document.querySelectorAll('.more').length") == 1
+
+
+def test_it_is_light_or_dark_as_the_system_is_until_somebody_chooses(rich: Page) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    rich.prefer("light")
+    light = rich.evaluate(background)
+    rich.prefer("dark")
+    dark = rich.evaluate(background)
+
+    rich.press("d")
+
+    assert light != dark
+    assert rich.evaluate(background) == light
+
+
+def test_on_a_narrow_screen_nothing_sticks_out(rich: Page) -> None:
+    rich.resize(400, 800)
+
+    assert rich.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_everything_is_printed(tmp_path: Path, page: Page, exported: Export) -> None:
+    page.open(exported(write_session(tmp_path / "s.jsonl", *chain(1200))))
+    assert page.evaluate("document.querySelectorAll('.entry').length") < 200
+
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+
+    assert page.evaluate("document.querySelectorAll('.entry').length") == 1200
+
+
+def test_it_is_printed_dark_on_white_whatever_the_screen_is(rich: Page) -> None:
+    media = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    rich.press("d")
+
+    rich.send("Emulation.setEmulatedMedia", media)
+
+    colours = "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
+    assert rich.evaluate(colours) == ["rgb(36, 38, 43)", "rgb(255, 255, 255)"]
+    assert rich.evaluate("getComputedStyle(document.querySelector('.bar')).display") == "none"
+
+
+def test_a_result_without_its_call_is_shown_on_its_own(tmp_path: Path, page: Page, exported: Export) -> None:
+    orphan = result("b", "a", "lost", "bash", "output of a lost call")
+    page.open(exported(write_session(tmp_path / "s.jsonl", user("a", None, "hi"), orphan)))
+
+    assert "output of a lost call" in page.text("#entries")
+
+
+def test_calls_with_the_same_id_have_each_their_own_result(tmp_path: Path, page: Page, exported: Export) -> None:
+    session = write_session(
+        tmp_path / "s.jsonl",
+        reply("a", None, call("1", "bash", command="one")),
+        result("b", "a", "1", "bash", "output one"),
+        reply("c", "b", text("and"), call("1", "bash", command="two")),
+        entry("model_change", "m", "c", provider="p", modelId="m"),
+        result("d", "m", "1", "bash", "output two"),
+    )
+    page.open(exported(session))
+
+    cards = page.evaluate("[...document.querySelectorAll('#entries .tool')].map((card) => card.innerText)")
+
+    assert ["output one" in cards[0], "output two" in cards[1], len(cards)] == [True, True, 2]
+
+
+def test_an_empty_session_says_so(tmp_path: Path, page: Page, exported: Export) -> None:
+    page.open(exported(write_session(tmp_path / "s.jsonl")))
+
+    assert page.text("#end") == "This session has no messages."
+    assert page.problems() == []
+
+
+def test_landmarks_and_controls_have_names(rich: Page) -> None:
+    tree = rich.send("Accessibility.getFullAXTree")["nodes"]
+    named = {"navigation", "main", "search", "tree", "button", "checkbox", "searchbox", "combobox"}
+
+    roles = {node["role"]["value"] for node in tree if not node.get("ignored")}
+    nameless = [
+        node["role"]["value"]
+        for node in tree
+        if not node.get("ignored") and node["role"]["value"] in named - {"search"} and not node["name"].get("value")
+    ]
+
+    assert {"navigation", "main", "search", "tree", "treeitem"} <= roles
+    assert nameless == []

@@ -1,0 +1,250 @@
+"""Going to other sessions at the terminal: the list, its search, copies, and what is done to the files."""
+
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
+from tests.support.model_server import say
+from tests.support.program import Program
+
+_LIST = "Continue which session?"
+
+
+@pytest.fixture
+def two_sessions(seat: Seat) -> Seat:
+    """A project with two sessions, about apples and, newer, about pears."""
+    for fruit in ("apples", "pears"):
+        with seat.open(f"tell me of {fruit}", script=[say(f"All about {fruit}.")]) as program:
+            program.wait_for(f"All about {fruit}.")
+            program.wait_for(is_idle)
+            leave(program)
+    return seat
+
+
+def leave(program: Program) -> None:
+    """Leave in order, so that the session is let go."""
+    program.press("ctrl+d")
+    assert program.wait_for_end() == 0
+
+
+def test_a_start_can_begin_with_the_list_of_sessions(two_sessions: Seat) -> None:
+    with two_sessions.start("-r", script=[say("Red.")]) as program:
+        program.wait_for(_LIST)
+        program.wait_for("tell me of pears")
+        program.type("appl")
+        program.wait_for(lambda screen: "tell me of pears" not in screen.text())
+        program.press("enter")
+        program.wait_for("All about apples.")
+        program.wait_for(READY)
+        enter(program, "which colour?")
+        program.wait_for("Red.")
+
+    assert [text for _, text in two_sessions.heard()] == ["tell me of apples", "All about apples.", "which colour?"]
+    assert len(two_sessions.session_files) == 2
+
+
+def test_leaving_says_how_to_go_on_with_an_older_session(two_sessions: Seat) -> None:
+    with two_sessions.open() as program:
+        enter(program, "/resume apples")
+        program.wait_for("(1/1)")
+        program.press("enter")
+        program.wait_for("All about apples.")
+        program.wait_for(is_idle)
+        leave(program)
+        said = re.search(r"kaa --session (\S+) goes on with this session", program.screen.text())
+
+    assert said is not None
+    done = two_sessions.run("--session", said[1], "-p", "/session")
+    assert str(two_sessions.session_about("All about apples.")) in done.out
+
+
+def test_who_chooses_none_begins_a_new_session(two_sessions: Seat) -> None:
+    with two_sessions.start("-r", script=[say("Fresh.")]) as program:
+        program.wait_for("tell me of pears")
+        program.press("escape")
+        program.wait_for(READY)
+        enter(program, "hello")
+        program.wait_for("Fresh.")
+
+    assert two_sessions.heard() == [("user", "hello")]
+
+
+def test_the_session_before_is_kept_and_can_be_gone_back_to(two_sessions: Seat) -> None:
+    with two_sessions.open(script=[say("A third."), say("Green.")]) as program:
+        enter(program, "something else")
+        program.wait_for("A third.")
+        program.wait_for(is_idle)
+        enter(program, "/resume pears")
+        program.wait_for(_LIST)
+        program.wait_for("tell me of pears")
+        program.press("enter")
+        program.wait_for("All about pears.")
+        program.wait_for("The session before is kept.")
+        enter(program, "which colour?")
+        program.wait_for("Green.")
+        program.wait_for(is_idle)
+        enter(program, "/resume something")
+        program.wait_for("(1/1)")
+        program.press("enter")
+
+        program.wait_for(lambda screen: screen.text().count("A third.") == 2)
+
+    assert [text for _, text in two_sessions.heard()] == ["tell me of pears", "All about pears.", "which colour?"]
+
+
+def test_what_waits_in_a_session_that_is_left_comes_back(seat: Seat) -> None:
+    with seat.open(script=[pausing("On", "e."), say("Two.")]) as program:
+        enter(program, "first")
+        program.wait_for("On")
+        enter(program, "and second")
+        program.wait_for("steering: and second")
+        enter(program, "/new")
+        program.wait_for("A new session has begun.")
+        program.wait_for(lambda screen: "steering:" not in screen.text() and "and second" in screen.text())
+        program.press("enter")
+        program.wait_for("Two.")
+
+    assert seat.heard() == [("user", "and second")]
+
+
+def test_a_session_that_another_process_has_is_not_opened(two_sessions: Seat) -> None:
+    with two_sessions.open("-c") as holder, two_sessions.open() as program:
+        holder.wait_for("All about pears.")
+        enter(program, "/resume")
+        program.wait_for("tell me of pears")
+        program.press("enter")
+
+        program.wait_for(lambda screen: "is in use by" in " ".join(screen.text().split()))
+        assert sys.platform != "linux" or f"process {holder.pid}" in " ".join(program.screen.text().split())
+        program.wait_for(_LIST)
+        program.press("escape")
+        program.wait_for(is_idle)
+
+    assert two_sessions.model.requests == []
+
+
+def test_who_cannot_have_the_last_session_can_take_another_one(two_sessions: Seat) -> None:
+    with two_sessions.open("-c") as holder:
+        holder.wait_for("All about pears.")
+        with two_sessions.start("-c", script=[say("Sour.")]) as program:
+            program.wait_for(lambda screen: "is in use by" in " ".join(screen.text().split()))
+            enter(program, "/resume apples")
+            program.wait_for("(1/1)")
+            program.press("enter")
+            program.wait_for("All about apples.")
+            enter(program, "how do they taste?")
+            program.wait_for("Sour.")
+
+    assert two_sessions.heard()[0] == ("user", "tell me of apples")
+
+
+def test_a_session_is_renamed_in_the_list(two_sessions: Seat) -> None:
+    with two_sessions.open() as program:
+        enter(program, "/resume")
+        program.wait_for("tell me of pears")
+        program.press("ctrl+r")
+        program.wait_for("Its name")
+        program.type("Fruit of the pear tree")
+        program.press("enter")
+
+        program.wait_for("› Fruit of the pear tree")
+
+    last = two_sessions.session_about("All about pears.").read_text("utf-8").splitlines()[-1]
+    assert msgspec.json.decode(last)["name"] == "Fruit of the pear tree"
+
+
+def test_a_session_goes_to_the_trash_after_a_yes(two_sessions: Seat) -> None:
+    path = two_sessions.session_about("All about pears.")
+    with two_sessions.open() as program:
+        enter(program, "/resume")
+        program.wait_for("tell me of pears")
+        program.press("ctrl+d")
+        program.wait_for("Delete this session?")
+        program.press("enter")
+        program.wait_for(lambda screen: "Delete this session?" not in screen.text())
+        assert path.exists()
+        program.press("ctrl+d")
+        program.wait_for("Delete this session?")
+        program.press("y")
+        program.wait_for("moved to the trash: tell me of pears")
+        program.wait_for("› tell me of apples")
+
+    assert not path.exists()
+    assert list(two_sessions.home.parent.rglob(f"Trash/files/{path.name}"))
+
+
+def test_the_session_that_is_open_cannot_be_thrown_away(two_sessions: Seat) -> None:
+    path = two_sessions.session_about("All about pears.")
+    with two_sessions.open("-c") as program:
+        enter(program, "/resume")
+        program.wait_for("tell me of pears ✓")
+        program.press("ctrl+d")
+
+        program.wait_for("this session is open: go to another one first")
+
+    assert path.exists()
+
+
+def test_what_was_said_is_found_and_shown_in_its_tree(two_sessions: Seat) -> None:
+    with two_sessions.open(script=[say("Sour.")]) as program:
+        enter(program, "/search about apples")
+        program.wait_for("All about apples.")
+        program.press("enter")
+        program.wait_for("Go on from where?")
+        program.wait_for("› ")
+        program.press("escape")
+        program.wait_for(is_idle)
+        enter(program, "how do they taste?")
+        program.wait_for("Sour.")
+
+    assert two_sessions.heard()[:2] == [("user", "tell me of apples"), ("assistant", "All about apples.")]
+
+
+def test_a_title_that_no_session_has_is_looked_for_in_what_was_said(two_sessions: Seat) -> None:
+    with two_sessions.open() as program:
+        enter(program, "/resume")
+        program.wait_for("tell me of pears")
+        program.type('"all about p"')
+        program.wait_for("No title has it")
+        program.press("enter")
+
+        program.wait_for("1 place in this directory")
+        program.wait_for("All about pears.")
+
+
+def test_a_session_of_another_directory_is_copied_if_that_is_wanted(two_sessions: Seat) -> None:
+    elsewhere = two_sessions.project
+    two_sessions.project = elsewhere.parent / "other"
+    two_sessions.project.mkdir()
+
+    with two_sessions.open(script=[say("Here now.")]) as program:
+        enter(program, "/resume")
+        program.wait_for("There is no session yet")
+        program.press("tab")
+        program.wait_for("tell me of pears")
+        program.press("enter")
+        program.wait_for("A session of another directory")
+        program.press("f")
+        program.wait_for("A copy of it goes on here.")
+        enter(program, "and here?")
+        program.wait_for("Here now.")
+
+    copy = two_sessions.session_about("Here now.")
+    header = msgspec.json.decode(copy.read_text("utf-8").splitlines()[0])
+    assert header["cwd"] == str(two_sessions.project)
+    assert Path(header["parentSession"]).read_text("utf-8").count("All about pears.") == 1
+
+
+def test_line_by_line_the_list_has_numbers(two_sessions: Seat) -> None:
+    with two_sessions.start("--plain", "-r", script=[say("Red.")]) as program:
+        program.wait_for("2. tell me of apples")
+        enter(program, "apples")
+        program.wait_for("All about apples.")
+        enter(program, "which colour?")
+        program.wait_for("Red.")
+
+    assert two_sessions.heard()[0] == ("user", "tell me of apples")

@@ -1,0 +1,35 @@
+"""What is said of files after they went along."""
+
+from kaa.frontends.interactive.navigation.arrival import Arrived, restored_files
+from kaa.workspace.checkpoints.contract import FileConflict, FileStep, RestoreResult
+
+
+def arrived(files: RestoreResult | None, problem: str | None = None) -> Arrived:
+    """An arrival of which only the files matter."""
+    return Arrived("both", None, files, problem, entries=None)  # type: ignore[arg-type]  # entries are not looked at
+
+
+def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:
+    done = (FileStep("a", "restore"), FileStep("b", "create"), FileStep("c", "delete"), FileStep("d", "restore"))
+    result = RestoreResult(done, (FileConflict("e", "it was changed"),), (FileConflict("f", "no space"),))
+
+    assert list(restored_files(arrived(result))) == [
+        ("Changed back: a, d\nBrought back: b\nTaken away: c", "info"),
+        ("Kept as they are:\ne: it was changed", "warning"),
+        ("Could not be changed:\nf: no space", "error"),
+    ]
+
+
+def test_of_many_files_the_first_are_named() -> None:
+    result = RestoreResult(tuple(FileStep(f"f{number}", "delete") for number in range(40)))
+
+    ((text, _),) = restored_files(arrived(result))
+
+    assert text == "Taken away: f0, f1, f2, f3, f4, f5, f6, f7 and 32 more files"
+
+
+def test_files_that_were_left_alone_are_not_spoken_of() -> None:
+    assert list(restored_files(arrived(None))) == []
+    assert list(restored_files(arrived(None, "there is no store"))) == [
+        ("Files stay as they are: there is no store", "info")
+    ]

@@ -1,0 +1,41 @@
+"""What restoring files would do, as it is read."""
+
+import pytest
+
+from kaa.frontends.interactive.navigation.plan_view import PlanView
+from kaa.workspace.checkpoints.contract import FileConflict, FileStep, RestorePlan
+from tests.support.painted import assert_well_formed, make_context, visible
+
+_PLAN = RestorePlan(
+    (FileStep("src/long/path/of/a.py", "restore", 12, 3), FileStep("new.txt", "delete", 0, 4)),
+    (FileConflict("b.py", "changed since by someone else"),),
+    ("what is in .git",),
+)
+
+
+def test_what_stays_comes_before_the_files_of_which_there_may_be_many() -> None:
+    lines = visible(PlanView(make_context(), _PLAN, "These would be:").lines(60))
+
+    assert lines == [
+        "Kept as they are:",
+        " • b.py: changed since by someone else",
+        "These would be:",
+        " changed back  src/long/path/of/a.py +12 -3",
+        " taken away    new.txt -4",
+        "Not covered: what is in .git",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 10, 24, 200])
+def test_it_fits_and_counts_stay_where_paths_are_cut(width: int) -> None:
+    lines = PlanView(make_context(), _PLAN, "These would be:").lines(width)
+
+    if width >= 24:
+        assert_well_formed(lines, width)
+        assert any(line.endswith("+12 -3") for line in visible(lines))
+
+
+def test_names_of_files_do_not_act_on_the_terminal() -> None:
+    plan = RestorePlan((FileStep("a\x1b[2Jb\nc", "create", 1, 0),), (FileConflict("x\x07", "\x1b]0;owned\x07"),), ())
+
+    assert_well_formed(PlanView(make_context(), plan, "").lines(80), 80)

@@ -1,0 +1,114 @@
+"""Files are put back only in place of what is expected, and never through a symlink."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.hands.below import Root
+from kaa.hands.checkpoints.putting import NotAsExpectedError, put
+from kaa.hands.checkpoints.roots import Roots
+from kaa.hands.checkpoints.states import State, digest_of
+
+_NEW = b"new\n"
+
+
+def file_of(content: bytes, mode: int = 0o644) -> State:
+    return State("file", digest_of(content), mode, len(content))
+
+
+NEW = file_of(_NEW)
+DIRECTORY = State("directory", mode=0o755)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Root]:
+    (tmp_path / "root").mkdir()
+    descriptor = os.open(tmp_path / "root", os.O_RDONLY | os.O_DIRECTORY)
+    yield Root(str(tmp_path / "root"), descriptor)
+    os.close(descriptor)
+
+
+@pytest.fixture
+def outside(tmp_path: Path, root: Root) -> Path:
+    """A directory outside; `link` in the root leads there."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "file").write_bytes(b"old\n")
+    (Path(root.path) / "link").symlink_to(folder)
+    return folder
+
+
+@pytest.mark.parametrize("expected", [None, file_of(b"old\n")])
+@pytest.mark.parametrize("path", ["link/file", "link/new", "link/deeper/new"])
+def test_nothing_is_put_through_a_symlink(root: Root, outside: Path, path: str, expected: State | None) -> None:
+    with pytest.raises((NotAsExpectedError, OSError)):
+        put(root, path, expected, NEW, _NEW)
+
+    assert {entry.name: entry.read_bytes() for entry in outside.iterdir()} == {"file": b"old\n"}
+
+
+def test_nothing_is_removed_through_a_symlink(root: Root, outside: Path) -> None:
+    with pytest.raises(NotAsExpectedError):
+        put(root, "link/file", file_of(b"old\n"), None, b"")
+
+    assert (outside / "file").exists()
+
+
+def test_a_symlink_in_place_of_a_file_is_not_followed(root: Root, outside: Path) -> None:
+    (Path(root.path) / "file").symlink_to(outside / "file")
+
+    with pytest.raises(NotAsExpectedError):
+        put(root, "file", file_of(b"old\n"), NEW, _NEW)
+
+    assert (outside / "file").read_bytes() == b"old\n"
+    assert (Path(root.path) / "file").is_symlink()
+
+
+@pytest.mark.parametrize("path", ["..", "../outside/file", "a/../../outside/file", "", "/etc/passwd", ".git/config"])
+def test_no_path_leads_out(root: Root, path: str) -> None:
+    with pytest.raises(PermissionError):
+        Roots([root.path]).find(path)
+
+
+@pytest.mark.parametrize("there", [b"other\n", None])
+def test_what_is_not_as_expected_stays(root: Root, there: bytes | None) -> None:
+    file = Path(root.path) / "file"
+    if there is not None:
+        file.write_bytes(there)
+
+    with pytest.raises(NotAsExpectedError):
+        put(root, "file", file_of(b"old\n"), NEW, _NEW)
+
+    assert (file.read_bytes() if file.exists() else None) == there
+    assert [entry.name for entry in Path(root.path).iterdir()] == (["file"] if there is not None else [])
+
+
+def test_modes_come_back_whatever_the_umask(root: Root) -> None:
+    former = os.umask(0o077)
+    try:
+        put(root, "deep/er/run", None, file_of(_NEW, 0o755), _NEW)
+    finally:
+        os.umask(former)
+
+    assert (Path(root.path) / "deep" / "er" / "run").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_symlink_comes_back_as_it_was_wherever_it_leads(root: Root) -> None:
+    target = b"/nowhere/at/all"
+
+    put(root, "link", None, State("symlink", digest_of(target), 0, len(target)), target)
+
+    assert os.readlink(Path(root.path) / "link") == os.fsdecode(target)
+
+
+def test_a_directory_goes_only_when_it_is_empty(root: Root) -> None:
+    (Path(root.path) / "full").mkdir()
+    (Path(root.path) / "full" / "mine").touch()
+    (Path(root.path) / "empty").mkdir()
+
+    put(root, "full", DIRECTORY, None, b"")
+    put(root, "empty", DIRECTORY, None, b"")
+
+    assert [entry.name for entry in Path(root.path).iterdir()] == ["full"]

@@ -1,0 +1,152 @@
+"""What is seen of a project, with the kernel's hints where to look and without them."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.hands.checkpoints.roots import Roots
+from kaa.hands.checkpoints.rules import Limits
+from kaa.hands.checkpoints.states import digest_of
+from kaa.hands.checkpoints.tracker import Tracker
+from kaa.hands.inotify import Inotify
+
+Make = Callable[..., Tracker]
+
+
+@pytest.fixture(params=["hints", "no hints"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Makes a tracker of a project in the test's folder."""
+    inotify = Inotify() if request.param == "hints" else None
+
+    def tracker(max_files: int = 1000, max_bytes: int = 1000_000) -> Tracker:
+        return Tracker(Roots([str(tmp_path)]), inotify, Limits(max_files, max_bytes), lambda _: None)
+
+    yield tracker
+    if inotify is not None:
+        inotify.close()
+
+
+def begun(tracker: Tracker) -> Tracker:
+    """The same when it has looked at everything."""
+    for _ in tracker.begin(b""):
+        pass
+    tracker.take_changes()
+    return tracker
+
+
+def changes(tracker: Tracker) -> dict[str, tuple[object, object]]:
+    """Digests before and after of what changed; kinds for all but files. Rows may also only renew a stamp."""
+    rows = [(str(path), _shown(before), _shown(after)) for path, before, after in tracker.collect()]
+    return {path: (before, after) for path, before, after in rows if before != after}
+
+
+def _shown(state: object) -> object:
+    assert state is None or isinstance(state, list)
+    return state and (state[1] or state[0])
+
+
+def digest(text: str) -> str:
+    return digest_of(text.encode())
+
+
+def test_what_is_very_deep_is_left_out(tmp_path: Path, make: Make) -> None:
+    deep = tmp_path / "/".join(["d"] * 101)
+    deep.mkdir(parents=True)
+    tracker = begun(make())
+
+    tracker.note(str(deep / "new"))
+    (deep / "new").write_text("new")
+    (deep.parent / "new").write_text("new")
+
+    assert changes(tracker) == {"/".join(["d"] * 100) + "/new": (None, digest("new"))}
+    assert tracker.uncovered["deep"] == 1
+
+
+def test_what_was_there_is_known_where_ignore_files_leave_it_out(tmp_path: Path, make: Make) -> None:
+    (tmp_path / ".gitignore").write_text("ignored/\n")
+    (tmp_path / "ignored").mkdir()
+    (tmp_path / "ignored" / "file").write_text("mine")
+    tracker = begun(make())
+
+    tracker.note(str(tmp_path / "ignored" / "file"))
+    tracker.note(str(tmp_path / "ignored" / "new"))
+    (tmp_path / "ignored" / "file").write_text("yours")
+    (tmp_path / "ignored" / "new").write_text("new")
+
+    assert changes(tracker) == {
+        "ignored/file": (digest("mine"), digest("yours")),
+        "ignored/new": (None, digest("new")),
+    }
+
+
+def test_what_comes_and_goes_uses_nothing_up(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "a").write_text("a")
+    tracker = begun(make(max_files=3, max_bytes=100))
+
+    for number in range(10):
+        (tmp_path / "temporary").write_text(f"{number}" * 60)
+        changes(tracker)
+        (tmp_path / "temporary").unlink()
+        changes(tracker)
+    (tmp_path / "b").write_text("b" * 50)
+
+    assert changes(tracker) == {"b": (None, digest("b" * 50))}
+
+
+def test_a_directory_that_went_while_everything_was_looked_at_can_come_again(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "d").mkdir()
+    for number in range(300):
+        (tmp_path / f"{number}").touch()
+    tracker = make()
+
+    looking = tracker.begin(b"")
+    next(looking)
+    shutil.rmtree(tmp_path / "d")
+    for _ in looking:
+        pass
+    tracker.take_changes()
+    changes(tracker)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "file").write_text("x")
+
+    assert changes(tracker) == {"d": (None, "directory"), "d/file": (None, digest("x"))}
+
+
+def test_what_is_beyond_the_limits_is_counted_and_left_out(tmp_path: Path, make: Make) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text(name)
+
+    tracker = make(max_files=3)
+    for _ in tracker.begin(b""):
+        pass
+
+    assert len(tracker.take_changes()) == 3
+    assert tracker.uncovered == {"files": 1}
+
+
+def test_a_file_that_went_while_nobody_looked_is_new_when_it_is_made_again(tmp_path: Path, make: Make) -> None:
+    file = tmp_path / "file"
+    file.write_text("the same")
+    before = make()
+    rows = [[path, after] for path, _, after in _rows_of_all(before)]
+    file.unlink()
+    tracker = make()
+
+    steps = tracker.begin(json.dumps(rows).encode())
+    tracker.note(str(file))  # asked for before the first step
+    file.write_text("the same")
+    for _ in steps:
+        pass
+    at_first = tracker.take_changes()
+
+    assert [(path, after) for path, _, after in at_first] == [("file", None)]
+    assert changes(tracker) == {"file": (None, digest("the same"))}
+
+
+def _rows_of_all(tracker: Tracker) -> list[list[object]]:
+    for _ in tracker.begin(b""):
+        pass
+    return tracker.take_changes()

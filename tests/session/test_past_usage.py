@@ -1,0 +1,74 @@
+"""What a session used is read from its file: replies on all branches, what was asked beside them, dear cache misses."""
+
+from pathlib import Path
+from typing import Any
+
+from kaa.core.events import CacheMiss
+from kaa.session.past_usage import past_misses, past_usage
+from tests.support.sessions import JsonObject, entry, opened, user_entry, write_session
+
+USAGE = {"input": 7, "output": 1, "cost": {"total": 0.5}}
+
+
+def reply(entry_id: str, parent: str, **fields: object) -> JsonObject:
+    message = {"role": "assistant", "content": [], "provider": "p", "model": "m", "usage": USAGE, "stopReason": "stop"}
+    return entry("message", entry_id, parent, message={**message, "api": "a", "timestamp": 1, **fields})
+
+
+def used(path: Path) -> list[tuple[str, int, int, str]]:
+    with opened(path) as store:
+        uses = [use for _, use in past_usage(store, store.tree.nodes)]
+    return [(use.purpose, use.usage.input, use.usage.output, f"{use.provider}/{use.model}") for use in uses]
+
+
+def test_replies_on_all_branches_count_and_damage_costs_only_what_it_hit(tmp_path: Path) -> None:
+    path = write_session(
+        tmp_path / "s.jsonl",
+        user_entry("u", None, "hello"),
+        reply("a", "u"),
+        reply("b", "u", model="n"),
+        reply("c", "b", usage={"input": "many", "output": 3}),
+    )
+
+    assert used(path) == [("reply", 7, 1, "p/m"), ("reply", 7, 1, "p/n"), ("reply", 0, 3, "p/m")]
+
+
+def test_summaries_and_titles_count_for_the_model_that_made_them(tmp_path: Path) -> None:
+    ours = entry("compaction", "c", "a", summary="s", firstKeptEntryId="a", usage=USAGE, details={"model": "q/x/y"})
+    pis = entry("branch_summary", "d", "c", summary="s", fromId="a", usage=USAGE, details=["anything"])
+    old = entry("compaction", "e", "d", summary="s", firstKeptEntryId="a", tokensBefore=5)
+    title = entry("custom", "t", "e", customType="kaa.title", data={"usage": USAGE, "model": "q/z"})
+    path = write_session(tmp_path / "s.jsonl", user_entry("u", None, "hello"), reply("a", "u"), ours, pis, old, title)
+
+    assert used(path)[1:] == [("summary", 7, 1, "q/x/y"), ("summary", 7, 1, "p/m"), ("title", 7, 1, "q/z")]
+
+
+def test_custom_entries_of_others_are_passed_over(tmp_path: Path) -> None:
+    foreign: list[Any] = [None, 3, "text", [1], {"usage": 3}, {"usage": USAGE}]
+    others = [entry("custom", f"x{n}", "u", customType="other", data=data) for n, data in enumerate(foreign)]
+    damaged = [
+        entry("custom", f"y{n}", "u", customType=kind, data=data)
+        for kind in ("kaa.title", "kaa.cache_miss")
+        for n, data in enumerate(foreign[:-1])
+    ]
+    path = write_session(tmp_path / "s.jsonl", user_entry("u", None, "hello"), *others, *damaged)
+
+    with opened(path) as store:
+        misses = list(past_misses(store, store.tree.nodes))
+
+    assert used(path) == []
+    assert misses == []
+
+
+def test_misses_are_read_again(tmp_path: Path) -> None:
+    data = {"cause": "expired", "detail": "12 minutes passed", "tokens": 20_000, "cost": None}
+    path = write_session(
+        tmp_path / "s.jsonl",
+        user_entry("u", None, "hello"),
+        entry("custom", "x", "u", customType="kaa.cache_miss", data=data),
+    )
+
+    with opened(path) as store:
+        misses = list(past_misses(store, store.tree.nodes))
+
+    assert misses == [CacheMiss("expired", "12 minutes passed", 20_000)]

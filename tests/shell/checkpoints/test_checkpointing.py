@@ -1,0 +1,257 @@
+"""Which checkpoints a conversation takes of a real project, and what going elsewhere in it does to files."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from kaa.core.events import CheckpointTaken, Event
+from kaa.core.messages import Json
+from kaa.ext.api import CommandError
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
+from kaa.shell.opening import open_conversation
+from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, SessionChoice
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.agents import run
+from tests.support.model_script import Answer, Call, say
+from tests.support.model_server import ModelServer
+
+T = TypeVar("T")
+_FULL_ACCESS = SandboxOptions(mode="full-access")
+
+
+def bash(command: str, *, background: bool = False) -> Answer:
+    """The model runs a command."""
+    return Answer(
+        calls=(Call("bash", json.dumps({"command": command} | ({"background": True} if background else {}))),)
+    )
+
+
+class Scene:
+    """A real project, without a sandbox, and a model that follows a script."""
+
+    def __init__(self, folder: Path, server: ModelServer) -> None:
+        self.project, self.home = folder / "project", folder / "home"
+        self.events: list[Event] = []
+        self.notices: list[str] = []
+        self._folder, self._server = folder, server
+        self.project.mkdir()
+        self.home.mkdir()
+        (self.project / "a.txt").write_text("one\n")
+
+    def play(
+        self,
+        script: Sequence[Answer],
+        act: Callable[[Conversation], Awaitable[T]],
+        session: SessionChoice | None = None,
+        sandbox: SandboxOptions = _FULL_ACCESS,
+    ) -> T:
+        """Open a conversation, do something with it, close it."""
+        self._server.begin(script)
+
+        async def whole() -> T:
+            environ = {
+                "PATH": os.environ["PATH"],
+                "HOME": str(self._folder),
+                "OPENAI_BASE_URL": f"{self._server.url}/v1",
+            }
+            workspace = LocalWorkspace.start(str(self.project), env=environ, sandbox=sandbox)
+            conversation = await open_conversation(
+                ConversationOptions(model="m", session=session or NewSession(), approvals="never"),
+                workspace=workspace,
+                home=Home(self.home),
+                environ=environ,
+                notify=self.notices.append,
+            )
+            conversation.subscribe(self.events.append)
+            try:
+                return await act(conversation)
+            finally:
+                await conversation.close()
+                await workspace.close()
+
+        return run(whole())
+
+    @property
+    def checkpoints(self) -> list[int]:
+        """How many files each checkpoint that was told of has."""
+        return [event.files for event in self.events if isinstance(event, CheckpointTaken)]
+
+    @property
+    def entries(self) -> list[Json]:
+        """The lines of the session."""
+        (session,) = self.home.glob("sessions/*/*.jsonl")
+        return [json.loads(line) for line in session.read_text().splitlines()]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with ModelServer() as server:
+        yield Scene(tmp_path, server)
+
+
+async def undone(conversation: Conversation) -> list[str]:
+    """What `/undo` says of files."""
+    return (await conversation.navigation.undo()).splitlines()[1:]
+
+
+def test_each_turn_that_changes_something_is_named_behind_its_last_message(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> tuple[list[str], list[str]]:
+        await conversation.submit("work")
+        first, second = (entry["id"] for entry in scene.entries if entry.get("message", {}).get("role") == "toolResult")
+        changes = conversation.checkpoints.changes
+        return [change.path for change in await changes(first)], [change.path for change in await changes(second)]
+
+    script = [bash("echo two > a.txt; echo x > b.txt"), bash("true"), say("Done.")]
+
+    assert scene.play(script, act) == (["a.txt", "b.txt"], [])
+    (named,) = [entry for entry in scene.entries if entry.get("customType") == "kaa.checkpoint"]
+    assert named["data"]["files"] == 2
+    assert scene.checkpoints == [2]
+
+
+def test_what_commands_did_is_undone_and_done_again_also_after_a_restart(scene: Scene) -> None:
+    async def work(conversation: Conversation) -> None:
+        await conversation.submit("work")
+
+    async def back(conversation: Conversation) -> list[str]:
+        return await undone(conversation)
+
+    async def forth(conversation: Conversation) -> None:
+        await conversation.navigation.redo()
+
+    scene.play([bash("echo two > a.txt"), bash("echo three > a.txt; mkdir d; echo x > d/x"), say("Done.")], work)
+    said = scene.play([], back, ContinueSession())
+
+    assert sorted(said) == ["deleted d/x", "restored a.txt"]
+    assert sorted(path.name for path in scene.project.iterdir()) == ["a.txt"]
+    assert (scene.project / "a.txt").read_text() == "one\n"
+
+    scene.play([], forth, ContinueSession())
+
+    assert (scene.project / "a.txt").read_text() == "three\n"
+    assert (scene.project / "d" / "x").read_text() == "x\n"
+
+
+def test_commands_of_the_users_own_are_taken_back_with_what_was_said_before_them(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("hello")
+        await conversation.run_command("echo mine > a.txt", in_context=True)
+        return await undone(conversation)
+
+    assert scene.play([say("Hi.")], act) == ["restored a.txt"]
+    assert (scene.project / "a.txt").read_text() == "one\n"
+
+
+def test_what_a_background_process_did_after_the_turn_is_taken_back_too(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("serve")
+        (scene.project / "go").touch()
+        while not (scene.project / "late").exists():
+            await asyncio.sleep(0.01)
+        return await undone(conversation)
+
+    waiting = "while [ ! -e go ]; do sleep 0.02; done; echo x > soon; mv soon late"
+
+    said = scene.play([bash(waiting, background=True), say("It runs.")], act)
+
+    assert "deleted late" in said
+
+
+def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str, tmp_path: Path) -> None:
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "n").write_text("one\n")
+
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("note it")
+        return await undone(conversation)
+
+    script = [bash(f"echo two > {notes}/n; echo x > {notes}/m"), say("Done.")]
+
+    said = scene.play(script, act, sandbox=SandboxOptions(writable=(str(notes),)))
+
+    assert sorted(said) == [f"deleted {notes}/m", f"restored {notes}/n"]
+    assert [(path.name, path.read_text()) for path in notes.iterdir()] == [("n", "one\n")]
+
+
+def test_going_back_without_the_files_is_known_when_they_follow(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("one")
+        await conversation.submit("two")
+        navigation = conversation.navigation
+        there = await navigation.to(navigation.points()[1].entry_id)
+        await navigation.go(there, restore="conversation")
+        assert (scene.project / "a.txt").read_text() == "three\n"
+        return await undone(conversation)
+
+    said = scene.play([bash("echo two > a.txt"), say("1"), bash("echo three > a.txt"), say("2")], act)
+
+    assert said == ["restored a.txt"]
+    assert (scene.project / "a.txt").read_text() == "one\n"
+
+
+def test_a_looker_on_starts_nothing(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> bool:
+        await conversation.submit("hello")
+        destination = await conversation.navigation.back()
+        assert destination is not None
+        return destination.files.is_empty and destination.files_problem is None
+
+    assert scene.play([say("Hi.")], act)
+    assert not [*scene.home.glob("checkpoints/*/manifests/*")]
+
+
+def test_looking_at_what_a_running_command_did_so_far_does_not_end_its_turn(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        command = asyncio.ensure_future(
+            conversation.run_command(
+                "echo x > early; touch seen; while [ ! -e go ]; do sleep 0.02; done; echo x > late", in_context=False
+            )
+        )
+        while not (scene.project / "seen").exists():
+            await asyncio.sleep(0.01)
+        plan = await conversation.checkpoints.preview(None)
+        assert "early" in [step.path for step in plan.steps]
+        (scene.project / "go").touch()
+        await command
+        return [step.path for step in (await conversation.checkpoints.preview(None)).steps]
+
+    assert scene.play([], act) == ["early", "go", "late", "seen"]
+
+
+def test_switched_off_nothing_is_kept_and_going_back_says_so(scene: Scene) -> None:
+    (scene.home / "settings.json").write_text('{"checkpoints": {"enabled": false}}')
+
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("work")
+        with pytest.raises(CommandError, match=r"checkpoints\.enabled"):
+            await conversation.checkpoints.preview(None)
+        return await undone(conversation)
+
+    said = scene.play([bash("echo two > a.txt"), say("Done.")], act)
+
+    assert said == ["files stay as they are: file checkpoints are off: set checkpoints.enabled in settings.json"]
+    assert (scene.project / "a.txt").read_text() == "two\n"
+    assert not (scene.home / "checkpoints").exists()
+
+
+def test_that_nothing_can_be_kept_stops_nobody_and_is_said_once(scene: Scene) -> None:
+    (scene.home / "checkpoints").write_text("in the way")
+
+    async def act(conversation: Conversation) -> None:
+        await conversation.submit("work")
+
+    scene.play([bash("echo two > a.txt"), bash("echo three > a.txt"), say("Done.")], act)
+
+    assert (scene.project / "a.txt").read_text() == "three\n"
+    (notice,) = scene.notices
+    assert "cannot be taken back" in notice

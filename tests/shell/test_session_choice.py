@@ -1,0 +1,148 @@
+"""Which session a conversation is opened with: forks, clones, ids and names of the user's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kaa.core.messages import AssistantMessage, UserMessage
+from kaa.llm.registry import NoModelError
+from kaa.session.entries import MessageEntry
+from kaa.session.naming import folder_name
+from kaa.shell.conversation import Conversation
+from kaa.shell.options import (
+    CloneSession,
+    ContinueSession,
+    ConversationOptions,
+    ForkSession,
+    NewSession,
+    OpenSession,
+    SessionChoice,
+    UnkeptSession,
+)
+from tests.support.model_server import say
+from tests.support.sessions import HEADER, JsonObject, user_entry, write_session
+from tests.support.stage import Stage
+
+
+def play(stage: Stage, session: SessionChoice, said: str | None = None) -> tuple[str, list[str], str | None]:
+    """The session's id, what was said in it before, and what it is called; then something is said."""
+    if said is not None:
+        stage.server.begin([say("fine")])
+
+    async def scene(conversation: Conversation) -> tuple[str, list[str], str | None]:
+        before = [
+            entry.message.text
+            for entry in conversation.transcript()
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage | AssistantMessage)
+        ]
+        if said is not None:
+            await conversation.submit(said)
+        return conversation.session_id, before, (await conversation.status()).session_name
+
+    return stage.play(scene, ConversationOptions(model="m", session=session))
+
+
+def files(stage: Stage) -> list[Path]:
+    return sorted(stage.home.glob("sessions/*/*.jsonl"))
+
+
+def lines(path: Path) -> list[JsonObject]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def source(stage: Stage) -> Path:
+    folder = stage.home / "sessions" / folder_name("/elsewhere")
+    folder.mkdir(parents=True)
+    return write_session(
+        folder / "2026-11-20T07-49-44-305Z_source.jsonl",
+        user_entry("a", None, "one"),
+        user_entry("b", "a", "two"),
+        user_entry("x", "a", "aside"),
+        user_entry("c", "b", "three"),
+        header={**HEADER, "id": "source", "cwd": "/elsewhere"},
+    )
+
+
+def test_an_id_of_the_users_begins_a_session_and_goes_on_with_it_the_next_time(stage: Stage) -> None:
+    first = play(stage, NewSession("my-task"), "hello")
+    second = play(stage, NewSession("my-task"))
+
+    assert first == ("my-task", [], None)
+    assert second == ("my-task", ["hello", "fine"], None)
+    assert len(files(stage)) == 1
+
+
+def test_a_fork_goes_on_in_a_copy_of_everything_in_this_project(stage: Stage) -> None:
+    path = source(stage)
+    before = path.read_bytes()
+
+    forked, said, _ = play(stage, ForkSession("sour"))
+
+    assert forked != "source"
+    assert said == ["one", "two", "three"]
+    assert path.read_bytes() == before
+    (copy,) = [file for file in files(stage) if file != path]
+    assert lines(copy)[0]["parentSession"] == str(path)
+    assert lines(copy)[0]["cwd"] == "/project"
+    assert [line["id"] for line in lines(copy)[1:5]] == ["a", "b", "x", "c"]
+
+
+def test_a_fork_can_end_before_a_message_and_a_clone_is_the_current_branch(stage: Stage) -> None:
+    path = str(source(stage))
+
+    assert play(stage, ForkSession(path, "c"))[1] == ["one", "two"]
+    assert play(stage, CloneSession(path))[1] == ["one", "two", "three"]
+
+
+def test_a_copy_for_a_conversation_that_cannot_be_opened_is_not_kept(stage: Stage) -> None:
+    path = source(stage)
+    stage.environ = {}
+
+    for choice in (ForkSession("sour"), CloneSession("sour"), OpenSession("sour")):
+        with pytest.raises(NoModelError):
+            play(stage, choice)
+
+    assert files(stage) == [path]
+
+
+def test_a_name_is_given_with_the_first_message_and_leaves_no_file_without_one(stage: Stage) -> None:
+    play(stage, NewSession(name="my work"))
+    assert files(stage) == []
+
+    play(stage, NewSession(name="my\nwork"), "hello")
+
+    assert play(stage, ContinueSession())[2] == "my work"
+    (path,) = files(stage)
+    assert [line["type"] for line in lines(path)][1] == "session_info"
+
+
+def test_sessions_that_are_there_are_named_at_once(stage: Stage) -> None:
+    path = str(source(stage))
+
+    assert play(stage, OpenSession(path, name="renamed"))[2] == "renamed"
+    assert play(stage, OpenSession(path))[2] == "renamed"
+    assert play(stage, CloneSession(path, name="a copy"))[2] == "a copy"
+    assert play(stage, OpenSession(path))[2] == "renamed"
+
+
+def test_what_is_not_kept_has_no_name(stage: Stage) -> None:
+    assert play(stage, UnkeptSession(), "hello")[2] is None
+    assert files(stage) == []
+
+
+def test_a_session_of_pis_is_continued_where_it_is(stage: Stage, tmp_path: Path) -> None:
+    stage.environ["PI_CODING_AGENT_DIR"] = str(tmp_path / "pi")
+    folder = tmp_path / "pi" / "sessions" / folder_name("/project")
+    folder.mkdir(parents=True)
+    path = write_session(folder / "2026-11-20T07-49-44-305Z_pis.jsonl", user_entry("a", None, "with pi"))
+
+    said = play(stage, OpenSession("pis"), "and with kaa")[1]
+
+    assert said == ["with pi"]
+    assert [line["message"]["role"] for line in lines(path) if line["type"] == "message"] == [
+        "user",
+        "user",
+        "assistant",
+    ]
+    assert files(stage) == []

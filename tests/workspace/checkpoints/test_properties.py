@@ -1,0 +1,272 @@
+"""Any turns of the agent and anything somebody else does in between: going to any point and back, in every workspace.
+
+What must come out is worked out path by path from the states that were written down, without any code of kaa's.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Coroutine, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.sandbox.options import SandboxOptions
+
+Tree: TypeAlias = dict[str, str]
+"""Texts of files; `/` for directories."""
+T = TypeVar("T")
+Kind = Literal["write", "delete"]
+
+
+class Deed(NamedTuple):
+    """What somebody does to a file."""
+
+    kind: Kind
+    path: str
+    text: str
+
+
+class Step(NamedTuple):
+    """Somebody else's deeds, and then those of a turn."""
+
+    others: Sequence[Deed]
+    turn: Sequence[Deed]
+
+
+class Project(Protocol):
+    """A project in which anything can be done to files."""
+
+    def checkpoints(self) -> Checkpoints:
+        """Those of a new session."""
+        ...
+
+    def reset(self) -> None:
+        """Remove all files."""
+        ...
+
+    def do(self, deed: Deed) -> None:
+        """Do something that is possible; what is in the way of a file goes."""
+        ...
+
+    def tree(self) -> Tree:
+        """Everything that is there."""
+        ...
+
+    def run(self, scenario: Coroutine[Any, Any, T]) -> T:
+        """Wait for something."""
+        ...
+
+
+class OnDisk:
+    """The real thing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root, self._store = folder / "project", folder / "store"
+        self._root.mkdir()
+        self._sessions = 0
+        self._runner = asyncio.Runner()
+        env = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        full_access = SandboxOptions(mode="full-access")
+        self._workspace = LocalWorkspace.start(str(self._root), env=env, sandbox=full_access)
+
+    def checkpoints(self) -> Checkpoints:
+        self._sessions += 1
+        return self._workspace.checkpoints(str(self._store), f"session {self._sessions}", CheckpointLimits())
+
+    def reset(self) -> None:
+        for name in os.listdir(self._root):
+            path = self._root / name
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def do(self, deed: Deed) -> None:
+        path = self._root / deed.path
+        if deed.kind == "delete":
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=path.parent.is_dir())
+            return
+        for above in reversed(path.relative_to(self._root).parents):
+            if (self._root / above).is_file():
+                (self._root / above).unlink()
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(deed.text)
+
+    def tree(self) -> Tree:
+        found = self._root.rglob("*")
+        return {str(path.relative_to(self._root)): path.read_text() if path.is_file() else "/" for path in found}
+
+    def run(self, scenario: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(scenario)
+
+    def close(self) -> None:
+        self._runner.run(self._workspace.close())
+        self._runner.close()
+
+
+class InMemory:
+    """A project that lives in memory."""
+
+    def __init__(self) -> None:
+        self._workspace = MemoryWorkspace()
+
+    def checkpoints(self) -> Checkpoints:
+        return self._workspace.checkpoints("", "session", CheckpointLimits())
+
+    def reset(self) -> None:
+        self._workspace = MemoryWorkspace()
+
+    def do(self, deed: Deed) -> None:
+        if deed.kind == "delete":
+            self._workspace.erase(deed.path)
+            return
+        for end in [at for at, character in enumerate(deed.path) if character == "/"]:
+            if self.tree().get(deed.path[:end], "/") != "/":
+                self._workspace.erase(deed.path[:end])
+        self._workspace.erase(deed.path)
+        _at_once(self._workspace.write(deed.path, deed.text.encode()))
+
+    def tree(self) -> Tree:
+        return _at_once(self._tree("."))
+
+    async def _tree(self, directory: str) -> Tree:
+        found: Tree = {}
+        for entry in await self._workspace.list(directory):
+            path = entry.name if directory == "." else f"{directory}/{entry.name}"
+            if entry.kind == "directory":
+                found |= {path: "/", **await self._tree(path)}
+            else:
+                found[path] = (await self._workspace.read(path)).data.decode()
+        return found
+
+    def run(self, scenario: Coroutine[Any, Any, T]) -> T:
+        return _at_once(scenario)
+
+
+@pytest.fixture(params=["memory", "disk"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
+    if request.param == "memory":
+        yield InMemory()
+        return
+    on_disk = OnDisk(tmp_path)
+    yield on_disk
+    on_disk.close()
+
+
+# Few names and texts, so that deeds meet; `d` is a directory or a file.
+_PATHS = st.sampled_from(["a", "b", "d", "d/x", "d/y", "d/e/z"])
+_DEEDS = st.lists(
+    st.builds(Deed, st.sampled_from(["write", "write", "delete"]), _PATHS, st.sampled_from(["", "1\n", "2\n3\n"])),
+    max_size=4,
+)
+_STEPS = st.lists(st.builds(Step, st.one_of(st.just(()), _DEEDS), _DEEDS), min_size=1, max_size=4)
+
+
+def _possible(tree: Tree, deed: Deed) -> bool:
+    """Whether a file can be deleted, or there is something else in the way."""
+    return deed.kind == "write" or any(path == deed.path or path.startswith(deed.path + "/") for path in tree)
+
+
+class History(NamedTuple):
+    """A turn that changed something: its change set, and all files before and after it."""
+
+    change_set: str
+    before: Tree
+    after: Tree
+
+
+def _expected(histories: Sequence[History], now: Tree, *, forward: bool) -> tuple[Tree, set[str]]:
+    """All files after the turns were taken back (the newest first) or done again, and those that are in conflict."""
+    result, conflicts = dict(now), set()
+    ordered = list(histories) if forward else list(reversed(histories))
+    paths = {path for history in histories for path in (*history.before, *history.after)}
+    for path in paths:
+        ends = [(history.before.get(path), history.after.get(path)) for history in ordered]
+        moves = [(one, other) if forward else (other, one) for one, other in ends if one != other]
+        if not moves or moves[0][0] == moves[-1][1] or now.get(path) == moves[-1][1]:
+            continue
+        unbroken = all(one[1] == other[0] for one, other in pairwise(moves))
+        if not unbroken or now.get(path) != moves[0][0]:
+            if {moves[0][0], moves[-1][1]} - {None, "/"}:  # directories alone are nobody's concern
+                conflicts.add(path)
+        elif moves[-1][1] is None:
+            del result[path]
+        else:
+            result[path] = moves[-1][1]
+    return result, conflicts
+
+
+def _fits(tree: Tree) -> bool:
+    """Whether no file is where another one needs a directory."""
+    files = [path for path, text in tree.items() if text != "/"]
+    return not any(other.startswith(path + "/") for path in files for other in files)
+
+
+def _files(tree: Tree) -> Tree:
+    return {path: text for path, text in tree.items() if text != "/"}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(steps=_STEPS, interference=st.one_of(st.just([]), _DEEDS), first=st.integers(0, 4))
+def test_going_anywhere_and_back(
+    project: Project, steps: Sequence[Step], interference: Sequence[Deed], first: int
+) -> None:
+    project.reset()
+    kept = project.checkpoints()
+    try:
+        part = _play(project, kept, steps)[first:]
+        _do_all(project, interference)
+
+        for forward in (False, True):
+            now = project.tree()
+            wanted, conflicts = _expected(part, now, forward=forward)
+            ids = [history.change_set for history in part]
+            plan = project.run(kept.preview([] if forward else ids[::-1], ids if forward else []))
+            assert project.tree() == now
+            assert {conflict.path for conflict in plan.conflicts} == conflicts
+            result = project.run(kept.restore(plan))
+            if _fits(wanted):
+                assert _files(project.tree()) == _files(wanted)
+                assert {conflict.path for conflict in result.kept} == conflicts
+                assert not result.failed
+    finally:
+        project.run(kept.close())
+
+
+def _play(project: Project, kept: Checkpoints, steps: Sequence[Step]) -> list[History]:
+    """Do everything, turn by turn; every change of a turn must be in its change set, and nothing else."""
+    histories = []
+    for step in steps:
+        _do_all(project, step.others)
+        project.run(kept.ready())
+        before = project.tree()
+        _do_all(project, step.turn)
+        after = project.tree()
+        change_set = project.run(kept.collect())
+        changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+        assert changed == ({change.path for change in change_set.changes} if change_set is not None else set())
+        if change_set is not None:
+            histories.append(History(change_set.id, before, after))
+    return histories
+
+
+def _do_all(project: Project, deeds: Sequence[Deed]) -> None:
+    for deed in deeds:
+        if _possible(project.tree(), deed):
+            project.do(deed)
+
+
+def _at_once(scenario: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns that waits for nothing."""
+    try:
+        scenario.send(None)
+    except StopIteration as end:
+        return cast("T", end.value)
+    raise AssertionError("it waits for something")

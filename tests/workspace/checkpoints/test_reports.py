@@ -1,0 +1,72 @@
+"""What a slot says is checked, and what a killed turn did is told from what came later."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.workspace.checkpoints.contract import StateRow
+from kaa.workspace.checkpoints.reports import ChangeRow, change_set_of, doing_of, read_report
+from kaa.workspace.checkpoints.store import Turn
+from kaa.workspace.protocol import WorkspaceUnavailableError
+
+SECOND = 1_000_000_000
+
+
+def changed_at(nanoseconds: int) -> StateRow:
+    return ("file", "00" * 20, 0o644, 1, f"1-{nanoseconds:x}-1")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "a/../../x", ".git/hooks/pre-commit", "a/.git/config", "a//b", "", "a\0b", "."]
+)
+def test_names_that_no_file_to_keep_has_are_refused(path: str) -> None:
+    body = json.dumps({"changes": [[path, None, None]], "uncovered": {}}).encode()
+
+    with pytest.raises(WorkspaceUnavailableError):
+        read_report(body)
+
+
+@given(
+    st.binary(max_size=64)
+    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode())
+)
+def test_anything_else_than_a_report_is_refused(body: bytes) -> None:
+    with pytest.raises(WorkspaceUnavailableError):
+        read_report(body)
+
+
+@pytest.mark.parametrize("digest", ["zz", "0", "00\n", "../x"])
+def test_what_is_no_digest_is_refused(digest: str) -> None:
+    body = json.dumps({"changes": [["a", None, ["file", digest, 0o644, 1, ""]]], "uncovered": {}}).encode()
+
+    with pytest.raises(WorkspaceUnavailableError):
+        read_report(body)
+
+
+def test_only_what_changed_while_a_turn_lived_is_its_doing() -> None:
+    turn = Turn("manifest", began=100 * SECOND, last_sign=200 * SECOND)
+    rows: list[ChangeRow] = [
+        ("before", None, changed_at(90 * SECOND)),
+        ("during", None, changed_at(150 * SECOND)),
+        ("at its end", None, changed_at(201 * SECOND)),
+        ("later", None, changed_at(210 * SECOND)),
+        ("right now", None, ("file", "00" * 20, 0o644, 1, "")),
+        ("at no time", None, ("file", "00" * 20, 0o644, 1, "1-x-1")),
+        ("deleted", changed_at(1), None),
+    ]
+
+    assert [path for path, *_ in doing_of(turn, rows)] == ["during", "at its end", "deleted"]
+
+
+def test_rows_of_one_path_are_one_change() -> None:
+    one: StateRow = changed_at(1)
+    other: StateRow = ("file", "11" * 20, 0o644, 1, "")
+
+    change_set = change_set_of([("a", None, one), ("a", one, other), ("b", one, None), ("b", None, one)])
+
+    assert change_set is not None
+    assert [(change.path, change.kind, change.after and change.after.digest) for change in change_set.changes] == [
+        ("a", "created", "11" * 20)
+    ]

@@ -1,0 +1,267 @@
+"""What a turn did to files, taken back and done again, with real commands in every tier."""
+
+import os
+import shutil
+from pathlib import Path
+
+from kaa.workspace.protocol import Command
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.workspace.checkpoints.conftest import Play, Turns
+
+FILES = {"a.txt": "one\ntwo\n", "sub/b.txt": "b\n", "run.sh": "#!/bin/sh\n", ".env": "KEY=1\n"}
+
+
+def test_whatever_a_command_did_is_taken_back_and_done_again(play: Play, tiers: SandboxOptions) -> None:
+    script = """
+        echo three >> a.txt; chmod +x a.txt; rm -r sub; ln -s a.txt link; mkdir -p new/deep empty
+        echo x > new/deep/x; mv run.sh ran.sh; echo KEY=2 > .env
+    """
+
+    async def scene(turns: Turns) -> None:
+        await turns.skip_unless_held()
+        before = turns.contents()
+
+        change_set = await turns.changed(script)
+        after = turns.contents()
+        undone = await turns.undo(change_set)
+
+        assert turns.contents() == before
+        assert not undone.kept
+        assert not undone.failed
+        assert not os.access(turns.root / "a.txt", os.X_OK)
+
+        await turns.redo(change_set)
+
+        assert turns.contents() == after
+        assert (turns.root / "a.txt").stat().st_mode & 0o111
+
+    play(scene, FILES, sandbox=tiers)
+
+
+def test_the_preview_touches_nothing_and_counts_lines(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        change_set = await turns.changed(r"printf 'two\nthree\nfour\n' > a.txt; rm .env; printf 'a\0' > binary")
+        after = turns.contents()
+
+        plan = await turns.checkpoints.preview([change_set.id], [])
+
+        assert turns.contents() == after
+        assert [(step.path, step.action, step.added, step.removed) for step in plan.steps] == [
+            (".env", "create", 1, 0),
+            ("a.txt", "restore", 1, 2),
+            ("binary", "delete", 0, 0),
+        ]
+
+    play(scene, FILES)
+
+
+def test_a_turn_that_changes_nothing_leaves_nothing(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        assert await turns.turn("cat a.txt; touch a.txt; cp a.txt c; rm c") is None
+
+    play(scene, FILES)
+
+
+def test_what_changed_between_turns_is_nobodys(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await turns.turn("true")
+        (turns.root / "mine").write_text("mine")
+
+        change_set = await turns.changed("echo yours > yours")
+
+        assert [change.path for change in change_set.files] == ["yours"]
+
+    play(scene, FILES)
+
+
+def test_what_somebody_changed_since_is_kept_and_said(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        change_set = await turns.changed("echo x > a.txt; echo x > new; rm .env; echo x > sub/b.txt; echo x > gone")
+        (turns.root / "a.txt").write_text("mine")
+        (turns.root / "new").write_text("mine")
+        (turns.root / ".env").write_text("mine")
+        (turns.root / "gone").unlink()
+
+        done = await turns.undo(change_set)
+
+        assert {conflict.path: conflict.reason for conflict in done.kept} == {
+            "a.txt": "changed since by someone else",
+            "new": "changed since by someone else",
+            ".env": "created since by someone else",
+        }
+        assert [step.path for step in done.done] == ["sub/b.txt"]
+        assert turns.contents() == {
+            **dict.fromkeys(("a.txt", "new", ".env"), "mine"),
+            "run.sh": FILES["run.sh"],
+            "sub": "/",
+            "sub/b.txt": "b\n",
+        }
+
+    play(scene, FILES)
+
+
+def test_a_change_between_two_turns_keeps_a_file_from_going_back_over_it(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        first = await turns.changed("echo 1 > a.txt; echo 1 > b.txt")
+        (turns.root / "a.txt").write_text("mine")
+        second = await turns.changed("echo 2 > a.txt; echo 2 > b.txt")
+
+        done = await turns.undo(first, second)
+
+        assert [(conflict.path, conflict.reason) for conflict in done.kept] == [
+            ("a.txt", "changed by someone else between the turns")
+        ]
+        assert (turns.root / "a.txt").read_text() == "2\n"
+        assert not (turns.root / "b.txt").exists()
+
+    play(scene, FILES)
+
+
+def test_what_changed_after_the_preview_is_kept(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        change_set = await turns.changed("echo x > a.txt; echo x > new")
+        plan = await turns.checkpoints.preview([change_set.id], [])
+        (turns.root / "a.txt").write_text("mine")
+        (turns.root / "new").unlink()
+        (turns.root / "new").symlink_to("/etc/passwd")
+
+        done = await turns.checkpoints.restore(plan)
+
+        assert [conflict.reason for conflict in done.kept] == ["changed since the preview"] * 2
+        assert not done.done
+        assert (turns.root / "a.txt").read_text() == "mine"
+        assert (turns.root / "new").is_symlink()
+
+    play(scene, FILES)
+
+
+def test_a_directory_that_became_a_symlink_leads_nowhere(play: Play, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "b.txt").write_text("x\n")
+
+    async def scene(turns: Turns) -> None:
+        change_set = await turns.changed("echo x > sub/b.txt; echo y > sub/c.txt")
+        plan = await turns.checkpoints.preview([change_set.id], [])
+        shutil.rmtree(turns.root / "sub")
+        (turns.root / "sub").symlink_to(outside)
+
+        done = await turns.checkpoints.restore(plan)
+
+        assert not done.done
+        assert {path.name: path.read_text() for path in outside.iterdir()} == {"b.txt": "x\n"}
+
+    play(scene, FILES)
+
+
+def test_a_directory_somebody_put_something_into_stays(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        change_set = await turns.changed("mkdir new; echo x > new/x")
+        (turns.root / "new" / "mine").write_text("mine")
+
+        done = await turns.undo(change_set)
+
+        assert not done.kept
+        assert turns.contents()["new/mine"] == "mine"
+        assert "new/x" not in turns.contents()
+
+    play(scene, FILES)
+
+
+def test_a_directory_that_was_renamed_is_followed(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        first = await turns.changed("mkdir -p d/e; echo 1 > d/e/f")
+        second = await turns.changed("mv d moved; mkdir d; echo other > d/g")
+        third = await turns.changed("echo 2 > moved/e/f; echo more > d/g")
+
+        await turns.undo(third)
+        assert turns.contents()["moved/e/f"] == "1\n"
+        assert turns.contents()["d/g"] == "other\n"
+        await turns.undo(second)
+        assert turns.contents()["d/e/f"] == "1\n"
+        assert "moved" not in turns.contents()
+        await turns.undo(first)
+        assert turns.contents() == {**FILES, "sub": "/"}
+
+    play(scene, FILES)
+
+
+def test_a_file_in_place_of_a_directory_goes_both_ways(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        before = turns.contents()
+        change_set = await turns.changed("rm -r sub; echo now a file > sub; rm a.txt; mkdir a.txt; echo x > a.txt/x")
+        after = turns.contents()
+
+        await turns.undo(change_set)
+        assert turns.contents() == before
+        await turns.redo(change_set)
+        assert turns.contents() == after
+
+    play(scene, FILES)
+
+
+def test_names_that_are_not_utf8_and_contents_of_all_bytes(play: Play) -> None:
+    name = os.fsencode("caf") + b"\xe9"
+
+    async def scene(turns: Turns) -> None:
+        path = os.path.join(os.fsencode(turns.root), name)
+        Path(os.fsdecode(path)).write_bytes(bytes(range(256)))
+        change_set = await turns.changed("printf x > caf*")
+
+        await turns.undo(change_set)
+
+        assert Path(os.fsdecode(path)).read_bytes() == bytes(range(256))
+
+    play(scene, FILES)
+
+
+def test_a_write_of_one_file_waits_only_for_that_file(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        checkpoints = turns.checkpoints
+        checkpoints.begin()
+        for path in ("a.txt", "new/dir/file", "ignored/file"):
+            await checkpoints.ready(path)
+            await turns.workspace.write(path, b"written")
+        change_set = await checkpoints.collect()
+
+        assert change_set is not None
+        assert [(change.path, change.kind) for change in change_set.files] == [
+            ("a.txt", "changed"),
+            ("ignored/file", "created"),
+            ("new/dir/file", "created"),
+        ]
+        await turns.undo(change_set)
+        assert turns.contents()["a.txt"] == FILES["a.txt"]
+        assert "new" not in turns.contents()
+
+    play(scene, {**FILES, ".gitignore": "ignored/\n", "ignored/other": "x", **{f"many/{n}": "x" for n in range(500)}})
+
+
+def test_what_goes_on_in_the_background_belongs_to_the_next_change_set(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await turns.checkpoints.ready()
+        await turns.checkpoints.collect(more_to_come=True)
+        await turns.workspace.run(Command(("bash", "-c", "echo x > background")))
+
+        await turns.checkpoints.ready()
+        change_set = await turns.checkpoints.collect()
+
+        assert change_set is not None
+        assert [change.path for change in change_set.files] == ["background"]
+
+    play(scene, FILES)
+
+
+def test_several_turns_are_one_when_they_are_merged(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        first = await turns.changed("echo 1 > a.txt; echo 1 > b.txt")
+        second = await turns.changed("echo 2 > a.txt; rm b.txt")
+
+        merged = await turns.checkpoints.merge([], [first.id, second.id])
+
+        assert merged is not None
+        assert [change.path for change in merged.files] == ["a.txt"]
+        assert merged.files[0].before == first.files[0].before
+        assert await turns.checkpoints.merge([second.id, first.id], [first.id, second.id]) is None
+
+    play(scene, FILES)
