@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"|\x1b(?P<string>[PX^_](?:[^\x1b]|\x1b\x1b)*)\x1b\\"
     r"|\x1b(?P<escape>[ -/]*[0-OQ-WYZ`-~])"
     # Everything that cannot become one of these any more.
-    r"|(?P<broken>\x1b(?=[^\[\]PX^_ -/])|\x1b\[[<=>?!]?[0-9:;]*[ -/]*(?=[^0-9:;@-~ -/]))"
+    r"|(?P<broken>\x1b(?=[^\[\]PX^_ -/])|\x1b\[[<=>?!]?+[0-9:;]*+[ -/]*+(?=[^@-~]))"
 )
 _FRAME_BEGIN, _FRAME_END = "\x1b[?2026h", "\x1b[?2026l"
 

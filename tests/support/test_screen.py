@@ -114,6 +114,17 @@ def test_bytes_may_be_cut_anywhere() -> None:
 
 
 @pytest.mark.parametrize(
+    "sequence", ["\x1b[?25h", "\x1b[>4;2m", "\x1b[!p", "\x1b[2 q", "\x1b]2;title\x1b\\", "\x1b[38;5;1m"]
+)
+def test_sequences_may_be_cut_anywhere(sequence: str) -> None:
+    for cut in range(1, len(sequence)):
+        screen = shown(sequence[:cut], sequence[cut:] + "text")
+
+        assert screen.unknown == []
+        assert screen.lines() == ["text", "", ""]
+
+
+@pytest.mark.parametrize(
     ("sgr", "style"),
     [
         ("1;2;3;4;9", Style(bold=True, dim=True, italic=True, underline=True, strike=True)),
