@@ -113,7 +113,7 @@ def test_headless_mode_loads_only_what_a_run_needs() -> None:
     assert not any(name.startswith("kaa.tui.") for name in loaded - {"kaa.tui.sanitize", "kaa.tui.invisible"})
     # These wait for the first tool call, and for the first connection of a command.
     assert not any(name.startswith(("kaa.shell.approvals.", "kaa.workspace.network.gate")) for name in loaded)
-    assert "kaa.llm.anthropic_messages" not in loaded or "kaa.llm.openai_completions" not in loaded
+    assert "kaa.llm.anthropic.provider" not in loaded or "kaa.llm.completions.provider" not in loaded
 
 
 def test_the_hands_load_the_standard_library_only() -> None:

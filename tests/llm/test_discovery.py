@@ -11,8 +11,8 @@ import pytest
 from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.messages import Json
 from kaa.llm.discovery import find_model
+from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
-from kaa.llm.transport import Headers, HttpRequest, HttpResponse
 
 _LOCAL = {"OPENAI_BASE_URL": "http://localhost:8080/v1"}
 

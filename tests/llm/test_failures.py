@@ -16,7 +16,7 @@ from kaa.core.errors import (
 )
 from kaa.core.messages import Json
 from kaa.llm.failures import failure_of_event, failure_of_response
-from kaa.llm.transport import Headers
+from kaa.llm.http.transport import Headers
 from kaa.llm.wire import Peer
 
 _KEY = "k3y-that-must-stay-secret"

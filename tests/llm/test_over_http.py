@@ -20,10 +20,10 @@ from kaa.core.errors import (
 )
 from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Done, Model, Request, StreamEvent, TextDelta
-from kaa.llm.anthropic_messages import AnthropicMessages
-from kaa.llm.live import LiveTransport
-from kaa.llm.openai_completions import OpenAICompletions
-from kaa.llm.transport import HttpRequest
+from kaa.llm.anthropic.provider import AnthropicMessages
+from kaa.llm.completions.provider import OpenAICompletions
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.http.transport import HttpRequest
 from kaa.llm.wire import Endpoint
 
 _KEY = "k3y-that-must-stay-secret"

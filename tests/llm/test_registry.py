@@ -9,9 +9,9 @@ import pytest
 
 from kaa.core.messages import Json
 from kaa.core.provider import Model
+from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.catalogue import CATALOGUE
-from kaa.llm.credentials import CredentialError
-from kaa.llm.live import LiveTransport
+from kaa.llm.http.live import LiveTransport
 from kaa.llm.registry import (
     ModelChoice,
     ModelRegistry,
@@ -346,5 +346,5 @@ def test_loading_imports_neither_adapters_nor_clients(home: Path) -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
 
-    heavy = {"httptools", "ssl", "subprocess", "difflib", "kaa.llm.openai_completions", "kaa.llm.anthropic_messages"}
+    heavy = {"httptools", "ssl", "subprocess", "difflib", "kaa.llm.completions.provider", "kaa.llm.anthropic.provider"}
     assert not heavy & loaded

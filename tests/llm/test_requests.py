@@ -18,9 +18,9 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
-from kaa.llm.anthropic_request import messages_body, messages_request
+from kaa.llm.anthropic.request import messages_body, messages_request
 from kaa.llm.compat import Compat, compat_for
-from kaa.llm.openai_request import completion_body, completion_request
+from kaa.llm.completions.request import completion_body, completion_request
 from kaa.llm.wire import Endpoint
 
 _IMAGE = ImageContent("aGk=", "image/png")

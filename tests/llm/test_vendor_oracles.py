@@ -36,12 +36,12 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import Model, Request, StreamEvent, ToolSchema
 from kaa.core.reply import ReplyBuilder
-from kaa.llm.anthropic_reply import MessageParser
-from kaa.llm.anthropic_request import messages_body, messages_request
+from kaa.llm.anthropic.reply import MessageParser
+from kaa.llm.anthropic.request import messages_body, messages_request
 from kaa.llm.compat import compat_for
-from kaa.llm.openai_reply import CompletionParser
-from kaa.llm.openai_request import REASONING_FIELDS, completion_body, completion_request
-from kaa.llm.sse import SseDecoder
+from kaa.llm.completions.reply import CompletionParser
+from kaa.llm.completions.request import REASONING_FIELDS, completion_body, completion_request
+from kaa.llm.http.sse import SseDecoder
 from kaa.llm.wire import Endpoint, Peer
 
 _PEER = Peer("vendor", "model-1", "host")

@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 
 from kaa.core.errors import ProviderError
+from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, UnlistedServer
-from kaa.llm.transport import HttpRequest, Transport
 
 # A list has some hundred bytes per model; the largest routers have about a thousand models.
 _LONGEST_LIST_BYTES: Final = 4 << 20

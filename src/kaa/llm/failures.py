@@ -18,7 +18,7 @@ from kaa.core.errors import (
     RateLimitError,
 )
 from kaa.core.messages import Json
-from kaa.llm.transport import Headers, host_of
+from kaa.llm.http.transport import Headers, host_of
 from kaa.llm.wire import Peer
 
 _MAX_DETAIL_CHARACTERS: Final = 500

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from kaa.core.provider import Model
+from kaa.llm.auth.credentials import Credential, CredentialStore
 from kaa.llm.catalogue import CATALOGUE, KnownModel
-from kaa.llm.credentials import Credential, CredentialStore
+from kaa.llm.http.transport import host_of
 from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
-from kaa.llm.transport import host_of
 
 
 class Builtin(NamedTuple):

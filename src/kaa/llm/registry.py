@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 from kaa.core.provider import Model, Provider, ThinkingLevel
+from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for
-from kaa.llm.credentials import Credential, CredentialError, CredentialStore
+from kaa.llm.http.transport import Transport
 from kaa.llm.matching import best_matches, is_certain, split_thinking, suggestions
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
-from kaa.llm.transport import Transport
 from kaa.llm.wire import Endpoint
 
 _SUPPORTED_APIS = ("openai-completions", "anthropic-messages")
@@ -328,11 +328,11 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
     """
     match resolved.model.api:
         case "openai-completions":
-            from kaa.llm.openai_completions import OpenAICompletions
+            from kaa.llm.completions.provider import OpenAICompletions
 
             return OpenAICompletions(resolved.endpoint, transport)
         case "anthropic-messages":
-            from kaa.llm.anthropic_messages import AnthropicMessages
+            from kaa.llm.anthropic.provider import AnthropicMessages
 
             return AnthropicMessages(resolved.endpoint, transport)
         case api:

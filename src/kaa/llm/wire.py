@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.compat import Compat
-from kaa.llm.transport import host_of
+from kaa.llm.http.transport import host_of
 
 AuthStyle = Literal["bearer", "x-api-key"]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from kaa.core.provider import Provider
 from kaa.llm.discovery import find_model
-from kaa.llm.live import LiveTransport
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.http.transport import Transport
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, create_provider
-from kaa.llm.transport import Transport
 from kaa.session.context import SessionContext
 from kaa.shell.options import ConversationOptions, Live, Record, Replay, Wire
 from kaa.shell.settings import Settings

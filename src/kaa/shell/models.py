@@ -15,7 +15,7 @@ from kaa.core.agent import Agent
 from kaa.core.events import ModelChanged, ThinkingLevelChanged
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandError
-from kaa.llm.credentials import CredentialError
+from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.discovery import ask_server
 from kaa.llm.matching import split_thinking
 from kaa.llm.registry import (

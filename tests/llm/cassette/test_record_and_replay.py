@@ -22,7 +22,7 @@ from kaa.llm.cassette import (
     ReplayTransport,
     refuse_divergence,
 )
-from kaa.llm.transport import Headers, HttpRequest, HttpResponse
+from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
 _URL = "https://api.example.com/v1/chat/completions"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kaa.llm.cassette._edits import rewrite_json, rewrite_text
 from kaa.llm.cassette._scrubbing import Placeholders, Scrubber
-from kaa.llm.transport import HttpRequest
+from kaa.llm.http.transport import HttpRequest
 
 _THEN = {"cwd": "/tmp/demo-1", "home": "/tmp", "date": "2026-11-20"}
 _NOW = {"cwd": '/work/"my" dir', "home": "/root", "date": "2027-01-02"}

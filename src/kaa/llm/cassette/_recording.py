@@ -14,7 +14,7 @@ from kaa import __version__
 from kaa.core.errors import ProviderError
 from kaa.llm.cassette._format import Exchange, Header, RecordedModel, RecordedResponse, append, create
 from kaa.llm.cassette._scrubbing import Placeholders, Scrubber, harmless_url
-from kaa.llm.transport import HttpRequest, HttpResponse, Transport
+from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 
 # What adapters and the retry logic look at, and what a person needs to ask the vendor.
 _RECORDED_RESPONSE_HEADERS = frozenset(
@@ -61,7 +61,7 @@ class RecordingTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `kaa.llm.transport.Transport`."""
+        """See `kaa.llm.http.transport.Transport`."""
         tape = _Tape()
         try:
             async with self._inner.send(request) as response:
@@ -79,7 +79,7 @@ class RecordingTransport:
             append(self._path, tape.exchange(Scrubber(self._placeholders, self._known_secrets, request)))
 
     async def close(self) -> None:
-        """See `kaa.llm.transport.Transport`."""
+        """See `kaa.llm.http.transport.Transport`."""
         await self._inner.close()
 
 

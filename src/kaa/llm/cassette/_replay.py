@@ -11,7 +11,7 @@ from kaa.llm.cassette._comparison import Divergence, compare
 from kaa.llm.cassette._edits import rewrite_stream, rewrite_text
 from kaa.llm.cassette._format import CassetteDivergence, CassetteError, Exchange, RecordedResponse, load
 from kaa.llm.cassette._scrubbing import Placeholders, Scrubber
-from kaa.llm.transport import Headers, HttpRequest, HttpResponse
+from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
 
 class ReplayTransport:
@@ -63,7 +63,7 @@ class ReplayTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `kaa.llm.transport.Transport`.
+        """See `kaa.llm.http.transport.Transport`.
 
         Raises:
             CassetteDivergence: this is not the request that was recorded.
@@ -78,7 +78,7 @@ class ReplayTransport:
             yield HttpResponse(exchange.response.status, headers, body)
 
     async def close(self) -> None:
-        """See `kaa.llm.transport.Transport`."""
+        """See `kaa.llm.http.transport.Transport`."""
 
     def _take(self, request: HttpRequest) -> Exchange:
         number = self._next + 1

@@ -10,8 +10,8 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.llm.cassette._edits import Edit, Rewriter, rewrite_json, rewrite_stream, rewrite_text
 from kaa.llm.cassette._format import CassetteError, RecordedRequest
+from kaa.llm.http.transport import HttpRequest
 from kaa.llm.redaction import MARKER, Redactor
-from kaa.llm.transport import HttpRequest
 
 _PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 # A home of "/" or a session without id must not turn every slash into a placeholder.

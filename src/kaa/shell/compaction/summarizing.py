@@ -16,7 +16,7 @@ from kaa.core.messages import AssistantMessage, Usage, user_message
 from kaa.core.provider import Provider, Request, TextDelta, ThinkingDelta, ToolCallDelta
 from kaa.core.reply import ReplyBuilder
 from kaa.ext.api import CommandError
-from kaa.llm.credentials import CredentialError
+from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.registry import NoModelError, ResolvedModel, create_provider, nearest_level
 from kaa.session.entries import BranchSummary
 from kaa.session.store import SessionStore

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.llm.private_file import PrivateFile, PrivateFileError
+from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.difference import Difference, KnownFile, difference, known

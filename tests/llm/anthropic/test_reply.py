@@ -22,8 +22,8 @@ from kaa.core.provider import (
     ToolCallDelta,
     ToolCallStart,
 )
-from kaa.llm.anthropic_reply import MessageParser
-from kaa.llm.sse import SseEvent
+from kaa.llm.anthropic.reply import MessageParser
+from kaa.llm.http.sse import SseEvent
 from kaa.llm.wire import Peer
 
 _PEER = Peer("anthropic", "claude", "api.anthropic.com")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.llm.http1 import HttpError, ResponseDecoder, encode_request
+from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
 
 
 def _decode(*pieces: bytes, closed: bool = False) -> tuple[ResponseDecoder, bytes]:

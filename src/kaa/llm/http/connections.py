@@ -10,8 +10,8 @@ from collections import defaultdict
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kaa.llm.http1 import ResponseDecoder, encode_request
-from kaa.llm.proxies import proxy_for
+from kaa.llm.http.http1 import ResponseDecoder, encode_request
+from kaa.llm.http.proxies import proxy_for
 
 _READ_BYTES: Final = 256 * 1024
 _MAX_IDLE_SECONDS: Final = 90.0

@@ -23,8 +23,8 @@ from kaa.core.provider import (
     ToolCallDelta,
     ToolCallStart,
 )
-from kaa.llm.openai_reply import CompletionParser
-from kaa.llm.sse import SseEvent
+from kaa.llm.completions.reply import CompletionParser
+from kaa.llm.http.sse import SseEvent
 from kaa.llm.wire import Peer
 
 _PEER = Peer("local", "model-1", "localhost:8000", ("very-secret-key",))

@@ -7,8 +7,8 @@ from typing import Final, Protocol
 from kaa.core.errors import ProviderError
 from kaa.core.provider import StreamEvent
 from kaa.llm.failures import failure_of_response, malformed
-from kaa.llm.sse import SseDecoder, SseEvent
-from kaa.llm.transport import HttpRequest, HttpResponse, Transport
+from kaa.llm.http.sse import SseDecoder, SseEvent
+from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 from kaa.llm.wire import Peer
 
 _MAX_ERROR_BYTES: Final = 64 * 1024

@@ -10,8 +10,8 @@ import pytest
 import trustme
 
 from kaa.core.errors import NetworkError
-from kaa.llm.live import LiveTransport
-from kaa.llm.transport import HttpRequest
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.http.transport import HttpRequest
 
 _BODY = b"data: word\n\n" * 100_000  # more than any buffer on the way
 _WAIT_SECONDS = 10

@@ -11,9 +11,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from kaa.core.errors import BadRequestError, NetworkError, StalledStreamError
-from kaa.llm.connections import Connection, ConnectionPool, ProxyError, Route, basic_authorization, route_to
-from kaa.llm.http1 import HttpError, ResponseDecoder, encode_request
-from kaa.llm.transport import HttpRequest, HttpResponse, host_of
+from kaa.llm.http.connections import Connection, ConnectionPool, ProxyError, Route, basic_authorization, route_to
+from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
+from kaa.llm.http.transport import HttpRequest, HttpResponse, host_of
 
 _CONNECT_TIMEOUT_SECONDS: Final = 15.0
 _IDLE_TIMEOUT_SECONDS: Final = 120.0

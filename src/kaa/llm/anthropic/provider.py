@@ -1,17 +1,17 @@
-"""The provider for OpenAI's Chat Completions and everything that imitates it."""
+"""The provider for Anthropic's Messages."""
 
 from collections.abc import AsyncGenerator
 
 from kaa.core.provider import Request, StreamEvent
-from kaa.llm.openai_reply import CompletionParser
-from kaa.llm.openai_request import completion_request, renderer
-from kaa.llm.streaming import stream_reply
-from kaa.llm.transport import Transport
+from kaa.llm.anthropic.reply import MessageParser
+from kaa.llm.anthropic.request import messages_request, renderer
+from kaa.llm.http.streaming import stream_reply
+from kaa.llm.http.transport import Transport
 from kaa.llm.wire import Endpoint, peer_of
 
 
-class OpenAICompletions:
-    """Speaks `openai-completions` with one endpoint; see `kaa.core.provider.Provider`."""
+class AnthropicMessages:
+    """Speaks `anthropic-messages` with one endpoint; see `kaa.core.provider.Provider`."""
 
     def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
         self._endpoint = endpoint
@@ -22,5 +22,5 @@ class OpenAICompletions:
         """See `Provider.stream`."""
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
         # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
-        parser = CompletionParser(peer, call_id_prefix=f"call_{len(request.messages)}")
-        return stream_reply(self._transport, completion_request(request, self._endpoint, self._renderer), parser, peer)
+        parser = MessageParser(peer, call_id_prefix=f"call_{len(request.messages)}")
+        return stream_reply(self._transport, messages_request(request, self._endpoint, self._renderer), parser, peer)

@@ -11,7 +11,7 @@ from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
-from kaa.llm.sse import SseEvent
+from kaa.llm.http.sse import SseEvent
 from kaa.llm.wire import Peer
 
 

@@ -22,8 +22,8 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
-from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
 
 # The fields in which servers deliver reasoning; also the only ones in which it is sent back.

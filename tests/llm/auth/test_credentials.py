@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.llm import credentials
-from kaa.llm.credentials import ConfigValues, Credential, CredentialError, CredentialStore
+from kaa.llm.auth import credentials
+from kaa.llm.auth.credentials import ConfigValues, Credential, CredentialError, CredentialStore
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.llm.proxies import proxy_for
+from kaa.llm.http.proxies import proxy_for
 
 _PROXY = "http://proxy.test:3128"
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from kaa.llm.private_file import PrivateFile, PrivateFileError
+from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
 
 # pi's limit for `!command` values.
 _COMMAND_TIMEOUT_SECONDS = 10.0

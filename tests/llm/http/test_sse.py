@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.errors import MalformedStreamError
-from kaa.llm.sse import SseDecoder, SseEvent
+from kaa.llm.http.sse import SseDecoder, SseEvent
 
 
 def _decode(*chunks: bytes) -> list[SseEvent]:

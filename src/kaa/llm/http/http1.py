@@ -11,7 +11,7 @@ from typing import Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from kaa.llm.transport import Headers
+from kaa.llm.http.transport import Headers
 
 # Bytes that may come without adding to the body: heads, extensions of chunks, trailers.
 _MAX_SILENT_BYTES: Final = 256 * 1024

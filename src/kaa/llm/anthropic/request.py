@@ -27,8 +27,8 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, takes_images, thinking_as_text
+from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
-from kaa.llm.transport import HttpRequest
 from kaa.llm.wire import Endpoint
 
 _VERSION: Final = "2023-06-01"

@@ -1,0 +1,1 @@
+"""HTTP as the adapters need it: requests, streamed answers, connections, proxies."""
