@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from kaa.core.errors import ProviderError
+from kaa.llm.http.authorized import authorized
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, UnlistedServer
 
@@ -90,7 +91,7 @@ async def _listed_models(server: UnlistedServer, transport: Transport) -> tuple[
     )
     request = HttpRequest("GET", endpoint.url("/models" if versioned else "/v1/models"), headers)
     body = bytearray()
-    async with transport.send(request) as response:
+    async with authorized(transport, endpoint.authorizer).send(request) as response:
         async for chunk in response.chunks():
             body += chunk
             if len(body) > _LONGEST_LIST_BYTES:

@@ -12,6 +12,7 @@ from kaa.core.provider import Model, Provider, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for
+from kaa.llm.http.authorized import authorized
 from kaa.llm.http.transport import Transport
 from kaa.llm.matching import best_matches, is_certain, split_thinking, suggestions
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
@@ -326,6 +327,7 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
     Raises:
         ValueError: there is no adapter for it; `ModelRegistry.resolve` never returns such a model.
     """
+    transport = authorized(transport, resolved.endpoint.authorizer)
     match resolved.model.api:
         case "openai-completions":
             from kaa.llm.completions.provider import OpenAICompletions

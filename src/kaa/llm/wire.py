@@ -8,6 +8,7 @@ import msgspec
 
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.compat import Compat
+from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.transport import host_of
 
 AuthStyle = Literal["bearer", "x-api-key"]
@@ -21,6 +22,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         api_key: None for servers that want none.
         headers: more headers, which replace kaa's own of the same name.
         auth: where the key goes; None for the usual place of the wire format.
+        authorizer: lets requests in where no key that stays the same does; see `kaa.llm.http.authorized`.
         thinking_levels: what this model calls a thinking level; a level that is not in it has its usual name,
             and None marks one the model does not have.
     """
@@ -29,6 +31,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     api_key: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     auth: AuthStyle | None = None
+    authorizer: Authorizer | None = None
     compat: Compat = Compat()
     thinking_levels: dict[ThinkingLevel, str | None] = {}
 
