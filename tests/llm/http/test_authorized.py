@@ -13,7 +13,8 @@ from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    for piece in ():
+    pieces: tuple[bytes, ...] = ()
+    for piece in pieces:
         yield piece
 
 
