@@ -32,6 +32,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         cache_control_format: takes Anthropic's cache marks within chat completions.
         send_prompt_cache_key: takes `prompt_cache_key` to route a session to its warm cache.
         send_session_affinity_headers: takes `x-session-affinity` for the same purpose.
+        supports_long_cache_retention: keeps prompts longer than usual when asked to.
         supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
         force_adaptive_thinking: (Anthropic) the model decides how long it thinks; None: by the model's name.
         allow_empty_signature: (Anthropic) reasoning without a signature is sent back as reasoning.
@@ -50,6 +51,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     cache_control_format: Literal["anthropic"] | None = None
     send_prompt_cache_key: bool = False
     send_session_affinity_headers: bool = False
+    supports_long_cache_retention: bool = False
     supports_cache_control_on_tools: bool = True
     force_adaptive_thinking: bool | None = None
     allow_empty_signature: bool = False
@@ -66,6 +68,7 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
             "sendPromptCacheKey": True,
         },
     ),
+    ("api.anthropic.com", {"supportsLongCacheRetention": True}),
     ("openrouter.ai", {"thinkingFormat": "openrouter"}),
     ("deepseek.com", {"thinkingFormat": "deepseek"}),
     ("z.ai", {"thinkingFormat": "zai", "supportsReasoningEffort": False}),
@@ -79,6 +82,10 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("mistral.ai", {"requiresToolResultName": True, "requiresThinkingAsText": True}),
     ("fireworks.ai", {"sendSessionAffinityHeaders": True}),
 )
+
+# The models of OpenAI that take `prompt_cache_retention: "24h"`; earlier ones refuse it.
+# https://platform.openai.com/docs/guides/prompt-caching
+_KEPT_FOR_A_DAY = ("gpt-4.1", "gpt-5", "gpt-6")
 
 
 def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] | None = None) -> Compat:
@@ -96,5 +103,7 @@ def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] 
         if host == suffix or host.endswith(f".{suffix}"):
             known = dict(settings)
     if known.get("thinkingFormat") == "openrouter" and model_id.startswith("anthropic/"):
-        known["cacheControlFormat"] = "anthropic"
+        known |= {"cacheControlFormat": "anthropic", "supportsLongCacheRetention": True}
+    if known.get("sendPromptCacheKey") and model_id.startswith(_KEPT_FOR_A_DAY):
+        known["supportsLongCacheRetention"] = True
     return msgspec.convert({**known, **(overrides or {})}, Compat)

@@ -6,10 +6,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from kaa.core.provider import ThinkingLevel
+from kaa.core.provider import Request, ThinkingLevel
 from kaa.llm.compat import Compat
 from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.transport import host_of
+from kaa.llm.tuning import CacheRetention, Tuning
+
+# The longest `prompt_cache_key` that OpenAI takes; other servers are not known to take longer ones.
+_LONGEST_CACHE_KEY = 64
 
 AuthStyle = Literal["bearer", "x-api-key"]
 
@@ -25,6 +29,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         authorizer: lets requests in where no key that stays the same does; see `kaa.llm.http.authorized`.
         thinking_levels: what this model calls a thinking level; a level that is not in it has its usual name,
             and None marks one the model does not have.
+        tuning: how the user wants models asked, this one and others.
     """
 
     base_url: str
@@ -34,6 +39,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     authorizer: Authorizer | None = None
     compat: Compat = Compat()
     thinking_levels: dict[ThinkingLevel, str | None] = {}
+    tuning: Tuning = Tuning()
 
     def __repr__(self) -> str:
         """Without key and headers, for this may reach a log."""
@@ -51,6 +57,21 @@ class Endpoint(msgspec.Struct, frozen=True):
         except ValueError:
             return self.base_url  # the transport says that it is not an address
         return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+    def retention(self, request: Request) -> CacheRetention:
+        """How long the server shall keep what `request` begins with.
+
+        What is sent only once is not worth keeping; `long` is asked for only where servers are known to offer it.
+        """
+        wanted = "none" if request.once else self.tuning.cache_retention
+        return "short" if wanted == "long" and not self.compat.supports_long_cache_retention else wanted
+
+    def cache_key(self, request: Request) -> str:
+        """What tells the server which requests belong together, so that it finds what it keeps of them.
+
+        Empty where nothing is to be kept, or nothing belongs together. At most 64 characters.
+        """
+        return "" if self.retention(request) == "none" else request.session_id[:_LONGEST_CACHE_KEY]
 
     def request_headers(self, usual_auth: AuthStyle, own: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """All headers of a request: kaa's `own`, the key, and those of the endpoint."""

@@ -139,7 +139,12 @@ def _recording(
 
     endpoint = resolved.endpoint
     answered_by = RecordedModel(
-        resolved.model, endpoint.base_url, endpoint.compat, resolved.thinking, endpoint.thinking_levels
+        resolved.model,
+        endpoint.base_url,
+        endpoint.compat,
+        resolved.thinking,
+        endpoint.thinking_levels,
+        endpoint.tuning,
     )
     secrets = [endpoint.api_key] if endpoint.api_key else []
     return RecordingTransport(live, cassette, placeholders, secrets, answered_by)
@@ -164,6 +169,11 @@ async def _replaying(
     if recorded is None:
         resolved = await find_model(models, choice, tape)
     else:
-        endpoint = Endpoint(recorded.base_url, compat=recorded.compat, thinking_levels=recorded.thinking_levels)
+        endpoint = Endpoint(
+            recorded.base_url,
+            compat=recorded.compat,
+            thinking_levels=recorded.thinking_levels,
+            tuning=recorded.tuning,
+        )
         resolved = ResolvedModel(recorded.model, endpoint, recorded.thinking)
     return ModelLink(resolved, tape, fixed=_REPLAYED, farewell=farewell)

@@ -25,6 +25,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, takes_images, thinking_as_text
 from kaa.llm.http.transport import HttpRequest
@@ -34,7 +35,6 @@ from kaa.llm.wire import Endpoint
 _VERSION: Final = "2023-06-01"
 # Lets models that think by budget also think between tool calls.
 _INTERLEAVED_THINKING: Final = "interleaved-thinking-2025-05-14"
-_CACHE_MARK: Final = {"type": "ephemeral"}
 _MAX_ID_LENGTH: Final = 64
 _OWN_ID: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_ID_LENGTH}}}")
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -91,7 +91,7 @@ def messages_body(request: Request, endpoint: Endpoint, kept: Renderer | None = 
     if model.reasoning:
         body |= _thinking(request, endpoint)
     render = kept or renderer(compat)
-    mark = {} if request.once else {"cache_control": _CACHE_MARK}
+    mark = cache_mark(endpoint.retention(request))
     if request.system.strip():
         body["system"] = [{"type": "text", "text": clean(request.system), **mark}]
     if request.tools:
@@ -99,11 +99,10 @@ def messages_body(request: Request, endpoint: Endpoint, kept: Renderer | None = 
         if compat.supports_cache_control_on_tools:
             tools[-1] = {**tools[-1], **mark}
         body["tools"] = tools
-    messages = list(_conversation(render.messages(request.messages, model)))
-    # The last but one is where the request before this one has put its mark: that prefix is in the cache.
-    ends = [position for position, message in enumerate(messages) if message["role"] == "user"][-2:]
-    for position in ends if mark else ():
-        messages[position] = _marked(messages[position])
+    spoken = list(_conversation(render.messages(request.messages, model)))
+    messages = [message for _, message in spoken]
+    for position in marked_positions(spoken, model) if mark else ():
+        messages[position] = _marked(messages[position], mark)
     body["messages"] = messages
     return body
 
@@ -121,7 +120,7 @@ def _thinking(request: Request, endpoint: Endpoint) -> JsonObject:
         effort = endpoint.thinking_levels.get(level) or _effort(level, generation)
         return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}
     # Both the reasoning and the answer come out of max_tokens.
-    budget = min(_BUDGET_TOKENS[level], request.reply_limit - _SMALLEST_ANSWER_TOKENS)
+    budget = min(endpoint.tuning.budgets(_BUDGET_TOKENS)[level], request.reply_limit - _SMALLEST_ANSWER_TOKENS)
     if budget < _SMALLEST_BUDGET_TOKENS:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
@@ -145,10 +144,10 @@ def _tool(tool: ToolSchema) -> JsonObject:
     return {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
 
 
-def _marked(message: JsonObject) -> JsonObject:
+def _marked(message: JsonObject, mark: JsonObject) -> JsonObject:
     """The message with a cache mark at its end; a copy, because the rendering is used again."""
     *blocks, last = message["content"]
-    return {**message, "content": [*blocks, {**last, "cache_control": _CACHE_MARK}]}
+    return {**message, "content": [*blocks, {**last, **mark}]}
 
 
 def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject]:
@@ -162,20 +161,28 @@ def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject
             return [_tool_result(message, model)]
 
 
-def _conversation(rendered: Iterable[tuple[Message, list[JsonObject]]]) -> Iterator[JsonObject]:
-    """The messages. The results of one reply's calls must be in one message; nothing else is joined."""
+def _conversation(rendered: Iterable[tuple[Message, list[JsonObject]]]) -> Iterator[tuple[Message, JsonObject]]:
+    """The messages, each with the (last) one it was made of.
+
+    The results of one reply's calls must be in one message; nothing else is joined.
+    """
     results: list[JsonObject] = []
+    result: Message | None = None
     for message, content in rendered:
         if isinstance(message, ToolResultMessage):
             results += content
+            result = message
             continue
-        if results:
-            yield {"role": "user", "content": results}
-            results = []
+        if result is not None:
+            yield result, {"role": "user", "content": results}
+            results, result = [], None
         if content:
-            yield {"role": "assistant" if isinstance(message, AssistantMessage) else "user", "content": content}
-    if results:
-        yield {"role": "user", "content": results}
+            yield (
+                message,
+                {"role": "assistant" if isinstance(message, AssistantMessage) else "user", "content": content},
+            )
+    if result is not None:
+        yield result, {"role": "user", "content": results}
 
 
 def _user(message: UserMessage, model: Model) -> list[JsonObject]:

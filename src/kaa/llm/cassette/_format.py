@@ -11,6 +11,7 @@ from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.compat import Compat
+from kaa.llm.tuning import Tuning
 
 _FORMAT = "kaa-cassette"
 _VERSION = 1
@@ -33,6 +34,7 @@ class RecordedModel(msgspec.Struct, rename="camel", frozen=True):
     compat: Compat = Compat()
     thinking: ThinkingLevel = "off"
     thinking_levels: dict[ThinkingLevel, str | None] = {}
+    tuning: Tuning = Tuning()
 
 
 class Header(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):

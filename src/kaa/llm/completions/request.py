@@ -20,6 +20,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
 from kaa.llm.http.transport import HttpRequest
@@ -38,7 +39,6 @@ _USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
     "xhigh": "high",
     "max": "high",
 }
-_CACHE_MARK: Final = {"type": "ephemeral"}
 _SEE_IMAGE: Final = "(see the attached image)"
 _ATTACHED: Final = "Images from the tool results above:"
 _ACKNOWLEDGED: Final = "I have read the tool results."
@@ -55,8 +55,8 @@ def renderer(compat: Compat) -> Renderer:
 def completion_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
     """The HTTP request that asks for one streamed reply; for `kept` see `completion_body`."""
     own: list[tuple[str, str]] = []
-    if endpoint.compat.send_session_affinity_headers and request.session_id:
-        own.append(("x-session-affinity", request.session_id))
+    if endpoint.compat.send_session_affinity_headers and (key := endpoint.cache_key(request)):
+        own.append(("x-session-affinity", key))
     body = msgspec.json.encode(completion_body(request, endpoint, kept))
     return HttpRequest("POST", endpoint.url("/chat/completions"), endpoint.request_headers("bearer", own), body)
 
@@ -75,20 +75,25 @@ def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None 
         body["stream_options"] = {"include_usage": True}
     if compat.supports_store:
         body["store"] = False
-    if compat.send_prompt_cache_key and request.session_id:
-        body["prompt_cache_key"] = request.session_id
+    if compat.send_prompt_cache_key and (key := endpoint.cache_key(request)):
+        body["prompt_cache_key"] = key
+        if endpoint.retention(request) == "long":
+            body["prompt_cache_retention"] = "24h"
     body[compat.max_tokens_field] = request.reply_limit
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint)
     render = kept or renderer(compat)
     tools = [tool for _, tool in render.tools(request.tools, model)]
-    rendered = render.messages(request.messages, model)
-    messages = [*_system(request, compat), *_conversation(rendered, model, compat)]
-    if compat.cache_control_format == "anthropic" and not request.once:
-        _mark_cache(messages, tools)
+    system = _system(request, compat)
+    spoken = list(_conversation(render.messages(request.messages, model), model, compat))
+    messages = [message for _, message in spoken]
+    if compat.cache_control_format == "anthropic" and (mark := cache_mark(endpoint.retention(request))):
+        for parts, positions in ((system, {0}), (messages, marked_positions(spoken, model))):
+            _mark(parts, positions, mark)
+        tools[-1:] = [{**tool, **mark} for tool in tools[-1:]]
     if tools:
         body["tools"] = tools
-    body["messages"] = messages
+    body["messages"] = [*system, *messages]
     return body
 
 
@@ -137,24 +142,26 @@ def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject
 
 def _conversation(
     rendered: Iterable[tuple[Message, list[JsonObject]]], model: Model, compat: Compat
-) -> Iterable[JsonObject]:
-    """The messages, each without regard to those after it: that keeps the prefix stable."""
+) -> Iterable[tuple[Message, JsonObject]]:
+    """The messages, each with the (last) one it was made of.
+
+    Each is made without regard to those after it: that keeps the prefix stable.
+    """
     images: list[ImageContent] = []  # of the tool results since the last reply
-    after_result = False
+    before: Message | None = None
     for message, objects in rendered:
-        if images and not isinstance(message, ToolResultMessage):
-            yield from _bridge(compat)
-            yield _images(images)
+        after_result = isinstance(before, ToolResultMessage)
+        if before is not None and images and not isinstance(message, ToolResultMessage):
+            yield from ((before, shown) for shown in (*_bridge(compat), _images(images)))
             images, after_result = [], False
-        if after_result and isinstance(message, UserMessage):
-            yield from _bridge(compat)
-        yield from objects
-        after_result = isinstance(message, ToolResultMessage)
+        if before is not None and after_result and isinstance(message, UserMessage):
+            yield from ((before, bridge) for bridge in _bridge(compat))
+        yield from ((message, spoken) for spoken in objects)
+        before = message
         if isinstance(message, ToolResultMessage) and takes_images(model):
             images += (block for block in message.content if isinstance(block, ImageContent))
-    if images:
-        yield from _bridge(compat)
-        yield _images(images)
+    if before is not None and images:
+        yield from ((before, shown) for shown in (*_bridge(compat), _images(images)))
 
 
 def _bridge(compat: Compat) -> list[JsonObject]:
@@ -231,15 +238,10 @@ def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> Js
     return rendered
 
 
-def _mark_cache(messages: list[JsonObject], tools: list[JsonObject]) -> None:
-    """Anthropic's cache marks within chat completions, as OpenRouter takes them: system, last tool, last two turns."""
-    if tools:
-        tools[-1] = {**tools[-1], "cache_control": _CACHE_MARK}
-    spoken = [position for position, message in enumerate(messages) if message["role"] in ("user", "tool")][-2:]
-    if messages and messages[0]["role"] in ("system", "developer"):
-        spoken.append(0)
-    for position in spoken:
+def _mark(messages: list[JsonObject], positions: set[int], mark: JsonObject) -> None:
+    """Put Anthropic's cache mark behind these messages. They are replaced, because renderings are used again."""
+    for position in positions & set(range(len(messages))):
         content = messages[position]["content"]
         parts = [_text(content)] if isinstance(content, str) else list(content)
-        parts[-1] = {**parts[-1], "cache_control": _CACHE_MARK}
+        parts[-1] = {**parts[-1], **mark}
         messages[position] = {**messages[position], "content": parts}

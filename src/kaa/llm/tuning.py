@@ -1,0 +1,34 @@
+"""How the user wants models asked, whichever model it is: what is the same for all vendors, each in its own words."""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.core.provider import ThinkingLevel
+
+CacheRetention: TypeAlias = Literal["none", "short", "long"]
+"""How long servers shall keep a prompt: not at all, for their usual minutes, or for the longest time they offer."""
+
+
+class Tuning(msgspec.Struct, rename="camel", frozen=True):
+    """The user's wishes.
+
+    Attributes:
+        cache_retention: how long prompts are kept; see `kaa.llm.wire.Endpoint.retention` for what becomes of it.
+        thinking_budgets: tokens to think with, by level, for models that are given a number of tokens.
+    """
+
+    cache_retention: CacheRetention = "short"
+    thinking_budgets: dict[ThinkingLevel, int] = {}
+
+    def budgets(self, usual: Mapping[ThinkingLevel, int]) -> dict[ThinkingLevel, int]:
+        """The budgets by level: the user's, and `usual` where there is none.
+
+        What the user says of `high` holds for the levels above it as well, where nothing else is said of them: pi's
+        setting has no others.
+        """
+        own = self.thinking_budgets
+        above: tuple[ThinkingLevel, ...] = ("xhigh", "max")
+        highest = dict.fromkeys(above, own["high"]) if "high" in own else {}
+        return {**usual, **highest, **own}
