@@ -63,7 +63,8 @@ def _split_at_fault(
     if fault is None:
         return stream, None, []
     deltas = [index for index, event in enumerate(events) if event.is_delta]
-    position = deltas[fault.after - 1] + 1 if fault.after else deltas[0]
+    # Not every wire format cuts the arguments of a call into pieces.
+    position = deltas[min(fault.after, len(deltas)) - 1] + 1 if fault.after else deltas[0]
     before, after = stream[:position], stream[position:]
     match fault.kind:
         case "reset":

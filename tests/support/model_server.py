@@ -66,6 +66,8 @@ _PATHS: dict[str, Wire] = {
     "/v1/responses": "openai-responses",
 }
 
+_GEMINI_METHOD = ":streamGenerateContent"
+
 # Longer than anything a test waits for: reaching it means that something hangs.
 _HANG_SECONDS = 20
 
@@ -160,6 +162,12 @@ def _parse_head(head: bytes) -> Received:
     return Received(method, path, headers, b"", 0)
 
 
+def _wire_of(path: str) -> Wire | None:
+    """The wire format that is spoken at `path`. Gemini's have the model's name in them."""
+    path = path.partition("?")[0]
+    return "google-generative-ai" if path.endswith(_GEMINI_METHOD) else _PATHS.get(path)
+
+
 class ModelServer:
     """The server. As a context manager it runs in a thread of its own.
 
@@ -249,7 +257,7 @@ class ModelServer:
 
     def answer(self, request: Received) -> Plan:
         """What to do about a request."""
-        wire = _PATHS.get(request.path.partition("?")[0])
+        wire = _wire_of(request.path)
         if wire is not None and request.method == "POST":
             self.requests.append(request)
             plan = self._script.take(wire)

@@ -8,7 +8,7 @@ import msgspec
 from kaa.core.messages import Json
 from tests.support.model_script import Answer, Call, Refusal, Tokens
 
-Wire = Literal["openai-completions", "anthropic-messages", "openai-responses"]
+Wire = Literal["openai-completions", "anthropic-messages", "openai-responses", "google-generative-ai"]
 
 MODEL_ID = "test-model"
 
@@ -31,7 +31,8 @@ def render(answer: Answer, wire: Wire, number: int = 1) -> list[SseEvent]:
 
 def render_failure(wire: Wire) -> bytes:
     """The event with which a server says, inside a stream, that it failed."""
-    return _sse(_FAILURES[wire], wire != "openai-completions").data
+    payload = _FAILURES[wire]
+    return _sse(payload, named="type" in payload).data
 
 
 def refusal_body(refusal: Refusal, wire: Wire) -> bytes:
@@ -44,6 +45,11 @@ def refusal_body(refusal: Refusal, wire: Wire) -> bytes:
             message = "prompt is too long: 212345 tokens > 200000 maximum"
         body: Json = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
         return msgspec.json.encode(body)
+    if wire == "google-generative-ai":
+        name, message = _GOOGLE_ERRORS.get(refusal.status, ("INTERNAL", "An internal error has occurred"))
+        if refusal.overflow:
+            message = "The input token count (1212345) exceeds the maximum number of tokens allowed (1048576)."
+        return msgspec.json.encode({"error": {"code": refusal.status, "message": message, "status": name}})
     kind, message = _OPENAI_ERRORS.get(refusal.status, ("server_error", "The server had an error"))
     code = {401: "invalid_api_key", 429: "rate_limit_exceeded"}.get(refusal.status)
     if refusal.overflow:
@@ -69,6 +75,13 @@ _OPENAI_ERRORS = {
     500: ("server_error", "The server had an error while processing your request"),
     529: ("server_error", "The engine is currently overloaded, please try again later"),
 }
+_GOOGLE_ERRORS = {
+    400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
+    401: ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+    429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
+    500: ("INTERNAL", "An internal error has occurred."),
+    529: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+}
 _FAILURES: dict[Wire, Json] = {
     "openai-completions": {"error": {"message": "The server had an error", "type": "server_error", "code": None}},
     "anthropic-messages": {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
@@ -76,6 +89,7 @@ _FAILURES: dict[Wire, Json] = {
         "type": "response.failed",
         "response": {"id": "r", "status": "failed", "error": {"code": "server_error", "message": "The server failed"}},
     },
+    "google-generative-ai": {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}},
 }
 
 
@@ -228,8 +242,45 @@ def _item(change: Literal["added", "done"], index: int, item: Json) -> SseEvent:
     return _sse({"type": f"response.output_item.{change}", "output_index": index, "item": item}, named=True)
 
 
+# Google Gemini (https://ai.google.dev/api/generate-content). A call's arguments come whole, its signature with it.
+
+
+def _gemini(answer: Answer) -> Iterator[SseEvent]:
+    for delta in answer.thinking:
+        yield _candidate([{"text": delta, "thought": True}], is_delta=True)
+    for delta in answer.text:
+        yield _candidate([{"text": delta}], is_delta=True)
+    reason = "MAX_TOKENS" if answer.stop_kind == "length" else "STOP"
+    for number, call in enumerate(answer.calls):
+        try:
+            arguments = msgspec.json.decode(call.arguments, type=dict[str, Json])
+        except msgspec.DecodeError:
+            reason = "MALFORMED_FUNCTION_CALL"  # this server checks what the model writes
+            break
+        part: dict[str, Json] = {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
+        signature = {} if number else {"thoughtSignature": "c2lnbmVk"}  # of parallel calls only the first is signed
+        yield _candidate([part | signature], is_delta=True)
+    usage = answer.usage or Tokens(0, 0, 0)
+    counted = {
+        "promptTokenCount": usage.prompt,
+        "cachedContentTokenCount": usage.cached,
+        "candidatesTokenCount": usage.output,
+        "totalTokenCount": usage.prompt + usage.output,
+    }
+    yield _candidate([{"text": ""}], finish=reason, usageMetadata=counted)
+
+
+def _candidate(parts: list[Json], finish: str | None = None, *, is_delta: bool = False, **rest: Json) -> SseEvent:
+    candidate: dict[str, Json] = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    chunk = {"candidates": [candidate], **rest, "modelVersion": MODEL_ID, "responseId": "resp_1"}
+    return _sse(chunk, named=False, is_delta=is_delta)
+
+
 _RENDERERS: dict[Wire, Callable[[Answer], Iterator[SseEvent]]] = {
     "openai-completions": _completions,
     "anthropic-messages": _messages,
     "openai-responses": _responses,
+    "google-generative-ai": _gemini,
 }
