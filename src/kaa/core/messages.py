@@ -74,7 +74,13 @@ class Cost(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Usage(msgspec.Struct, rename="camel", frozen=True):
-    """Tokens of one reply. `input` excludes tokens read from or written to the provider's cache."""
+    """Tokens of one reply.
+
+    Attributes:
+        input: without tokens read from or written to the provider's cache.
+        cache_write_1h: the part of `cache_write` that is kept for an hour, which costs more; left out of files where
+            there is none, as pi does it.
+    """
 
     input: int = 0
     output: int = 0
@@ -82,6 +88,7 @@ class Usage(msgspec.Struct, rename="camel", frozen=True):
     cache_write: int = 0
     total_tokens: int = 0
     cost: Cost = Cost()
+    cache_write_1h: int | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="cacheWrite1h")
 
 
 def now_ms() -> int:

@@ -239,4 +239,5 @@ def _sum(one: Usage, other: Usage) -> Usage:
             one.cost.cache_write + other.cost.cache_write,
             one.cost.total + other.cost.total,
         ),
+        (one.cache_write_1h or 0) + (other.cache_write_1h or 0) or msgspec.UNSET,
     )

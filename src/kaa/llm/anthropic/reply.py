@@ -15,6 +15,12 @@ from kaa.llm.http.sse import SseEvent
 from kaa.llm.wire import Peer
 
 
+class _Written(msgspec.Struct, frozen=True):
+    """What was written to the cache, by how long it is kept."""
+
+    ephemeral_1h_input_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct, frozen=True):
     """Counts so far; None where an event says nothing of one."""
 
@@ -22,6 +28,7 @@ class _Usage(msgspec.Struct, frozen=True):
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    cache_creation: _Written | None = None
 
     def updated(self, later: "_Usage") -> "_Usage":
         """These counts, replaced by those `later` has. Servers that imitate Anthropic repeat some as 0."""
@@ -30,6 +37,7 @@ class _Usage(msgspec.Struct, frozen=True):
             later.output_tokens if later.output_tokens is not None else self.output_tokens,
             later.cache_read_input_tokens or self.cache_read_input_tokens,
             later.cache_creation_input_tokens or self.cache_creation_input_tokens,
+            later.cache_creation or self.cache_creation,
         )
 
     def counted(self) -> Usage:
@@ -40,7 +48,8 @@ class _Usage(msgspec.Struct, frozen=True):
             self.cache_read_input_tokens or 0,
             self.cache_creation_input_tokens or 0,
         )
-        return Usage(*parts, total_tokens=sum(parts))
+        kept_long = self.cache_creation.ephemeral_1h_input_tokens if self.cache_creation else None
+        return Usage(*parts, total_tokens=sum(parts), cache_write_1h=min(kept_long or 0, parts[3]) or msgspec.UNSET)
 
 
 class _Block(msgspec.Struct, frozen=True):
