@@ -6,6 +6,7 @@ from typing import TypeVar, cast
 import msgspec
 from msgspec import inspect
 
+from kaa.core.mended_json import BrokenJsonError, mend
 from kaa.core.messages import Json
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -116,4 +117,9 @@ def _parse_json_text(value: Json) -> Json:
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):  # the latter for nesting without end
+        pass
+    try:
+        mended = mend(value)
+    except BrokenJsonError:
         return value
+    return value if mended.closed else mended.value
