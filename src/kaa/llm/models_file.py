@@ -11,6 +11,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ModelRates
 from kaa.llm import jsonc
+from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import Compat
 
@@ -25,6 +26,7 @@ class ProviderConfig(msgspec.Struct, rename="camel", frozen=True):
 
     Attributes:
         auth_header: the key goes into `Authorization: Bearer` whatever the wire format's custom is.
+        oauth: how one logs in there, instead of using a key.
         compat: overrides for all models of the provider, see `kaa.llm.compat.Compat`.
         models: as written; `models_of` reads them.
         model_overrides: the same, by model id.
@@ -36,6 +38,7 @@ class ProviderConfig(msgspec.Struct, rename="camel", frozen=True):
     api: str | None = None
     headers: dict[str, str] = {}
     auth_header: bool = False
+    oauth: OAuthConfig | None = None
     compat: dict[str, Json] = {}
     models: list[Json] = []
     model_overrides: dict[str, Json] = {}

@@ -1,6 +1,7 @@
 """The providers there are: the built-in ones, and what the user's models.json and environment make of them."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -8,7 +9,8 @@ import msgspec
 
 from kaa.core.provider import Model
 from kaa.llm.auth.credentials import Credential, CredentialStore
-from kaa.llm.catalogue import CATALOGUE, KnownModel
+from kaa.llm.catalogue import KnownModel, known_models
+from kaa.llm.gateways import behind_gateway
 from kaa.llm.http.transport import host_of
 from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 
@@ -36,23 +38,43 @@ BUILTINS = {
 }
 
 
-class ConfiguredProvider(msgspec.Struct, frozen=True):
-    """A provider as it is set up.
+class ConfiguredProvider:
+    """A provider as it is set up. What the catalogue knows of it is read when it is first asked for.
 
-    Attributes:
+    Args:
+        name: what the user calls it.
         base_url: None if every model has its own.
-        api: the wire format of models that say nothing else.
         official: at its vendor's own address, where nothing works without a key.
-        default: the model to take when none is named; None if the server must be asked which it has.
+        config: what models.json says of it.
     """
 
-    name: str
-    base_url: str | None
-    api: str
-    official: bool
-    config: ProviderConfig
-    models: tuple[KnownModel, ...]
-    default: KnownModel | None
+    def __init__(self, name: str, base_url: str | None, config: ProviderConfig, *, official: bool) -> None:
+        self.name = name
+        self.base_url = base_url
+        self.official = official
+        self.config = config
+
+    @cached_property
+    def models(self) -> tuple[KnownModel, ...]:
+        """All that are known, in order of preference."""
+        known = known_models(self.name)
+        if not self.official and self.config.api is None:
+            known = tuple(map(behind_gateway, known))
+        return models_of(self.name, self.config, known)
+
+    @property
+    def default(self) -> KnownModel | None:
+        """The model to take when none is named; None if the server must be asked which it has."""
+        # Whoever serves at another address may have none of the vendor's models, but surely those the user wrote down.
+        own = {entry.id for entry in self.config.models}
+        return next((known for known in self.models if self.official or known.model.id in own), None)
+
+    @property
+    def api(self) -> str:
+        """The wire format of models that say nothing else."""
+        if self.config.api is not None:
+            return self.config.api
+        return self.models[0].model.api if self.models else DEFAULT_API
 
     @property
     def knows_its_models(self) -> bool:
@@ -71,7 +93,7 @@ class ConfiguredProvider(msgspec.Struct, frozen=True):
 
     def find(self, model_id: str) -> KnownModel | None:
         """The model with this id, if it is known."""
-        return next((known for known in self.models if known.model.id == model_id), None)
+        return self._by_id.get(model_id)
 
     def unknown_model(self, model_id: str) -> KnownModel:
         """A model that only the user knows, taken at its word. Its price is unknown."""
@@ -80,7 +102,14 @@ class ConfiguredProvider(msgspec.Struct, frozen=True):
             claude = Model(model_id, self.name, self.api, model_id, True, ("text", "image"), 200_000, 32_000)
             return KnownModel(claude)
         kinds: tuple[Literal["text", "image"], ...] = ("text", "image") if self.official else ("text",)
-        return KnownModel(Model(model_id, self.name, self.api, model_id, input=kinds))
+        like = self.default
+        return KnownModel(
+            Model(model_id, self.name, self.api, model_id, input=kinds), base_url=like.base_url if like else None
+        )
+
+    @cached_property
+    def _by_id(self) -> dict[str, KnownModel]:
+        return {known.model.id: known for known in self.models}
 
 
 class Keys:
@@ -149,8 +178,7 @@ def load_providers(
     providers: dict[str, ConfiguredProvider] = {}
     for name in {**BUILTINS, **file.providers}:
         provider = _configured(name, file.providers.get(name, ProviderConfig()), environ)
-        everywhere = provider.models and all(known.base_url for known in provider.models)
-        if provider.base_url is None and not everywhere:
+        if provider.base_url is None and not _everywhere(provider):
             problems.append(
                 f"{models_file}: providers.{name}.baseUrl: Expected the address of the server, "
                 "such as http://localhost:8080/v1"
@@ -160,16 +188,15 @@ def load_providers(
     return providers, tuple(problems)
 
 
+def _everywhere(provider: ConfiguredProvider) -> bool:
+    """Whether each model says where it is."""
+    return bool(provider.models) and all(known.base_url for known in provider.models)
+
+
 def _configured(name: str, config: ProviderConfig, environ: Mapping[str, str]) -> ConfiguredProvider:
-    known = CATALOGUE.get(name, ())
-    models = models_of(name, config, known)
-    api = config.api or (known[0].model.api if known else DEFAULT_API)
     builtin = BUILTINS.get(name)
     if builtin is None:
-        return ConfiguredProvider(name, config.base_url, api, False, config, models, models[0] if models else None)
+        return ConfiguredProvider(name, config.base_url, config, official=False)
     base_url = config.base_url or environ.get(builtin.base_url_variable) or builtin.base_url
     official = host_of(base_url) == host_of(builtin.base_url)
-    # Whoever serves at another address may have none of the vendor's models, but surely those the user wrote down.
-    own = {entry["id"] for entry in config.models}
-    default = next((known for known in models if official or known.model.id in own), None)
-    return ConfiguredProvider(name, base_url, api, official, config, models, default)
+    return ConfiguredProvider(name, base_url, config, official=official)

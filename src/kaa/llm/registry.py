@@ -12,14 +12,16 @@ from kaa.core.provider import Model, Provider, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for
-from kaa.llm.http.authorized import authorized
+from kaa.llm.http.authorized import Authorizer, authorized
 from kaa.llm.http.transport import Transport
 from kaa.llm.matching import best_matches, is_certain, split_thinking, suggestions
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
+from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
 
 _SUPPORTED_APIS = ("openai-completions", "anthropic-messages")
 _DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
+_UNTUNED = Tuning()
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -106,14 +108,17 @@ class ModelRegistry:
     Args:
         home: the user's folder, such as `~/.kaa/agent`, with models.json and auth.json.
         environ: the environment variables.
+        tuning: how the user wants models asked.
 
     Attributes:
-        problems: what is wrong with models.json, one line each; the rest of it is in use.
+        problems: what is wrong with models.json and the environment, one line each; the rest of it is in use.
+        tuning: how models are asked: what the environment says counts before what the user's settings say.
         credentials: the user's auth.json.
     """
 
-    def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, environ: Mapping[str, str], tuning: Tuning = _UNTUNED) -> None:
         self._environ = environ
+        self.tuning, self._untunable = in_environment(tuning, environ)
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
         self._given_keys: dict[str, str] = {}
@@ -121,9 +126,14 @@ class ModelRegistry:
 
     def reload(self) -> None:
         """Read models.json and auth.json, again. Keys that were given for this run stay."""
-        self._providers, self.problems = load_providers(self._models_file, self._environ)
+        self._providers, problems = load_providers(self._models_file, self._environ)
+        self.problems = (*problems, *self._untunable)
         self.credentials = CredentialStore(self._auth_file, self._environ)
         self._keys = Keys(self.credentials, self._environ, self._models_file, self._given_keys)
+
+    def tune(self, tuning: Tuning) -> None:
+        """Have models asked in another way from now on; those that were resolved already stay as they are."""
+        self.tuning, self._untunable = in_environment(tuning, self._environ)
 
     def models(self) -> list[Model]:
         """All models that are known, in order of preference."""
@@ -163,7 +173,8 @@ class ModelRegistry:
             default, default_level = split_thinking(choice.default_model or "")
             level = level or (None if choice.thinking else default_level)
             provider, known = self._by_default(default, choice.default_provider)
-        thinking = choice.thinking or level or choice.default_thinking or _DEFAULT_THINKING
+        of_model = self.tuning.thinking_levels.get(f"{provider.name}/{known.model.id}") if known else None
+        thinking = choice.thinking or level or of_model or choice.default_thinking or _DEFAULT_THINKING
         credential = self._credential(provider, known, choice.api_key)
         if known is not None:
             return self._resolved(provider, known, credential, thinking)
@@ -284,17 +295,28 @@ class ModelRegistry:
         self, provider: ConfiguredProvider, known: KnownModel, credential: Credential | None, thinking: ThinkingLevel
     ) -> ResolvedModel:
         base_url = known.base_url or provider.base_url or ""
-        bearer = provider.config.auth_header or (credential is not None and credential.kind == "bearer")
+        bearer = provider.config.auth_header or (credential is not None and credential.kind in {"bearer", "oauth"})
         endpoint = Endpoint(
             base_url=base_url,
             api_key=credential.secret if credential else None,
             headers=self._keys.headers(provider, known),
             auth="bearer" if bearer else None,
+            authorizer=self._authorizer(provider, credential),
             compat=compat_for(base_url, known.model.id, provider.config.compat | known.compat),
             thinking_levels=known.thinking_levels,
+            tuning=self.tuning,
         )
         level = nearest_level(thinking, known.model, known.thinking_levels)
         return ResolvedModel(known.model, endpoint, level, credential.source if credential else None)
+
+    def _authorizer(self, provider: ConfiguredProvider, credential: Credential | None) -> Authorizer | None:
+        if credential is None or credential.kind != "oauth":
+            return None
+        # Lazy: most users have keys.
+        from kaa.llm.auth.auth_file import AuthFile
+        from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
+
+        return OAuthAuthorizer(AuthFile(self._auth_file), provider.name, provider.config.oauth)
 
 
 def _within(provider: ConfiguredProvider, query: str) -> KnownModel:

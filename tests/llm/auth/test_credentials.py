@@ -44,7 +44,7 @@ def test_api_keys_and_oauth_tokens_are_read(auth: Path) -> None:
     store = CredentialStore(auth, {})
 
     assert store.get("anthropic") == Credential("api_key", "key-1", "auth.json")
-    assert store.get("openai") == Credential("bearer", "token-1", "auth.json")
+    assert store.get("openai") == Credential("oauth", "token-1", "auth.json")
     assert store.has("openai")
 
 

@@ -15,7 +15,8 @@ from typing import Literal
 
 import msgspec
 
-from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.llm.auth.auth_file import AuthFile, Entries
+from kaa.llm.auth.private_file import PrivateFileError
 
 # pi's limit for `!command` values.
 _COMMAND_TIMEOUT_SECONDS = 10.0
@@ -32,11 +33,12 @@ class Credential(msgspec.Struct, frozen=True):
     """A secret that opens a provider.
 
     Attributes:
-        kind: `api_key` is sent as the provider wants its keys, `bearer` as an `Authorization: Bearer` header.
+        kind: `api_key` is sent as the provider wants its keys, `bearer` as an `Authorization: Bearer` header;
+            `oauth` is such a token too, but one that ends: `kaa.llm.auth.oauth.authorizer` renews it.
         source: where it came from, to be shown to people, such as `auth.json` or `OPENAI_API_KEY`.
     """
 
-    kind: Literal["api_key", "bearer"]
+    kind: Literal["api_key", "bearer", "oauth"]
     secret: str
     source: str
 
@@ -108,8 +110,8 @@ class CredentialStore:
 
     def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
         self._path = path
-        self._file = PrivateFile(path)
-        self._entries: dict[str, msgspec.Raw] | None = None
+        self._file = AuthFile(path)
+        self._entries: Entries | None = None
         self.values = ConfigValues(environ)
 
     def __repr__(self) -> str:
@@ -130,13 +132,13 @@ class CredentialStore:
                 )
             case _ApiKeyEntry(key=key):
                 return Credential("api_key", self.values.evaluate(key, self._place(provider, "key")), self._path.name)
-            case _OAuthEntry(access=access, expires=expires):
-                if expires and expires / 1000 <= time.time():
+            case _OAuthEntry(access=access, refresh=refresh, expires=expires):
+                if expires and expires / 1000 <= time.time() and not refresh:
                     raise CredentialError(
-                        f"{self._place(provider)}: the login has expired and kaa cannot renew it yet: "
-                        "remove the entry and use an API key"
+                        f"{self._place(provider)}: the login has expired, and there is nothing to renew it with: "
+                        f"log in again with  kaa login {provider}"
                     )
-                return Credential("bearer", access, self._path.name)
+                return Credential("oauth", access, self._path.name)
 
     def has(self, provider: str) -> bool:
         """Whether `get` would find something; runs no command and raises nothing."""
@@ -189,26 +191,18 @@ class CredentialStore:
                 '{"type": "api_key", "key": "…"} or {"type": "oauth", "access": "…"}'
             ) from error
 
-    def _read(self) -> dict[str, msgspec.Raw]:
+    def _read(self) -> Entries:
         try:
-            return self._parse(self._file.read())
+            return self._file.read()
         except PrivateFileError as error:
             raise CredentialError(str(error)) from error
 
-    def _parse(self, content: bytes | None) -> dict[str, msgspec.Raw]:
-        try:
-            return msgspec.json.decode(content or b"{}", type=dict[str, msgspec.Raw])
-        except msgspec.DecodeError as error:
-            raise CredentialError(f"{self._path} is not a JSON object of providers: {error}. Correct it") from error
-
     @contextmanager
-    def _rewriting(self) -> Iterator[dict[str, msgspec.Raw]]:
+    def _rewriting(self) -> Iterator[Entries]:
         """The entries as they are on disk now; what the block leaves in them replaces the file."""
         try:
-            with self._file.rewriting() as content:  # another kaa may be writing its own entry
-                entries = self._parse(content)
+            with self._file.rewriting() as entries:
                 yield entries
-                self._file.replace(msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
         except PrivateFileError as error:
             raise CredentialError(str(error)) from error
         self._entries = entries
@@ -225,6 +219,7 @@ class _OAuthEntry(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
     """`expires` is Unix time in milliseconds; 0 means never."""
 
     access: str
+    refresh: str = ""
     expires: float = 0
 
     def __repr__(self) -> str:

@@ -1,0 +1,97 @@
+"""Lets requests in with a login: sends its token, and has it renewed before it ends and when it is refused."""
+
+import asyncio
+
+import msgspec
+
+from kaa.core.errors import ProviderError
+from kaa.llm.auth.auth_file import AuthFile
+from kaa.llm.auth.oauth.config import OAuthConfig
+from kaa.llm.auth.oauth.errors import LoginError
+from kaa.llm.auth.oauth.exchange import Tokens
+from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh, kept_tokens, renew
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.http.transport import HttpRequest
+
+
+class OAuthAuthorizer:
+    """An `Authorizer` for the login of one provider.
+
+    Args:
+        file: where the login is kept.
+        provider: whose it is.
+        config: how it is renewed; None if nobody said so: then it holds until it ends.
+        new_transport: to the authorization server. Never the one of the model's requests, which may be recorded.
+    """
+
+    def __init__(
+        self,
+        file: AuthFile,
+        provider: str,
+        config: OAuthConfig | None,
+        new_transport: NewTransport = LiveTransport,
+    ) -> None:
+        self._file = file
+        self._provider = provider
+        self._config = config
+        self._new_transport = new_transport
+        self._tokens: Tokens | None = None
+        self._renewing = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"OAuthAuthorizer({self._provider!r})"
+
+    async def authorize(self, request: HttpRequest) -> HttpRequest:
+        """See `Authorizer`."""
+        tokens = self._tokens
+        if tokens is None:
+            tokens = await asyncio.to_thread(kept_tokens, self._file, self._provider)
+        if not is_fresh(tokens):
+            tokens = await self._ahead_of_time(tokens)
+        self._tokens = tokens
+        others = tuple((name, value) for name, value in request.headers if name.lower() != "authorization")
+        headers = (*others, ("authorization", f"Bearer {tokens.access}"))
+        return msgspec.structs.replace(request, headers=headers)
+
+    async def renew(self) -> bool:
+        """See `Authorizer`."""
+        refused = self._tokens.access if self._tokens else ""
+        try:
+            self._tokens = await self._renewed(refused)
+        except _UnrenewableError:
+            return False
+        return True
+
+    async def _ahead_of_time(self, tokens: Tokens) -> Tokens:
+        try:
+            return await self._renewed(tokens.access)
+        except LoginError:
+            raise
+        except ProviderError:
+            if is_fresh(tokens, margin=0):
+                return tokens  # it still holds; the next request tries again
+            raise
+
+    async def _renewed(self, refused: str) -> Tokens:
+        async with self._renewing:
+            if self._tokens is not None and self._tokens.access != refused and is_fresh(self._tokens):
+                return self._tokens
+            if self._config is None:
+                return await asyncio.to_thread(self._logged_in_anew, refused)
+            return await asyncio.to_thread(
+                renew, self._file, self._provider, self._config, refused, self._new_transport
+            )
+
+    def _logged_in_anew(self, refused: str) -> Tokens:
+        """Another login that the file has by now."""
+        held = kept_tokens(self._file, self._provider)
+        if held.access != refused and is_fresh(held):
+            return held
+        raise _UnrenewableError(
+            f"the login of {self._provider} has ended, and kaa was not told how to renew it: write `oauth` of this "
+            "provider into models.json and log in again, or use an API key"
+        )
+
+
+class _UnrenewableError(LoginError):
+    """Nothing but another login helps."""

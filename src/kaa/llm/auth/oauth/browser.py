@@ -1,0 +1,143 @@
+"""Logging in with a browser: authorization code with PKCE (RFC 6749 4.1, RFC 7636), brought back to this machine.
+
+Where the browser runs on another machine, the person pastes the address it ended at, or the code in it.
+"""
+
+import asyncio
+import secrets
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from typing import Final
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from kaa.llm.auth.oauth.config import OAuthConfig
+from kaa.llm.auth.oauth.errors import LoginError, RefusedError
+from kaa.llm.auth.oauth.exchange import Tokens, ask, ask_in_json, secret_of, tokens_of
+from kaa.llm.auth.oauth.loopback import Loopback
+from kaa.llm.auth.oauth.metadata import addresses_of
+from kaa.llm.auth.oauth.screen import LoginScreen
+from kaa.llm.http.transport import Transport, host_of
+
+# Long enough to create an account on the way.
+_PATIENCE_SECONDS: Final = 600.0
+
+
+class KeyGrant:
+    """A server that gives out API keys to whoever its user agrees to, without registration.
+
+    Source: https://openrouter.ai/docs/guides/overview/auth/oauth (callback_url instead of redirect_uri, no state; the
+    code becomes a key at `key_url`, in JSON).
+
+    Args:
+        authorization_url: where the browser is sent.
+        key_url: where the code becomes a key.
+    """
+
+    def __init__(self, authorization_url: str, key_url: str) -> None:
+        self.authorization_url = authorization_url
+        self.key_url = key_url
+
+
+async def log_in_with_browser(
+    config: OAuthConfig, transport: Transport, screen: LoginScreen, *, patience: float = _PATIENCE_SECONDS
+) -> Tokens:
+    """Log in and return the tokens. Cancelling it ends the login.
+
+    Args:
+        config: the client and the server.
+        transport: to the server.
+        screen: shows the address to open, and takes what is pasted.
+        patience: seconds the person has.
+
+    Raises:
+        LoginError: the person or the server said no, or it took too long.
+        ProviderError: the server cannot be reached.
+    """
+    addresses = await addresses_of(config, transport)
+    if addresses.authorization is None:
+        raise LoginError("this server has no login in the browser: log in with --device")
+    verifier, state = _verifier(), secrets.token_urlsafe(32)
+    host = host_of(addresses.authorization)
+    async with Loopback(config.redirect_path, state, host, config.redirect_host, config.redirect_port) as loopback:
+        fields = {
+            **config.parameters,
+            "response_type": "code",
+            "client_id": config.client_id,
+            "redirect_uri": loopback.address,
+            "state": state,
+            "code_challenge": challenge_of(verifier),
+            "code_challenge_method": "S256",
+        }
+        if config.scopes:
+            fields["scope"] = " ".join(config.scopes)
+        screen.show_address(_with_query(addresses.authorization, fields))
+        code = await _code(loopback, screen, patience)
+        answer = await ask(
+            transport,
+            addresses.token,
+            {
+                "grant_type": "authorization_code",
+                "code": code,
+                "redirect_uri": loopback.address,
+                "client_id": config.client_id,
+                "code_verifier": verifier,
+            },
+        )
+    return tokens_of(answer, host_of(addresses.token))
+
+
+async def get_key_with_browser(
+    grant: KeyGrant, transport: Transport, screen: LoginScreen, *, patience: float = _PATIENCE_SECONDS
+) -> str:
+    """Have the user of a server agree, and return the API key it gives. Arguments and errors as above."""
+    verifier = _verifier()
+    # This server hands no state back: the path is what nobody else can know.
+    path = f"/callback/{secrets.token_urlsafe(32)}"
+    async with Loopback(path, None, host_of(grant.authorization_url), "localhost") as loopback:
+        fields = {
+            "callback_url": loopback.address,
+            "code_challenge": challenge_of(verifier),
+            "code_challenge_method": "S256",
+        }
+        screen.show_address(_with_query(grant.authorization_url, fields))
+        code = await _code(loopback, screen, patience)
+    fields = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
+    return secret_of(await ask_in_json(transport, grant.key_url, fields), "key", host_of(grant.key_url))
+
+
+def challenge_of(verifier: str) -> str:
+    """The S256 challenge of a verifier (RFC 7636 4.2)."""
+    return urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def _verifier() -> str:
+    return secrets.token_urlsafe(48)  # 64 characters; RFC 7636 4.1 wants 43 to 128
+
+
+def _with_query(url: str, fields: dict[str, str]) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(query="&".join(filter(None, [parts.query, urlencode(fields)]))))
+
+
+async def _code(loopback: Loopback, screen: LoginScreen, patience: float) -> str:
+    """The code that comes first: from the browser, or from the person."""
+    ways = [asyncio.ensure_future(loopback.code()), asyncio.ensure_future(_pasted_code(loopback, screen))]
+    try:
+        done, _ = await asyncio.wait(ways, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            raise LoginError(f"nobody logged in within {patience / 60:g} minutes: log in again")
+        return done.pop().result()
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _pasted_code(loopback: Loopback, screen: LoginScreen) -> str:
+    while True:
+        try:
+            return loopback.code_in(await screen.pasted())
+        except RefusedError:
+            raise
+        except (LoginError, ValueError) as error:
+            screen.complain(str(error))

@@ -1,0 +1,173 @@
+"""Requests to an authorization server: what is sent, and what may be believed of the answer."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from kaa.core.errors import NetworkError, OverloadedError
+from kaa.core.messages import Json
+from kaa.llm.auth.oauth.errors import LoginError, RefusedError
+from kaa.llm.http.transport import HttpRequest, Transport, host_of
+
+# Tokens have some kilobytes; what sends more is no authorization server.
+_LONGEST_ANSWER_BYTES: Final = 256 * 1024
+_TIMEOUT_SECONDS: Final = 30.0
+_SHOWN_CHARACTERS: Final = 200
+_TOO_MANY_REQUESTS: Final = 429
+_JSON: Final = ("accept", "application/json")
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """What a login is made of.
+
+    Attributes:
+        access: is sent with each request.
+        refresh: becomes new tokens; empty if there is none.
+        expires: when `access` ends, in milliseconds of Unix time; 0 if nobody said so.
+    """
+
+    access: str
+    refresh: str = ""
+    expires: float = 0
+
+    def __repr__(self) -> str:
+        return f"Tokens(expires={self.expires!r})"
+
+
+async def ask(transport: Transport, url: str, fields: Mapping[str, str]) -> dict[str, Json]:
+    """Send `fields` as a form and return the JSON object that comes back.
+
+    Raises:
+        RefusedError: the server said no, with a reason.
+        LoginError: the answer makes no sense.
+        NetworkError: the server cannot be reached, or takes too long.
+        OverloadedError: it cannot answer just now.
+    """
+    form = urlencode(fields).encode()
+    headers = (("content-type", "application/x-www-form-urlencoded"), _JSON)
+    return await _answer(transport, HttpRequest("POST", url, headers, form), tuple(fields.values()))
+
+
+async def ask_in_json(transport: Transport, url: str, fields: Mapping[str, str]) -> dict[str, Json]:
+    """The same with the fields as a JSON object, for who departs from the standard."""
+    request = HttpRequest("POST", url, (("content-type", "application/json"), _JSON), msgspec.json.encode(fields))
+    return await _answer(transport, request, tuple(fields.values()))
+
+
+async def read(transport: Transport, url: str) -> dict[str, Json]:
+    """The JSON object at an address. Raises as `ask` does."""
+    return await _answer(transport, HttpRequest("GET", url, (_JSON,)), ())
+
+
+def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "") -> Tokens:
+    """The tokens in an answer of a token endpoint (RFC 6749 5.1).
+
+    Args:
+        answer: its fields.
+        host: who gave it.
+        before: the refresh token that stays where none comes.
+
+    Raises:
+        LoginError: there are none, or they cannot be used.
+    """
+    kind = answer.get("token_type", "bearer")
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise LoginError(f"{host} gave a token of a kind that kaa cannot use: use an API key")
+    refresh = answer.get("refresh_token") or before
+    if not isinstance(refresh, str):
+        raise LoginError(f"{host} gave a refresh token that is no text: use an API key")
+    lifetime = _seconds(answer.get("expires_in"))
+    expires = int((time.time() + lifetime) * 1000) if lifetime is not None else 0
+    return Tokens(secret_of(answer, "access_token", host), refresh, expires)
+
+
+def secret_of(answer: Mapping[str, Json], field: str, host: str) -> str:
+    """A token or key in an answer, fit to be sent in a header.
+
+    Raises:
+        LoginError: it is not there, or has characters that no header may have.
+    """
+    secret = answer.get(field)
+    if not isinstance(secret, str) or not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise LoginError(f"{host} answered without a usable {field}: try again, or use an API key")
+    return secret
+
+
+def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = ()) -> RefusedError:
+    """The error for an OAuth error code, with what the server says about it made harmless."""
+    said = description if isinstance(description, str) else ""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        code, said = code.replace(secret, "…"), said.replace(secret, "…")
+    reason = _harmless(said) or _harmless(code)
+    match code:
+        case "access_denied":
+            message = f"{host} was told not to let kaa in: log in again and agree, if you want that"
+        case "expired_token":
+            message = "the code was not entered in time: log in again"
+        case "invalid_grant":
+            message = f"{host} does not accept this login any more ({reason}): log in again"
+        case "invalid_client" | "unauthorized_client":
+            message = f"{host} does not know this client ({reason}): check `clientId` in models.json"
+        case "invalid_scope":
+            message = f"{host} does not give these scopes ({reason}): check `scopes` in models.json"
+        case _:
+            message = f"{host} refused ({reason}): try again, or use an API key"
+    return RefusedError(message, code)
+
+
+def _harmless(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)[:_SHOWN_CHARACTERS].strip()
+
+
+async def _answer(transport: Transport, request: HttpRequest, secrets: tuple[str, ...]) -> dict[str, Json]:
+    host = host_of(request.url)
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            status, body = await _received(transport, request)
+    except TimeoutError as error:
+        raise NetworkError(f"{host} did not answer within {_TIMEOUT_SECONDS:g} s. Try again.") from error
+    if status >= 500 or status == _TOO_MANY_REQUESTS:
+        raise OverloadedError(f"{host} cannot answer just now (status {status}). Try again later.", status=status)
+    if 300 <= status < 400:  # a token goes only where the user said
+        raise LoginError(f"{host} sends kaa elsewhere (status {status}): check the addresses of `oauth` in models.json")
+    try:
+        fields = msgspec.json.decode(body, type=dict[str, Json])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise LoginError(
+            f"{host} answered with something else than JSON (status {status}): check the addresses of `oauth` in "
+            "models.json"
+        ) from None  # the cause may quote a token
+    code = fields.get("error")
+    if isinstance(code, str):  # GitHub says so with status 200
+        raise refusal(code, fields.get("error_description"), host, secrets)
+    if status >= 400:
+        raise refusal(f"status {status}", _said(code), host, secrets)
+    return fields
+
+
+def _said(error: Json) -> Json:
+    """What servers say that have error objects of their own: `{"error": {"message": …}}`."""
+    return error.get("message") if isinstance(error, dict) else None
+
+
+async def _received(transport: Transport, request: HttpRequest) -> tuple[int, bytes]:
+    body = bytearray()
+    async with transport.send(request) as response:
+        async for chunk in response.chunks():
+            body += chunk
+            if len(body) > _LONGEST_ANSWER_BYTES:
+                raise LoginError(f"{request.host} does not stop answering: check the addresses of `oauth`")
+        return response.status, bytes(body)
+
+
+def _seconds(value: Json) -> float | None:
+    """A lifetime as servers write it: a number, or one in quotes. What is none counts as not given."""
+    try:
+        seconds = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+    except ValueError:
+        return None
+    return seconds if seconds is not None and 0 <= seconds < float("inf") else None

@@ -1,0 +1,151 @@
+"""Waits on this machine for the browser to come back from a login (RFC 8252 7.3)."""
+
+import asyncio
+import hmac
+from types import TracebackType
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from kaa.llm.auth.oauth.errors import LoginError, RefusedError
+from kaa.llm.auth.oauth.exchange import refusal
+
+_LONGEST_HEAD_BYTES: Final = 16 * 1024
+_HEAD_SECONDS: Final = 5.0
+_PAGE: Final = (
+    "<!doctype html><meta charset=utf-8><title>kaa</title>"
+    "<body style='font:1.1rem system-ui;margin:4rem auto;max-width:30rem'><p>{}</p>"
+)
+_REASONS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone"}
+
+
+class Loopback:
+    """A listener for one answer: GET on one path, with the state that was sent along. Others are turned away.
+
+    Args:
+        path: where the browser comes back to.
+        state: what it has to bring along (RFC 6749 10.12); None where the path itself is the secret.
+        server: whose answer it is, as messages name it.
+        host: how the address names this machine.
+        port: where to listen; 0 for any free port.
+    """
+
+    def __init__(self, path: str, state: str | None, server: str, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._path = path
+        self._state = state
+        self._server_name = server
+        self._host = host
+        self._port = port
+        self._code: asyncio.Future[str]
+        self._server: asyncio.Server
+
+    async def __aenter__(self) -> "Loopback":
+        """Listen.
+
+        Raises:
+            LoginError: something else uses the port.
+        """
+        self._code = asyncio.get_running_loop().create_future()
+        try:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, limit=_LONGEST_HEAD_BYTES)
+        except OSError as error:
+            raise LoginError(
+                f"kaa cannot listen on port {self._port} of this machine ({error.strerror}): end what uses it, or "
+                "log in with --device"
+            ) from error
+        self._port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.close()
+        if not self._code.done():
+            self._code.cancel()
+        elif not self._code.cancelled():
+            self._code.exception()  # whoever left did not want to know
+
+    @property
+    def address(self) -> str:
+        """Where the browser is to come back to."""
+        return f"http://{self._host}:{self._port}{self._path}"
+
+    async def code(self) -> str:
+        """The authorization code, when the browser has brought it.
+
+        Raises:
+            RefusedError: it brought a refusal.
+        """
+        return await asyncio.shield(self._code)
+
+    def code_in(self, pasted: str) -> str:
+        """The code in what a person copied from the browser: the address it was sent to, or the code alone.
+
+        A code alone brings no state; that it is ours only the exchange tells, which needs our verifier.
+
+        Raises:
+            RefusedError: it is a refusal.
+            LoginError: there is no code in it, or that of another login.
+        """
+        text = pasted.strip()
+        if "://" in text or "?" in text:
+            return self._code_of(urlsplit(text).query)
+        if not text or not text.isascii() or not text.isprintable() or " " in text:
+            raise LoginError("this is neither a code nor the address the browser was sent to: copy all of it")
+        return text
+
+    def _code_of(self, query: str) -> str:
+        fields = {name: values[-1] for name, values in parse_qs(query, max_num_fields=20).items()}
+        if self._state is not None and not hmac.compare_digest(fields.get("state", "").encode(), self._state.encode()):
+            raise LoginError("this is the answer to another login: copy that of the last one")
+        if "error" in fields:
+            raise refusal(fields["error"], fields.get("error_description"), self._server_name)
+        if "code" not in fields:
+            raise LoginError("there is no code in this address: copy all of it")
+        return fields["code"]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, whoever it is from."""
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                status, said = self._take(head.decode("latin-1"))
+                writer.write(_response(status, said))
+                await writer.drain()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a scanner, or a browser that opened a connection to be quick
+        finally:
+            writer.close()
+
+    def _take(self, head: str) -> tuple[int, str]:
+        """Status and text of the answer to a request; the code goes to whoever waits for it."""
+        first, *lines = head.split("\r\n")
+        method, _, rest = first.partition(" ")
+        target = rest.rpartition(" ")[0]
+        hosts = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.lower() == "host"]
+        if hosts not in ([f"127.0.0.1:{self._port}"], [f"localhost:{self._port}"]):
+            return 400, "This address is only for the browser on this machine."  # DNS rebinding
+        path, _, query = target.partition("?")
+        if not hmac.compare_digest(path.encode(), self._path.encode()):
+            return 404, "There is nothing here."
+        if method != "GET":
+            return 405, "Only GET is understood here."
+        if self._code.done():
+            return 410, "This login is over."
+        try:
+            self._code.set_result(self._code_of(query))
+        except RefusedError as error:
+            self._code.set_exception(error)
+            return 200, "kaa was not let in. You can close this window."
+        except (LoginError, ValueError):
+            return 400, "This is not the login that kaa waits for."
+        return 200, "kaa has what it needs. You can close this window."
+
+
+def _response(status: int, said: str) -> bytes:
+    body = _PAGE.format(said).encode()
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: text/html; charset=utf-8\r\n"
+        f"content-length: {len(body)}\r\ncache-control: no-store\r\nreferrer-policy: no-referrer\r\n"
+        "content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body
