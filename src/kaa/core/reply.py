@@ -1,8 +1,11 @@
 """Folds the small events of a stream into one assistant message, and says what changed on the way."""
 
+from typing import Final
+
 import msgspec
 
 from kaa.core import events, provider
+from kaa.core.mended_json import BrokenJsonError, mend
 from kaa.core.messages import (
     AssistantContent,
     AssistantMessage,
@@ -79,6 +82,7 @@ class _ToolCallBlock:
         self._signature = start.thought_signature
         self._parts: list[str] = []
         self._content: ToolCall | None = None
+        self._closed = False
 
     def start(self) -> events.AssistantMessageEvent:
         return events.ToolCallStart(self.index, self.id, self._name)
@@ -90,9 +94,14 @@ class _ToolCallBlock:
 
     def content(self) -> ToolCall:
         if self._content is None:
-            arguments, error = _decode_arguments("".join(self._parts))
+            arguments, error, self._closed = _decode_arguments("".join(self._parts))
             self._content = ToolCall(self.id, self._name, arguments, error, self._signature)
         return self._content
+
+    def cut_off(self) -> ToolCall:
+        """The call of a reply that was cut off: brackets that are missing were not just forgotten."""
+        call = self.content()
+        return msgspec.structs.replace(call, arguments_error=_CUT_OFF) if self._closed else call
 
     def end(self) -> events.AssistantMessageEvent:
         return events.ToolCallEnd(self.index, self.content())
@@ -101,19 +110,34 @@ class _ToolCallBlock:
 _Block = _TextBlock | _ThinkingBlock | _ToolCallBlock
 
 
-def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None]:
-    """The arguments, and why they cannot be used if they are not one JSON object."""
+_CUT_OFF: Final = "the arguments are not a complete JSON object (the reply was cut off before their end)"
+
+
+def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
+    """The arguments; why they cannot be used if they are not one JSON object; whether brackets had to be closed.
+
+    What is read here is what is stored and sent back, so slips are mended once.
+    """
     if not text.strip():
-        return {}, None
+        return {}, None, False
     reason = "nested too deeply"
     if text.count("{") + text.count("[") <= MAX_DEPTH:  # whatever is between them, this is shallow
         try:
-            return msgspec.json.decode(text, type=dict[str, Json]), None
-        except msgspec.DecodeError as error:
+            return msgspec.json.decode(text, type=dict[str, Json]), None, False
+        except msgspec.DecodeError:
+            pass
+        try:
+            mended = mend(text)
+        except BrokenJsonError as error:
             reason = str(error)
+        else:
+            if isinstance(mended.value, dict):
+                return mended.value, None, mended.closed
+            reason = "expected an object in braces, but found a list"
     partial = PartialJson()
     partial.feed(text)
-    return partial.value, None if partial.complete else f"the arguments are not a complete JSON object ({reason})"
+    problem = None if partial.complete else f"the arguments are not a complete JSON object ({reason})"
+    return partial.value, problem, False
 
 
 def price(usage: Usage, rates: ModelRates | None) -> Usage:
@@ -179,7 +203,8 @@ class ReplyBuilder:
         """The message as far as it came, with this stop reason."""
         contents: list[AssistantContent] = []
         for block in self._blocks.values():
-            content = block.content()
+            cut_off = stop_reason not in ("stop", "toolUse")
+            content = block.cut_off() if cut_off and isinstance(block, _ToolCallBlock) else block.content()
             if content is not None:
                 contents.append(content)
         return AssistantMessage(
