@@ -1,7 +1,7 @@
 """How the user wants models asked, whichever model it is: what is the same for all vendors, each in its own words."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -10,6 +10,10 @@ from kaa.core.provider import ThinkingLevel
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long servers shall keep a prompt: not at all, for their usual minutes, or for the longest time they offer."""
 
+# The first that is set counts; the second is pi's.
+_RETENTION_VARIABLES = ("KAA_CACHE_RETENTION", "PI_CACHE_RETENTION")
+_RETENTIONS: dict[str, CacheRetention] = {name: name for name in get_args(CacheRetention)}
+
 
 class Tuning(msgspec.Struct, rename="camel", frozen=True):
     """The user's wishes.
@@ -17,10 +21,12 @@ class Tuning(msgspec.Struct, rename="camel", frozen=True):
     Attributes:
         cache_retention: how long prompts are kept; see `kaa.llm.wire.Endpoint.retention` for what becomes of it.
         thinking_budgets: tokens to think with, by level, for models that are given a number of tokens.
+        thinking_levels: how hard models think, by `provider/id`, where nothing else is said.
     """
 
     cache_retention: CacheRetention = "short"
     thinking_budgets: dict[ThinkingLevel, int] = {}
+    thinking_levels: dict[str, ThinkingLevel] = {}
 
     def budgets(self, usual: Mapping[ThinkingLevel, int]) -> dict[ThinkingLevel, int]:
         """The budgets by level: the user's, and `usual` where there is none.
@@ -32,3 +38,14 @@ class Tuning(msgspec.Struct, rename="camel", frozen=True):
         above: tuple[ThinkingLevel, ...] = ("xhigh", "max")
         highest = dict.fromkeys(above, own["high"]) if "high" in own else {}
         return {**usual, **highest, **own}
+
+
+def in_environment(tuning: Tuning, environ: Mapping[str, str]) -> tuple[Tuning, tuple[str, ...]]:
+    """`tuning` with what the environment says instead, and what is wrong with that, one line each."""
+    variable = next((name for name in _RETENTION_VARIABLES if environ.get(name)), None)
+    if variable is None:
+        return tuning, ()
+    retention = _RETENTIONS.get(environ[variable])
+    if retention is None:
+        return tuning, (f"{variable} is {environ[variable]!r}: it can be {', '.join(_RETENTIONS)}. It is ignored.",)
+    return msgspec.structs.replace(tuning, cache_retention=retention), ()

@@ -27,6 +27,7 @@ from kaa.llm.registry import (
     nearest_level,
     offered_levels,
 )
+from kaa.llm.tuning import Tuning
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.model_link import ModelLink
 from kaa.shell.model_scope import ScopedModel, scoped_models
@@ -112,6 +113,15 @@ class Models:
         """Cycle through other models from now on, as a changed setting says."""
         self._scope = tuple(patterns)
 
+    def tune(self, tuning: Tuning) -> None:
+        """Have models asked in another way from the next request on, as changed settings say."""
+        self._registry.tune(tuning)
+        resolved = self._link.resolved
+        if self._registry.tuning == resolved.endpoint.tuning or self._link.fixed is not None:
+            return
+        endpoint = msgspec.structs.replace(resolved.endpoint, tuning=self._registry.tuning)
+        self._agent.use(resolved.model, self._link.switch(msgspec.structs.replace(resolved, endpoint=endpoint)))
+
     async def reload(self) -> None:
         """Read models.json and auth.json again. The model in force stays."""
         await asyncio.to_thread(self._registry.reload)
@@ -147,10 +157,11 @@ class Models:
         """
         if self._link.fixed is not None:
             raise CommandError(self._link.fixed)
-        wanted = level or split_thinking(query)[1] or self._wanted_level
+        wanted = level or split_thinking(query)[1]
         async with self._switching:
-            self._switch(await self._find(ModelChoice(query=query, thinking=wanted)))
-            self._wanted_level = wanted
+            choice = ModelChoice(query=query, thinking=wanted, default_thinking=self._wanted_level)
+            self._switch(await self._find(choice))
+            self._wanted_level = wanted or self._wanted_level
         if keep:
             await self.keep()
         return self.current

@@ -11,7 +11,7 @@ from kaa.shell.settings import Settings, SettingsError
 
 # What only a new start changes: the prompt, the tools and the walls around them are fixed for the life of a
 # conversation.
-_FIXED = ("sandbox", "extensions", "default_tools", "session_dir", "http_idle_timeout_ms")
+_FIXED = ("sandbox", "extensions", "default_tools", "session_dir", "http_idle_timeout_ms", "http_proxy")
 
 
 class Reloading:
@@ -54,8 +54,9 @@ class Reloading:
         except SettingsError as error:
             raise CommandError(f"nothing was changed: {error}") from error
         self._current = new
-        self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy())
+        self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy(), new.retry.patience())
         self._models.set_scope(new.enabled_models)
+        self._models.tune(new.tuning)
         await self._models.reload()
         fixed = [name for name in _FIXED if getattr(new, name) != getattr(self._settings, name)]
         lines = ["settings, rules, models and keys were read again", *self._models.problems]
