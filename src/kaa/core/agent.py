@@ -7,13 +7,17 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from kaa.core.asking import Asking
+from kaa.core.budget import Allowance, Unlimited
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
+from kaa.core.fallback import Fallback, NoFallback
 from kaa.core.history import History
 from kaa.core.hooks import ToolHooks
 from kaa.core.keeper import ContextKeeper, NoKeeper
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
+from kaa.core.patience import Patience
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
 from kaa.core.queues import DrainMode, MessageQueue
 from kaa.core.retry import RetryPolicy
@@ -35,6 +39,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
     max_parallel_tools: int = 10
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
+    patience: Patience = Patience()
 
 
 class AgentBusyError(RuntimeError):
@@ -83,6 +88,8 @@ class Agent:
         self._subscribers: list[Subscriber] = []
         self._request_observers: list[Callable[[Request], None]] = []
         self._keeper: ContextKeeper = NoKeeper()
+        self._fallback: Fallback = NoFallback()
+        self._allowance: Allowance = Unlimited()
         self._steering = MessageQueue(config.steering_mode, self._queue_changed)
         self._follow_up = MessageQueue(config.follow_up_mode, self._queue_changed)
         self._task: asyncio.Task[object] | None = None
@@ -127,16 +134,36 @@ class Agent:
         """From the next run on, this keeps the conversation within the model's window."""
         self._keeper = keeper
 
+    def set_fallback(self, fallback: Fallback) -> None:
+        """From the next run on, this puts another model in the place of one that is given up."""
+        self._fallback = fallback
+
+    def set_allowance(self, allowance: Allowance) -> None:
+        """From the next run on, this lets requests pass."""
+        self._allowance = allowance
+
+    @property
+    def allowance(self) -> Allowance:
+        """What lets requests pass; those made beside the conversation must ask it too."""
+        return self._allowance
+
     @property
     def retry(self) -> RetryPolicy:
         """What is done about transient errors."""
         return self._config.retry
 
-    def configure(self, steering_mode: DrainMode, follow_up_mode: DrainMode, retry: RetryPolicy) -> None:
-        """Change how queues are handed over, at once, and what is done about transient errors, from the next run on."""
+    @property
+    def patience(self) -> Patience:
+        """How long a reply may take."""
+        return self._config.patience
+
+    def configure(
+        self, steering_mode: DrainMode, follow_up_mode: DrainMode, retry: RetryPolicy, patience: Patience
+    ) -> None:
+        """Change how queues are handed over, at once, and what is done about failing servers, from the next run on."""
         self._steering.mode, self._follow_up.mode = steering_mode, follow_up_mode
         self._config = msgspec.structs.replace(
-            self._config, steering_mode=steering_mode, follow_up_mode=follow_up_mode, retry=retry
+            self._config, steering_mode=steering_mode, follow_up_mode=follow_up_mode, retry=retry, patience=patience
         )
 
     def refuse_if_busy(self) -> None:
@@ -185,17 +212,26 @@ class Agent:
             AgentBusyError: a run is under way.
         """
         self.refuse_if_busy()
-        loop = Loop(
+        asking = Asking(
             provider=lambda: self._provider,
             request=self._request,
+            history=self._history,
+            emit=self._emit,
+            keeper=self._keeper,
+            retry=self._config.retry,
+            patience=self._config.patience,
+            fallback=self._fallback,
+            allowance=self._allowance,
+        )
+        loop = Loop(
+            asking=asking,
             executor=ToolExecutor(self._tools, self._hooks, self._emit, self._config.max_parallel_tools),
             steering=self._steering,
             follow_up=self._follow_up,
             history=self._history,
             emit=self._emit,
-            keeper=self._keeper,
+            allowance=self._allowance,
             limits=self._config.limits,
-            retry=self._config.retry,
         )
         return await self.occupy(lambda: loop.run(prompts), loop.interrupted)
 

@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.core.budget import Measure, Scope
 from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage, Usage
 from kaa.core.provider import ThinkingLevel
 
-EndReason = Literal["done", "error", "aborted", "denied", "length", "max_turns", "max_messages"]
+EndReason = Literal["done", "error", "aborted", "denied", "length", "max_turns", "max_messages", "budget"]
 
 
 class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
@@ -202,6 +203,39 @@ class AutoRetryEnd(_Event, tag="auto_retry_end", frozen=True):
     final_error: str | None = None
 
 
+class ModelFallback(_Event, tag="model_fallback", frozen=True):
+    """A model was given up, and another one goes on in its place; `ModelChanged` came before.
+
+    Attributes:
+        from_model: that was given up, as `provider/id`.
+        to_model: that goes on.
+        error_message: why.
+    """
+
+    from_model: str
+    to_model: str
+    error_message: str
+
+
+class BudgetUpdate(_Event, tag="budget_update", frozen=True):
+    """Something is worth knowing of a limit.
+
+    Attributes:
+        state: `warning`: most of it is used; `reached`: all of it; `raised`: somebody allowed more, `limit` is the new
+            one; `unknown_price`: that of the model is not known, so the limit of money does not count what it costs.
+        used: in US dollars, tokens, requests or seconds, as `measure` says.
+        limit: in the same unit.
+        message: all of it in words.
+    """
+
+    state: Literal["warning", "reached", "raised", "unknown_price"]
+    scope: Scope
+    measure: Measure
+    used: float
+    limit: float
+    message: str
+
+
 CompactionReason = Literal["manual", "threshold", "overflow"]
 
 
@@ -362,6 +396,8 @@ Event: TypeAlias = (
     | QueueUpdate
     | AutoRetryStart
     | AutoRetryEnd
+    | ModelFallback
+    | BudgetUpdate
     | CompactionStart
     | CompactionEnd
     | AgentEnd

@@ -138,7 +138,7 @@ async def open_conversation(
         date = _date_of(store.header)
         sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, date))
         placeholders = _placeholders(workspace, store, date)
-        models = ModelRegistry(home.path, environ)
+        models = ModelRegistry(home.path, environ, settings.tuning)
         link = await link_session_model(options, settings, context, models, placeholders, notify)
         undo.push_async_callback(link.close)
         if options.api_key is not None:
@@ -193,6 +193,7 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
         follow_up_mode=settings.follow_up_mode,
         limits=Limits(max_turns=options.max_turns),
         retry=settings.retry.policy(),
+        patience=settings.retry.patience(),
     )
 
 

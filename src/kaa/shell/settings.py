@@ -10,12 +10,15 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from kaa.core.budget import Budget
 from kaa.core.messages import Json
+from kaa.core.patience import Patience
 from kaa.core.provider import ThinkingLevel
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.hands.policy import Mode
 from kaa.llm import jsonc
+from kaa.llm.tuning import CacheRetention, Tuning
 
 # What a project's settings may override.
 _PROJECT_KEYS = frozenset(
@@ -44,9 +47,21 @@ class SettingsError(Exception):
 
 
 class ProviderRetrySettings(msgspec.Struct, rename="camel", frozen=True):
-    """What to make of a server that says when to come back."""
+    """How long servers are waited for.
+
+    Attributes:
+        max_retry_delay_ms: the longest wait that a server may ask for.
+        timeout_ms: the longest that a whole reply may take; None for as long as it takes.
+        silence_timeout_ms: the longest that a stream may bring nothing of the reply, though the server is alive.
+    """
 
     max_retry_delay_ms: Milliseconds = 60_000
+    timeout_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    silence_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 600_000
+
+
+# Of the waits between tries; chance takes up to this part off, so that not everybody comes back at once.
+_JITTER = 0.2
 
 
 class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
@@ -65,7 +80,43 @@ class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
             base_seconds=self.base_delay_ms / 1000,
             max_seconds=self.max_agent_delay_ms / 1000,
             max_retry_after=self.provider.max_retry_delay_ms / 1000,
+            jitter=_JITTER,
         )
+
+    def patience(self) -> Patience:
+        """How long a reply may take."""
+        whole = self.provider.timeout_ms
+        return Patience(
+            reply_seconds=None if whole is None else whole / 1000,
+            silence_seconds=self.provider.silence_timeout_ms / 1000,
+        )
+
+
+class BudgetLimits(msgspec.Struct, rename="camel", frozen=True):
+    """Limits of a run or of a session; None where there is none.
+
+    Attributes:
+        cost: in US dollars.
+        tokens: without what came out of a provider's cache.
+        turns: requests that are answered.
+        minutes: while the agent works.
+    """
+
+    cost: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    turns: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    minutes: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+    def budget(self) -> Budget:
+        """The same as the core wants it."""
+        return Budget(self.cost, self.tokens, self.turns, None if self.minutes is None else self.minutes * 60)
+
+
+class BudgetSettings(msgspec.Struct, rename="camel", frozen=True):
+    """What a run and a session may use."""
+
+    run: BudgetLimits = BudgetLimits()
+    session: BudgetLimits = BudgetLimits()
 
 
 # Where the names of sessions come from that the user does not name: `first-message` keeps none, and lists show the
@@ -153,6 +204,9 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     default_provider: str | None = None
     default_model: str | None = None
     default_thinking_level: ThinkingLevel | None = None
+    model_thinking_levels: dict[str, ThinkingLevel] = {}
+    thinking_budgets: dict[ThinkingLevel, Annotated[int, msgspec.Meta(ge=0)]] = {}
+    cache_retention: CacheRetention = "short"
     enabled_models: tuple[str, ...] = ()
     default_tools: tuple[str, ...] | None = None
     steering_mode: DrainMode = "one-at-a-time"
@@ -160,7 +214,10 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     retry: RetrySettings = RetrySettings()
     compaction: CompactionSettings = CompactionSettings()
     branch_summary: BranchSummarySettings = BranchSummarySettings()
+    fallback_models: tuple[str, ...] = ()
+    budget: BudgetSettings = BudgetSettings()
     http_idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 120_000
+    http_proxy: str | None = None
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
     auto_title: AutoTitle = "first-message"
@@ -168,6 +225,11 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     checkpoints: CheckpointSettings = CheckpointSettings()
     sandbox: SandboxSettings = SandboxSettings()
     approvals: ApprovalSettings = ApprovalSettings()
+
+    @property
+    def tuning(self) -> Tuning:
+        """How models are asked."""
+        return Tuning(self.cache_retention, self.thinking_budgets, self.model_thinking_levels)
 
 
 def load_user_settings(user_file: Path) -> Settings:

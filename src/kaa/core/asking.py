@@ -1,0 +1,228 @@
+"""Getting one reply, whatever that takes: several tries, waiting, room in the window, another model.
+
+Only here requests of the conversation are made; the loop sees replies.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import aclosing, suppress
+from typing import Literal, TypeVar
+
+from kaa.core.budget import Allowance
+from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
+from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
+from kaa.core.fallback import Fallback, worth_another_model
+from kaa.core.history import History
+from kaa.core.keeper import ContextKeeper
+from kaa.core.messages import AssistantMessage, Message, Usage
+from kaa.core.patience import Patience, patiently
+from kaa.core.provider import Provider, Request, StreamEvent
+from kaa.core.reply import ReplyBuilder
+from kaa.core.retry import RetryPolicy
+
+Result = TypeVar("Result")
+
+# A reply that ends for its length without a word, with so much of the window taken, found no room; as pi judges it.
+_FULL_SHARE = 0.99
+
+
+class Asking:
+    """Asks the model in force for replies.
+
+    Args:
+        provider: gives the way to the model in force; asked before each request, together with `request`.
+        request: builds the request for the messages so far.
+        history: the conversation so far; `emit` adds every complete message to it.
+        emit: where events go.
+        keeper: keeps the conversation within the model's window.
+        retry: what to do about transient errors.
+        patience: how long a reply may take.
+        fallback: puts another model in the place of one that is given up.
+        allowance: lets requests pass.
+    """
+
+    def __init__(
+        self,
+        *,
+        provider: Callable[[], Provider],
+        request: Callable[[Sequence[Message]], Request],
+        history: History,
+        emit: Callable[[Event], None],
+        keeper: ContextKeeper,
+        retry: RetryPolicy,
+        patience: Patience,
+        fallback: Fallback,
+        allowance: Allowance,
+    ) -> None:
+        self._provider = provider
+        self._request = request
+        self._history = history
+        self._emit = emit
+        self._keeper = keeper
+        self._retry = retry
+        self._patience = patience
+        self._fallback = fallback
+        self._allowance = allowance
+
+    async def reply(self) -> AssistantMessage:
+        """One complete reply, of as many models as there are; the last failure is a message too.
+
+        Raises:
+            BudgetExhaustedError: no further request may be made.
+        """
+        while True:
+            await self._keeper.before_request()  # each time: the window of another model may be smaller
+            try:
+                return await self._persistent_reply()
+            except _GivenUpError as given_up:
+                if not worth_another_model(given_up.error) or not await self._fallback.take_over(given_up.error):
+                    return given_up.attempt.break_off("error", self._retry.verdict(given_up.error))
+                if given_up.attempt.was_shown:
+                    given_up.attempt.break_off("error", str(given_up.error))
+
+    async def _persistent_reply(self) -> AssistantMessage:
+        """One complete reply of the model in force, after as many tries as the policy allows.
+
+        Raises:
+            _GivenUpError: there are no more tries.
+            BudgetExhaustedError: no further request may be made.
+        """
+        failures = 0
+        while True:
+            attempt = _Attempt(self._request(self._history.sendable()), self._emit, self._why_stopped)
+            stream = patiently(self._provider().stream(attempt.request), self._patience)
+            try:
+                message = await self._in_time(attempt.stream(stream, refuse_cut_off=self._keeper.can_make_room))
+            except _TimeIsUpError:
+                pass
+            except ContextOverflowError as error:
+                broken = attempt.break_off("error", str(error)) if attempt.was_shown else None
+                if not await self._keeper.make_room():
+                    return broken or attempt.break_off("error", str(error))
+            except ProviderError as error:
+                failures += 1
+                await self._wait_after(error, failures, attempt)
+            else:
+                if failures:
+                    self._emit(AutoRetryEnd(success=True, attempt=failures))
+                return message
+            await self._allowance.admit()
+
+    async def _wait_after(self, error: ProviderError, failures: int, attempt: "_Attempt") -> None:
+        """Wait until the next try makes sense.
+
+        Raises:
+            _GivenUpError: none does.
+        """
+        delay = self._retry.delay(error, failures)
+        if delay is None:
+            if failures > 1:
+                self._emit(AutoRetryEnd(success=False, attempt=failures - 1, final_error=str(error)))
+            raise _GivenUpError(attempt, error) from error
+        if attempt.was_shown:
+            attempt.break_off("error", str(error))
+        self._emit(AutoRetryStart(failures, self._retry.max_attempts, round(delay * 1000), str(error)))
+        with suppress(_TimeIsUpError):
+            await self._in_time(asyncio.sleep(delay))
+
+    def _why_stopped(self) -> str:
+        return "the time of the budget was up" if self._allowance.seconds_left() == 0 else "stopped by the user"
+
+    async def _in_time(self, work: Coroutine[object, object, Result]) -> Result:
+        """Do `work` within the time that the budget leaves.
+
+        Raises:
+            _TimeIsUpError: that was not enough.
+        """
+        limit = asyncio.timeout(self._allowance.seconds_left())
+        try:
+            async with limit:
+                return await work
+        except TimeoutError:
+            if limit.expired():
+                raise _TimeIsUpError from None
+            raise
+
+
+class _TimeIsUpError(Exception):
+    """The budget leaves no more time."""
+
+
+class _GivenUpError(Exception):
+    """A model does not answer, and it makes no sense to go on asking it."""
+
+    def __init__(self, attempt: "_Attempt", error: ProviderError) -> None:
+        super().__init__(str(error))
+        self.attempt = attempt
+        self.error = error
+
+
+class _Attempt:
+    """One try to get a reply.
+
+    Attributes:
+        request: what is asked.
+        was_shown: something of the reply was.
+    """
+
+    def __init__(self, request: Request, emit: Callable[[Event], None], why_stopped: Callable[[], str]) -> None:
+        self.request = request
+        self._emit = emit
+        self._why_stopped = why_stopped
+        self._builder = ReplyBuilder(request.model)
+        self.was_shown = False
+
+    async def stream(self, events: AsyncGenerator[StreamEvent, None], *, refuse_cut_off: bool) -> AssistantMessage:
+        """Take the reply as it comes, telling everyone.
+
+        Args:
+            events: the reply.
+            refuse_cut_off: take no reply to a conversation that the server has cut off to make it fit.
+
+        Raises:
+            ProviderError: the reply failed; the caller decides whether to `break_off`.
+        """
+        try:
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    for change in self._builder.fold(event):
+                        self._show()
+                        self._emit(MessageUpdate(change))
+        except asyncio.CancelledError:
+            if self.was_shown:
+                self.break_off("aborted", self._why_stopped())
+            raise
+        if self._builder.stop_reason is None:
+            raise MalformedStreamError("The model's reply ended early. Usually trying again helps.")
+        self._refuse_overflow(self._builder.message(self._builder.stop_reason), refuse_cut_off=refuse_cut_off)
+        if self._builder.is_empty:
+            raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
+        message = self._builder.message(self._builder.stop_reason)
+        self._emit(MessageEnd(message))
+        return message
+
+    def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
+        """Find out what some servers do not say: that the conversation is too long."""
+        window = self.request.model.context_window
+        taken = _input_of(reply.usage)
+        if reply.stop_reason == "length" and self._builder.is_empty and taken >= _FULL_SHARE * window:
+            raise ContextOverflowError("The conversation fills the model's context window: no room was left to answer.")
+        if refuse_cut_off and reply.stop_reason == "stop" and taken > window:
+            raise ContextOverflowError("The conversation is larger than the model's context window: it was cut off.")
+
+    def break_off(self, reason: Literal["error", "aborted"], error: str) -> AssistantMessage:
+        """Complete the message as far as it came."""
+        message = self._builder.message(reason, error)
+        self._show()
+        self._emit(MessageUpdate(ReplyFailed(reason, error)))
+        self._emit(MessageEnd(message))
+        return message
+
+    def _show(self) -> None:
+        if not self.was_shown:
+            self.was_shown = True
+            self._emit(MessageStart(ReplyBuilder(self.request.model).message("stop")))
+
+
+def _input_of(usage: Usage) -> int:
+    return usage.input + usage.cache_read + usage.cache_write

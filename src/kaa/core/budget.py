@@ -1,0 +1,237 @@
+"""What may be used, and what was: money, tokens, requests to the model, and time.
+
+A `Ledger` counts for a run or a session. Ledgers form a tree: what a child is charged, its parents are charged too, and
+the limits of all of them hold. So work that is given to others is paid out of the same purse.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import Usage
+
+Scope: TypeAlias = Literal["run", "session"]
+Measure: TypeAlias = Literal["cost", "tokens", "turns", "seconds"]
+
+MEASURES: Final[tuple[Measure, ...]] = ("cost", "tokens", "turns", "seconds")
+WARNING_SHARE: Final = 0.8
+"""The part of a limit from which on it is told that it is near."""
+
+
+class BudgetExhaustedError(Exception):
+    """Nothing more may be used; the message says of what, and what to do."""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Limits; None where there is none.
+
+    Attributes:
+        cost: in US dollars.
+        tokens: that models read and wrote; what came out of a provider's cache is not counted.
+        turns: requests that were answered.
+        seconds: while the agent worked.
+    """
+
+    cost: float | None = None
+    tokens: int | None = None
+    turns: int | None = None
+    seconds: float | None = None
+
+    def limit(self, measure: Measure) -> float | None:
+        """The limit of one measure."""
+        match measure:
+            case "cost":
+                return self.cost
+            case "tokens":
+                return self.tokens
+            case "turns":
+                return self.turns
+            case "seconds":
+                return self.seconds
+
+    def with_limit(self, measure: Measure, limit: float | None) -> "Budget":
+        """The same with another limit of one measure."""
+        whole = limit if limit is None or measure in ("cost", "seconds") else int(limit)
+        return msgspec.structs.replace(self, **{measure: whole})
+
+
+class Used(msgspec.Struct, frozen=True):
+    """What was used, in the units of `Budget`."""
+
+    cost: float = 0.0
+    tokens: int = 0
+    turns: int = 0
+    seconds: float = 0.0
+
+    def amount(self, measure: Measure) -> float:
+        """One measure of it."""
+        match measure:
+            case "cost":
+                return self.cost
+            case "tokens":
+                return self.tokens
+            case "turns":
+                return self.turns
+            case "seconds":
+                return self.seconds
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How much of one limit is used."""
+
+    scope: Scope
+    measure: Measure
+    used: float
+    limit: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether nothing is left."""
+        return self.used >= self.limit
+
+    @property
+    def near(self) -> bool:
+        """Whether little is left."""
+        return self.used >= WARNING_SHARE * self.limit
+
+    @property
+    def text(self) -> str:
+        """In words, as in `$0.41 of the $0.50 for this run`."""
+        return f"{amount(self.measure, self.used)} of the {amount(self.measure, self.limit)} for this {self.scope}"
+
+
+class Allowance(Protocol):
+    """Lets requests pass, or does not. The loop asks it; so must whoever asks a model beside the loop."""
+
+    async def admit(self) -> None:
+        """A request is about to be made. May ask a person, and take as long as that takes.
+
+        Raises:
+            BudgetExhaustedError: it must not be made.
+        """
+        ...
+
+    def seconds_left(self) -> float | None:
+        """How long a reply may still take; None for as long as it wants. Never negative."""
+        ...
+
+
+class Unlimited:
+    """Lets everything pass."""
+
+    async def admit(self) -> None:
+        """Always."""
+
+    def seconds_left(self) -> float | None:
+        """For ever."""
+        return None
+
+
+class Ledger:
+    """Counts what is used, and knows the limits. It is an `Allowance` for work that nobody can be asked about.
+
+    Args:
+        scope: what it is for.
+        budget: its limits.
+        parent: is charged whatever this one is; its limits hold too. Time is not charged: each counts its own, as those
+            who work at the same time share the clock.
+        used: before now.
+        clock: seconds, going up.
+
+    Attributes:
+        budget: the limits; may be changed at any time.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        budget: Budget | None = None,
+        *,
+        parent: "Ledger | None" = None,
+        used: Used | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.scope: Scope = scope
+        self.budget = budget or Budget()
+        self._parent = parent
+        self._used = used or Used()
+        self._clock = clock
+        self._since: float | None = None
+
+    @property
+    def used(self) -> Used:
+        """What was used so far."""
+        if self._since is None:
+            return self._used
+        return msgspec.structs.replace(self._used, seconds=self._used.seconds + self._clock() - self._since)
+
+    def child(self, budget: Budget | None = None, scope: Scope = "run") -> "Ledger":
+        """A ledger for a part of the work."""
+        return Ledger(scope, budget, parent=self, clock=self._clock)
+
+    def charge(self, usage: Usage) -> None:
+        """A request was answered, and used this."""
+        used = self._used
+        self._used = msgspec.structs.replace(
+            used,
+            cost=used.cost + usage.cost.total,
+            tokens=used.tokens + usage.input + usage.cache_write + usage.output,
+            turns=used.turns + 1,
+        )
+        if self._parent is not None:
+            self._parent.charge(usage)
+
+    def start_clock(self) -> None:
+        """Time counts from now on."""
+        if self._since is None:
+            self._since = self._clock()
+
+    def stop_clock(self) -> None:
+        """Time counts no longer."""
+        self._used, self._since = self.used, None
+
+    def standings(self) -> list[Standing]:
+        """How much of each limit is used, its own first."""
+        used = self.used
+        own = [
+            Standing(self.scope, measure, used.amount(measure), limit)
+            for measure in MEASURES
+            if (limit := self.budget.limit(measure)) is not None
+        ]
+        return own + (self._parent.standings() if self._parent is not None else [])
+
+    async def admit(self) -> None:
+        """See `Allowance`; nobody is asked."""
+        for standing in self.standings():
+            if standing.reached:
+                raise BudgetExhaustedError(f"the budget is used up: {standing.text}")
+
+    def seconds_left(self) -> float | None:
+        """See `Allowance`."""
+        left = [standing.limit - standing.used for standing in self.standings() if standing.measure == "seconds"]
+        return max(0.0, min(left)) if left else None
+
+
+def amount(measure: Measure, value: float) -> str:
+    """A quantity for people, with its unit."""
+    match measure:
+        case "cost":
+            return f"${value:,.2f}" if value >= 1 or round(value, 2) == value else f"${value:.4f}"
+        case "tokens":
+            return f"{value:,.0f} tokens"
+        case "turns":
+            return f"{value:,.0f} {'request' if value == 1 else 'requests'}"
+        case "seconds":
+            return duration(value)
+
+
+def duration(seconds: float) -> str:
+    """A time for people, as in `1 h 5 min`, `10 min`, `1.5 s`."""
+    if seconds < 60:
+        return f"{round(seconds, 1):g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{count} {unit}" for count, unit in ((hours, "h"), (minutes, "min"), (rest, "s")) if count]
+    return " ".join(parts[:2])

@@ -1,0 +1,234 @@
+"""Getting a reply although models fail, servers send nothing, and budgets end."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import msgspec
+import pytest
+
+from kaa.core.agent import Agent, AgentConfig
+from kaa.core.budget import Budget, BudgetExhaustedError, Ledger
+from kaa.core.errors import (
+    AuthError,
+    BadRequestError,
+    ContextOverflowError,
+    OverloadedError,
+    ProviderError,
+    QuotaError,
+    StalledStreamError,
+)
+from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageEnd, TurnStart
+from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
+from kaa.core.patience import Patience
+from kaa.core.provider import Done, Request, StreamEvent, TextDelta
+from kaa.core.retry import RetryPolicy
+from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
+from tests.support.agents import MODEL, Scene, run, say
+
+QUICK = RetryPolicy(base_seconds=0.0)
+OTHER = msgspec.structs.replace(MODEL, id="other")
+
+
+class StandIn:
+    """Puts scripts of replies in the place of models that were given up, one after another."""
+
+    def __init__(self, agent: Agent, *scripts: Sequence[ScriptItem]) -> None:
+        self._agent = agent
+        self._scripts = list(scripts)
+        self.errors: list[ProviderError] = []
+
+    async def take_over(self, error: ProviderError) -> bool:
+        self.errors.append(error)
+        if not self._scripts:
+            return False
+        self._agent.use(OTHER, ScriptedProvider(self._scripts.pop(0)))
+        return True
+
+
+def replies(scene: Scene) -> list[tuple[str, str, str]]:
+    return [
+        (message.model, message.text, message.stop_reason)
+        for message in scene.agent.messages
+        if isinstance(message, AssistantMessage)
+    ]
+
+
+class TestFallback:
+    @pytest.mark.parametrize("error", [AuthError("key"), QuotaError("broke")])
+    def test_another_model_takes_over_within_the_turn(self, error: ProviderError) -> None:
+        scene = Scene([error], config=AgentConfig(retry=QUICK))
+        stand_in = StandIn(scene.agent, [reply(text="I do it.")])
+        scene.agent.set_fallback(stand_in)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "done"
+        assert stand_in.errors == [error]
+        assert replies(scene) == [("other", "I do it.", "stop")]
+        assert [event.turn for event in scene.of(TurnStart)] == [1]
+
+    def test_a_model_is_given_up_only_when_no_try_is_left(self) -> None:
+        scene = Scene([OverloadedError("busy")] * 3, config=AgentConfig(retry=RetryPolicy(2, base_seconds=0)))
+        scene.agent.set_fallback(StandIn(scene.agent, [OverloadedError("me too"), reply(text="ok")]))
+
+        run(scene.agent.run(say("go")))
+
+        assert len(scene.provider.requests) == 3
+        assert [event.attempt for event in scene.of(AutoRetryStart)] == [1, 2, 1]
+        assert [event.success for event in scene.of(AutoRetryEnd)] == [False, True]
+        assert replies(scene) == [("other", "ok", "stop")]
+
+    def test_what_the_first_one_wrote_is_kept_and_not_sent_on(self) -> None:
+        scene = Scene([reply(text="half", after=[QuotaError("broke")])], config=AgentConfig(retry=QUICK))
+        scene.agent.set_fallback(StandIn(scene.agent, [reply(text="whole")]))
+
+        run(scene.agent.run(say("go")))
+
+        assert replies(scene) == [("test-model", "half", "error"), ("other", "whole", "stop")]
+
+    @pytest.mark.parametrize("error", [BadRequestError("wrong"), ContextOverflowError("too long")])
+    def test_a_wrong_request_is_nothing_for_another_model(self, error: ProviderError) -> None:
+        scene = Scene([error], config=AgentConfig(retry=QUICK))
+        stand_in = StandIn(scene.agent, [reply(text="never")])
+        scene.agent.set_fallback(stand_in)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, end.error) == ("error", str(error))
+        assert stand_in.errors == []
+
+    def test_when_all_are_given_up_the_last_reason_is_told(self) -> None:
+        scene = Scene([QuotaError("first")], config=AgentConfig(retry=QUICK))
+        scene.agent.set_fallback(StandIn(scene.agent, [AuthError("second")]))
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, end.error) == ("error", "second")
+
+
+class Babbler:
+    """A provider that says a word, and then sends nothing of its reply for ever."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        yield TextDelta("text", "Well")
+        await asyncio.Event().wait()
+        yield Done("stop")
+
+
+class TestPatience:
+    @pytest.mark.parametrize(
+        ("patience", "setting"),
+        [
+            (Patience(reply_seconds=0.02), "retry.provider.timeoutMs"),
+            (Patience(silence_seconds=0.02), "retry.provider.silenceTimeoutMs"),
+        ],
+    )
+    def test_a_reply_that_does_not_come_is_given_up_with_the_setting(self, patience: Patience, setting: str) -> None:
+        scene = Scene([], config=AgentConfig(retry=RetryPolicy(max_attempts=0), patience=patience))
+        scene.agent.use(MODEL, Babbler())
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "error"
+        assert end.error is not None
+        assert setting in end.error
+        assert replies(scene) == [("test-model", "Well", "error")]
+
+    def test_it_counts_as_a_stalled_stream_and_is_tried_again(self) -> None:
+        scene = Scene([], config=AgentConfig(retry=QUICK, patience=Patience(silence_seconds=0.02)))
+        scene.agent.use(MODEL, Babbler())
+
+        class Impatient:
+            async def take_over(self, error: ProviderError) -> bool:
+                assert isinstance(error, StalledStreamError)
+                return False
+
+        scene.agent.set_fallback(Impatient())
+        run(scene.agent.run(say("go")))
+
+        assert len(scene.of(AutoRetryStart)) == QUICK.max_attempts
+
+    def test_a_stream_that_goes_on_is_left_alone(self) -> None:
+        scene = Scene([reply(text=["a", "b"])], config=AgentConfig(patience=Patience(20, 20)))
+
+        assert run(scene.agent.run(say("go"))).reason == "done"
+
+
+class TestBudget:
+    def test_no_request_is_made_behind_the_end(self) -> None:
+        script = [reply(tool_calls=[("echo", {"text": str(index)})]) for index in range(5)]
+        scene = Scene(script)
+        ledger = Ledger("run", Budget(turns=2))
+        scene.agent.set_allowance(ledger)
+        scene.agent.subscribe(lambda event: _charge(ledger, event))
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, end.error) == ("budget", "the budget is used up: 2 requests of the 2 requests for this run")
+        assert len(scene.provider.requests) == 2
+        assert isinstance(end.messages[-1], ToolResultMessage)  # what was begun is complete
+
+    def test_time_that_runs_out_ends_a_reply_and_keeps_what_came(self) -> None:
+        scene = Scene([])
+        scene.agent.use(MODEL, Babbler())
+        ledger = Ledger("run", Budget(seconds=0.05))
+        scene.agent.set_allowance(ledger)
+        ledger.start_clock()
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "budget"
+        assert replies(scene) == [("test-model", "Well", "aborted")]
+
+    def test_time_that_runs_out_ends_the_wait_for_another_try(self) -> None:
+        scene = Scene([OverloadedError("busy")], config=AgentConfig(retry=RetryPolicy(base_seconds=60, max_seconds=60)))
+        ledger = Ledger("run", Budget(seconds=0.05))
+        scene.agent.set_allowance(ledger)
+        ledger.start_clock()
+
+        assert run(scene.agent.run(say("go"))).reason == "budget"
+
+    def test_who_is_given_more_time_asks_again(self) -> None:
+        scene = Scene([reply(text="There.")])
+        provider = scene.provider
+        scene.agent.use(MODEL, Babbler())
+
+        class Generous:
+            def __init__(self) -> None:
+                self.asked = 0
+
+            async def admit(self) -> None:
+                self.asked += 1
+                if self.asked == 2:
+                    scene.agent.use(MODEL, provider)
+
+            def seconds_left(self) -> float | None:
+                return None if self.asked > 1 else 0.05
+
+        scene.agent.set_allowance(Generous())
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "done"
+        assert [text for _, text, _ in replies(scene)] == ["Well", "There."]
+
+    def test_who_refuses_is_quoted(self) -> None:
+        class Refusing:
+            async def admit(self) -> None:
+                raise BudgetExhaustedError("no more of that")
+
+            def seconds_left(self) -> float | None:
+                return None
+
+        scene = Scene([reply(text="never")])
+        scene.agent.set_allowance(Refusing())
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, end.error) == ("budget", "no more of that")
+        assert scene.of(AgentEnd) == [end]
+        assert scene.provider.requests == []
+
+
+def _charge(ledger: Ledger, event: object) -> None:
+    if isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
+        ledger.charge(Usage(input=1))

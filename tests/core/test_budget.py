@@ -1,0 +1,129 @@
+"""Counting what is used against limits."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Measure, Used, amount, duration
+from kaa.core.messages import Cost, Usage
+
+
+class Clock:
+    """Time that goes on when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def usage(tokens: int = 0, cost: float = 0.0) -> Usage:
+    return Usage(input=tokens, cost=Cost(total=cost))
+
+
+def test_what_came_out_of_the_cache_is_not_counted() -> None:
+    ledger = Ledger("run")
+
+    ledger.charge(Usage(input=10, output=5, cache_read=1000, cache_write=3))
+
+    assert ledger.used == Used(tokens=18, turns=1)
+
+
+def test_what_a_child_uses_its_parents_pay_for() -> None:
+    session = Ledger("session", Budget(tokens=100))
+    run = session.child()
+    helper = run.child(Budget(tokens=1000))
+
+    helper.charge(usage(60, 0.5))
+    run.charge(usage(40, 0.25))
+
+    assert session.used == Used(cost=0.75, tokens=100, turns=2)
+    assert run.used == session.used
+    assert helper.used == Used(cost=0.5, tokens=60, turns=1)
+    with pytest.raises(BudgetExhaustedError, match="100 tokens of the 100 tokens for this session"):
+        asyncio.run(helper.admit())
+
+
+def test_time_counts_while_the_clock_runs() -> None:
+    clock = Clock()
+    ledger = Ledger("run", Budget(seconds=10), clock=clock)
+
+    ledger.start_clock()
+    clock.now += 4
+    assert ledger.seconds_left() == 6
+    ledger.stop_clock()
+    clock.now += 100
+    assert ledger.used.seconds == 4
+    ledger.start_clock()
+    clock.now += 100
+
+    assert ledger.seconds_left() == 0
+    with pytest.raises(BudgetExhaustedError, match="1 min 44 s of the 10 s"):
+        asyncio.run(ledger.admit())
+
+
+def test_the_time_of_those_who_work_at_once_is_not_added_up() -> None:
+    clock = Clock()
+    session = Ledger("session", Budget(seconds=10), clock=clock)
+    session.start_clock()
+    for child in (session.child(), session.child()):
+        child.start_clock()
+    clock.now += 4
+
+    assert session.seconds_left() == 6
+
+
+def test_without_limits_everything_passes() -> None:
+    ledger = Ledger("run")
+    ledger.charge(usage(10**9, 10**6))
+
+    asyncio.run(ledger.admit())
+
+    assert ledger.seconds_left() is None
+    assert ledger.standings() == []
+
+
+@given(
+    st.sampled_from(["cost", "tokens", "turns", "seconds"]),
+    st.integers(1, 1000),
+    st.lists(st.integers(0, 300), max_size=12),
+)
+def test_a_limit_holds_exactly_when_it_is_used_up(measure: Measure, limit: int, uses: list[int]) -> None:
+    clock = Clock()
+    ledger = Ledger("run", Budget().with_limit(measure, limit), clock=clock)
+    ledger.start_clock()
+    for use in uses:
+        ledger.charge(usage(use, float(use)))
+        clock.now += use
+    used = len(uses) if measure == "turns" else sum(uses)
+
+    (standing,) = ledger.standings()
+
+    assert standing.used == used
+    assert standing.reached == (used >= limit)
+    assert standing.near == (used >= 0.8 * limit)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "text"),
+    [
+        ("cost", 0.5, "$0.50"),
+        ("cost", 0.0123, "$0.0123"),
+        ("cost", 1234.567, "$1,234.57"),
+        ("tokens", 200_000, "200,000 tokens"),
+        ("turns", 1, "1 request"),
+        ("seconds", 600, "10 min"),
+    ],
+)
+def test_amounts_are_told_with_their_unit(measure: Measure, value: float, text: str) -> None:
+    assert amount(measure, value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1.5, "1.5 s"), (59.99, "60 s"), (61, "1 min 1 s"), (3900, "1 h 5 min"), (7200, "2 h")]
+)
+def test_times_are_told_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
