@@ -52,6 +52,14 @@ def test_a_call_without_result_gets_one() -> None:
     assert repaired[3:] == [result("2"), user("still there?")]
 
 
+def test_servers_that_number_the_calls_of_each_reply_alike_cannot_confuse_others() -> None:
+    repaired = repair([assistant(call("1")), result("1", "a"), assistant(call("1"), call("2")), result("1", "b")])
+
+    assert [message.tool_call_id for message in repaired if isinstance(message, ToolResultMessage)] == ["1", "1_2", "2"]
+    assert repaired[2] == assistant(call("1_2"), call("2"))
+    assert repaired[3] == result("1_2", "b")
+
+
 def test_results_without_a_call_are_left_out() -> None:
     assert repair([result("0"), user("go"), result("0"), assistant(call("1")), result("1"), result("1")]) == [
         user("go"),
@@ -108,12 +116,15 @@ def test_whatever_happened_every_call_has_exactly_one_result_behind_it(history: 
     repaired = repair(history)
 
     pending: list[str] = []
+    seen: set[str] = set()
     for message in repaired:
         match message:
             case AssistantMessage():
                 assert not pending
                 assert message.content
                 pending = [block.id for block in message.tool_calls]
+                assert len(pending) == len(set(pending) - seen)
+                seen |= set(pending)
             case ToolResultMessage():
                 assert message.tool_call_id == pending.pop(0)
                 assert message.content

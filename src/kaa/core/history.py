@@ -1,6 +1,6 @@
 """The conversation so far, and what of it may be sent, whatever happened to it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -22,10 +22,15 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     """The messages a model may be sent.
 
     Replies that failed are left out; of replies the user stopped, the text stays. Every tool call has exactly
-    one result, in the order of the calls and directly behind them; results without a call are left out. No
-    message and no text block is empty. Equal input gives equal output, so the prefix of a conversation that
-    only grows stays the same.
+    one result, in the order of the calls and directly behind them; results without a call are left out. No two
+    calls have the same id. No message and no text block is empty. Equal input gives equal output, so the prefix of
+    a conversation that only grows stays the same.
     """
+    return list(_with_own_ids(_paired(messages), set()))
+
+
+def _paired(messages: Iterable[Message]) -> list[Message]:
+    """All that `repair` promises but for the ids."""
     repaired: list[Message] = []
     assistant: AssistantMessage | None = None
     following: list[Message] = []
@@ -49,6 +54,7 @@ class History:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages = list(messages)
         self._settled: list[Message] = []  # repaired, of the segments before the last one
+        self._settled_ids: set[str] = set()  # of the calls in them
         self._segment_start = 0
         self._run: list[Message] = []
 
@@ -66,7 +72,7 @@ class History:
 
     def replace(self, messages: Iterable[Message]) -> None:
         """Go on from other messages, as when the conversation was condensed. What the run has said stays its own."""
-        self._messages, self._settled, self._segment_start = list(messages), [], 0
+        self._messages, self._settled, self._settled_ids, self._segment_start = list(messages), [], set(), 0
 
     def begin_run(self) -> None:
         """From here on count what is said."""
@@ -79,11 +85,12 @@ class History:
 
     def sendable(self) -> list[Message]:
         """The messages a model may be sent: `repair(messages)`."""
-        return [*self._settled, *repair(self._messages[self._segment_start :])]
+        last = _paired(self._messages[self._segment_start :])
+        return [*self._settled, *_with_own_ids(last, set(self._settled_ids))]
 
     def _settle(self, end: int) -> None:
         """Repair everything before `end` for good."""
-        self._settled += repair(self._messages[self._segment_start : end])
+        self._settled += _with_own_ids(_paired(self._messages[self._segment_start : end]), self._settled_ids)
         self._segment_start = end
 
 
@@ -136,6 +143,47 @@ def _result(call: ToolCall, result: ToolResultMessage | None) -> ToolResultMessa
     if any(not isinstance(block, TextContent) or block.text for block in result.content):
         return result
     return msgspec.structs.replace(result, content=(TextContent("(no output)"),))
+
+
+def _with_own_ids(paired: Iterable[Message], taken: set[str]) -> Iterator[Message]:
+    """The messages with another id for each call whose id is in `taken`, to which all ids are added.
+
+    Some servers number the calls of each reply from the beginning; others refuse conversations in which an id comes
+    twice.
+    """
+    answered: Iterator[str] = iter(())  # the ids of the last reply's calls, in the order of the results
+    for message in paired:
+        match message:
+            case AssistantMessage():
+                ids = [_free(call.id, taken) for call in message.tool_calls]
+                answered = iter(ids)
+                yield _renamed(message, ids)
+            case ToolResultMessage():
+                call_id = next(answered)
+                same = call_id == message.tool_call_id
+                yield message if same else msgspec.structs.replace(message, tool_call_id=call_id)
+            case UserMessage():
+                yield message
+
+
+def _free(call_id: str, taken: set[str]) -> str:
+    """`call_id`, or the first one like it that is not taken; it is from now on."""
+    free, number = call_id, 2
+    while free in taken:
+        free, number = f"{call_id}_{number}", number + 1
+    taken.add(free)
+    return free
+
+
+def _renamed(message: AssistantMessage, ids: Sequence[str]) -> AssistantMessage:
+    if [call.id for call in message.tool_calls] == list(ids):
+        return message
+    own = iter(ids)
+    content = tuple(
+        msgspec.structs.replace(block, id=next(own)) if isinstance(block, ToolCall) else block
+        for block in message.content
+    )
+    return msgspec.structs.replace(message, content=content)
 
 
 def _user(message: UserMessage) -> list[Message]:
