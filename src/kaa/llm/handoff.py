@@ -1,5 +1,7 @@
 """What of a conversation may be sent to a model: parts another model made, and text no server would take."""
 
+import zlib
+
 from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolResultContent, UserContent
 from kaa.core.provider import Model
 
@@ -38,6 +40,15 @@ def clean_json(value: Json) -> Json:
             return {clean(key): clean_json(item) for key, item in value.items()}
         case _:
             return value
+
+
+def shortened_id(call_id: str, longest: int) -> str:
+    """The id of a call in at most `longest` characters; a checksum keeps different ids different."""
+    checked = clean(call_id)
+    if len(checked) <= longest:
+        return checked
+    checksum = f"_{zlib.crc32(checked.encode()):08x}"
+    return checked[: longest - len(checksum)] + checksum
 
 
 def thinking_as_text(block: ThinkingContent) -> str:

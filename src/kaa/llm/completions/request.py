@@ -22,7 +22,7 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
-from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.handoff import clean, clean_json, joined_text, made_by, shortened_id, takes_images, thinking_as_text
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.wire import Endpoint
@@ -39,6 +39,9 @@ _USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
     "xhigh": "high",
     "max": "high",
 }
+# OpenAI refuses longer ones, and those of other formats can be. Characters are left alone: some models read meaning
+# into the ids they gave.
+_LONGEST_ID: Final = 40
 _SEE_IMAGE: Final = "(see the attached image)"
 _ATTACHED: Final = "Images from the tool results above:"
 _ACKNOWLEDGED: Final = "I have read the tool results."
@@ -227,15 +230,20 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
 
 def _tool_call(call: ToolCall) -> JsonObject:
     arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
-    return {"id": clean(call.id), "type": "function", "function": {"name": clean(call.name), "arguments": arguments}}
+    function = {"name": clean(call.name), "arguments": arguments}
+    return {"id": _call_id(call.id), "type": "function", "function": function}
 
 
 def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> JsonObject:
     text = joined_text(message.content, model) or (_SEE_IMAGE if message.content else "(no output)")
-    rendered = {"role": "tool", "tool_call_id": clean(message.tool_call_id), "content": text}
+    rendered = {"role": "tool", "tool_call_id": _call_id(message.tool_call_id), "content": text}
     if compat.requires_tool_result_name:
         rendered["name"] = clean(message.tool_name)
     return rendered
+
+
+def _call_id(call_id: str) -> str:
+    return shortened_id(call_id, _LONGEST_ID)
 
 
 def _mark(messages: list[JsonObject], positions: set[int], mark: JsonObject) -> None:
