@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.retry import RetryPolicy
+from kaa.llm.tuning import Tuning
 from kaa.shell.settings import Settings, SettingsError, load_settings
 
 PROJECT = ".kaa/settings.json"
@@ -23,7 +24,7 @@ def test_without_files_the_defaults_hold(user_file: Path) -> None:
     settings, notices = load(user_file)
 
     assert settings == Settings()
-    assert settings.retry.policy() == RetryPolicy()
+    assert settings.retry.policy() == RetryPolicy(jitter=0.2)
     assert settings.http_idle_timeout_ms == 120_000
     assert notices == []
 
@@ -48,7 +49,19 @@ def test_the_project_lies_over_the_user_one_level_deep(user_file: Path) -> None:
     assert (settings.retry.max_retries, settings.retry.base_delay_ms) == (1, 7)
 
 
-@pytest.mark.parametrize("key", ["extensions", "sessionDir", "shellPath", "httpProxy", "anythingNew"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "extensions",
+        "sessionDir",
+        "shellPath",
+        "httpProxy",
+        "cacheRetention",
+        "thinkingBudgets",
+        "modelThinkingLevels",
+        "anythingNew",
+    ],
+)
 def test_a_project_may_not_set_what_can_harm(user_file: Path, key: str) -> None:
     settings, notices = load(user_file, f'{{"{key}": ["/tmp/evil.py"]}}')
 
@@ -71,6 +84,9 @@ def test_retries_can_be_switched_off(user_file: Path) -> None:
         ('{"steeringMode": "some"}', r"steeringMode"),
         ('{"retry": {"maxRetries": "many"}}', r"\$\.retry\.maxRetries"),
         ('{"retry": {"baseDelayMs": -1}}', r">= 0.*\$\.retry\.baseDelayMs"),
+        ('{"cacheRetention": "forever"}', r"cacheRetention"),
+        ('{"thinkingBudgets": {"high": -1}}', r">= 0.*\$\.thinkingBudgets"),
+        ('{"thinkingBudgets": {"huge": 1}}', r"huge"),
         ('{"httpIdleTimeoutMs": 0}', r">= 1.*\$\.httpIdleTimeoutMs"),
     ],
 )
@@ -79,3 +95,11 @@ def test_a_mistake_is_named_with_its_place(user_file: Path, content: str, expect
 
     with pytest.raises(SettingsError, match=expected):
         load(user_file)
+
+
+def test_how_models_are_asked_is_the_users_choice(user_file: Path) -> None:
+    user_file.write_text(
+        '{"cacheRetention": "long", "thinkingBudgets": {"high": 20000}, "modelThinkingLevels": {"acme/m": "low"}}'
+    )
+
+    assert load(user_file)[0].tuning == Tuning("long", {"high": 20_000}, {"acme/m": "low"})

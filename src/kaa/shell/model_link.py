@@ -81,15 +81,18 @@ async def link_session_model(
     for problem in models.problems:
         notify(problem)
 
+    before = context.thinking_level if context.messages else None
+
     async def link(default_provider: str | None, default_model: str | None) -> ModelLink:
         choice = ModelChoice(
             query=options.model,
             provider=options.provider,
             api_key=options.api_key,
-            thinking=options.thinking,
+            # Whoever names a model may mean the level that it has in the settings.
+            thinking=options.thinking or (before if options.model is None else None),
             default_provider=default_provider,
             default_model=default_model,
-            default_thinking=context.thinking_level if context.messages else settings.default_thinking_level,
+            default_thinking=before or settings.default_thinking_level,
         )
         return await _link(
             options.wire,
