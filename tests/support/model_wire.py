@@ -198,48 +198,85 @@ def _block(index: int, block: Json, deltas: list[Json]) -> Iterator[SseEvent]:
     yield _sse({"type": "content_block_stop", "index": index}, named=True)
 
 
-# OpenAI Responses (https://platform.openai.com/docs/api-reference/responses-streaming); without reasoning,
-# which its clients do not need to see in order to go on.
+# OpenAI Responses (https://platform.openai.com/docs/api-reference/responses-streaming).
 
 
 def _responses(answer: Answer) -> Iterator[SseEvent]:
-    frame: dict[str, Json] = {"id": "resp_1", "object": "response", "model": MODEL_ID, "status": "in_progress"}
-    yield _sse({"type": "response.created", "response": {**frame, "output": []}}, named=True)
+    frame: dict[str, Json] = {"id": "resp_1", "object": "response", "created_at": 1700000000, "model": MODEL_ID}
+    frame |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None}
+    begun = {**frame, "status": "in_progress", "incomplete_details": None, "output": []}
+    events: list[tuple[Json, bool]] = [({"type": "response.created", "response": begun}, False)]
     output: list[Json] = []
+    if answer.thinking:
+        item: Json = {"type": "reasoning", "id": "rs_1", "summary": []}
+        events += _responses_item(output, item, _responses_summary(answer.thinking))
     if answer.text:
-        content = {"type": "output_text", "text": "".join(answer.text), "annotations": []}
-        item: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-        yield _item("added", 0, {**item, "content": []})
-        place: dict[str, Json] = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-        part = {"type": "response.content_part.added", **place, "part": {**content, "text": ""}}
-        yield _sse(part, named=True)
-        for delta in answer.text:
-            yield _sse({"type": "response.output_text.delta", **place, "delta": delta}, named=True, is_delta=True)
-        output.append({**item, "content": [content]})
-        yield _item("done", 0, output[-1])
+        item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []}
+        events += _responses_item(output, item, _responses_text(answer.text))
     for number, call in enumerate(answer.calls, start=1):
-        place = {"item_id": f"fc_{number}", "output_index": len(output)}
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name}
-        yield _item("added", len(output), {**item, "arguments": ""})
-        for delta in _halves(call.arguments):
-            event = {"type": "response.function_call_arguments.delta", **place, "delta": delta}
-            yield _sse(event, named=True, is_delta=True)
-        yield _item("done", len(output), {**item, "arguments": call.arguments})
-        output.append({**item, "arguments": call.arguments})
-    usage = answer.usage or Tokens(0, 0, 0)
-    counted = {
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name, "arguments": ""}
+        events += _responses_item(output, item, _responses_arguments(call.arguments))
+    status = "incomplete" if answer.stop_kind == "length" else "completed"
+    details = {"reason": "max_output_tokens"} if status == "incomplete" else None
+    ended = {**frame, "status": status, "incomplete_details": details, "output": output}
+    ended["usage"] = _responses_usage(answer.usage or Tokens(0, 0, 0))
+    events.append(({"type": f"response.{status}", "response": ended}, False))
+    for number, (event, is_delta) in enumerate(events):
+        yield _sse({**event, "sequence_number": number}, named=True, is_delta=is_delta)
+
+
+def _responses_item(
+    output: list[Json], item: Json, inner: tuple[list[tuple[Json, bool]], Json]
+) -> Iterator[tuple[Json, bool]]:
+    """The events of one output item, which is appended to `output`."""
+    place = {"output_index": len(output)}
+    events, whole = inner
+    yield {"type": "response.output_item.added", **place, "item": item}, False
+    for event, is_delta in events:
+        yield {**event, **place, "item_id": item["id"]}, is_delta
+    output.append({**item, **whole})
+    yield {"type": "response.output_item.done", **place, "item": output[-1]}, False
+
+
+def _responses_summary(deltas: tuple[str, ...]) -> tuple[list[tuple[Json, bool]], Json]:
+    kind, text = "response.reasoning_summary", "".join(deltas)
+    part: Json = {"type": "summary_text", "text": text}
+    events: list[tuple[Json, bool]] = [({"type": f"{kind}_part.added", "part": {**part, "text": ""}}, False)]
+    events += [({"type": f"{kind}_text.delta", "delta": delta}, True) for delta in deltas]
+    events.append(({"type": f"{kind}_text.done", "text": text}, False))
+    events.append(({"type": f"{kind}_part.done", "part": part}, False))
+    # Encrypted, because nothing is stored: what the next request must bring back.
+    return [({**event, "summary_index": 0}, is_delta) for event, is_delta in events], {
+        "summary": [part],
+        "encrypted_content": "c2VhbGVk",
+    }
+
+
+def _responses_text(deltas: tuple[str, ...]) -> tuple[list[tuple[Json, bool]], Json]:
+    text = "".join(deltas)
+    part: Json = {"type": "output_text", "text": text, "annotations": []}
+    events: list[tuple[Json, bool]] = [({"type": "response.content_part.added", "part": {**part, "text": ""}}, False)]
+    events += [({"type": "response.output_text.delta", "delta": delta, "logprobs": []}, True) for delta in deltas]
+    events.append(({"type": "response.output_text.done", "text": text, "logprobs": []}, False))
+    events.append(({"type": "response.content_part.done", "part": part}, False))
+    return [({**event, "content_index": 0}, is_delta) for event, is_delta in events], {"content": [part]}
+
+
+def _responses_arguments(arguments: str) -> tuple[list[tuple[Json, bool]], Json]:
+    kind = "response.function_call_arguments"
+    events: list[tuple[Json, bool]] = [({"type": f"{kind}.delta", "delta": d}, True) for d in _halves(arguments)]
+    events.append(({"type": f"{kind}.done", "arguments": arguments}, False))
+    return events, {"arguments": arguments, "status": "completed"}
+
+
+def _responses_usage(usage: Tokens) -> Json:
+    return {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached},
+        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.prompt + usage.output,
     }
-    completed = {**frame, "status": "completed", "output": output, "usage": counted}
-    yield _sse({"type": "response.completed", "response": completed}, named=True)
-
-
-def _item(change: Literal["added", "done"], index: int, item: Json) -> SseEvent:
-    return _sse({"type": f"response.output_item.{change}", "output_index": index, "item": item}, named=True)
 
 
 # Google Gemini (https://ai.google.dev/api/generate-content). A call's arguments come whole, its signature with it.

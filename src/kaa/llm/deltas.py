@@ -27,11 +27,12 @@ class DeltaBuffer:
         self._parts: list[str] = []
         self._signature: str | None = None
 
-    def text(self, key: _Key, text: str) -> None:
-        """More text."""
+    def text(self, key: _Key, text: str, signature: str | None = None) -> None:
+        """More text, or its signature."""
         if self._key != key or self._kind is not TextDelta:
             self._begin(TextDelta, key)
         self._parts.append(text)
+        self._signature = signature or self._signature
 
     def thinking(self, key: _Key, text: str, signature: str | None = None) -> None:
         """More reasoning, or its signature."""
@@ -65,6 +66,7 @@ class DeltaBuffer:
         text, signature = "".join(self._parts), self._signature
         self._parts, self._signature = [], None
         if signature:
-            self._events.append(ThinkingDelta(self._key, text, signature))
+            signed = TextDelta if self._kind is TextDelta else ThinkingDelta
+            self._events.append(signed(self._key, text, signature))
         elif text:
             self._events.append(self._kind(self._key, text))

@@ -19,7 +19,7 @@ from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
 
-_SUPPORTED_APIS = ("openai-completions", "anthropic-messages")
+_SUPPORTED_APIS = ("openai-completions", "anthropic-messages", "openai-responses", "azure-openai-responses")
 _DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
 _UNTUNED = Tuning()
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -285,7 +285,7 @@ class ModelRegistry:
         if api not in _SUPPORTED_APIS:
             raise self.no_model(self._unspoken(provider, api))
         credential = self._keys.get(provider, api_key)
-        if credential is None and provider.needs_key:
+        if credential is None and provider.needs_key and provider.ambient is None:
             variables = " or ".join(variable for variable, _ in provider.key_variables)
             ways = f"set {variables}, or add" if variables else "add"
             raise self.no_model(f"there is no API key for {provider.name}: {ways} one to {self._auth_file}")
@@ -294,14 +294,14 @@ class ModelRegistry:
     def _resolved(
         self, provider: ConfiguredProvider, known: KnownModel, credential: Credential | None, thinking: ThinkingLevel
     ) -> ResolvedModel:
-        base_url = known.base_url or provider.base_url or ""
+        base_url = self._keys.address(provider, known, keyed=credential is not None)
         bearer = provider.config.auth_header or (credential is not None and credential.kind in {"bearer", "oauth"})
         endpoint = Endpoint(
             base_url=base_url,
             api_key=credential.secret if credential else None,
             headers=self._keys.headers(provider, known),
-            auth="bearer" if bearer else None,
-            authorizer=self._authorizer(provider, credential),
+            auth="bearer" if bearer else provider.auth,
+            authorizer=self._authorizer(provider, credential, base_url),
             compat=compat_for(base_url, known.model.id, provider.config.compat | known.compat),
             thinking_levels=known.thinking_levels,
             tuning=self.tuning,
@@ -309,8 +309,12 @@ class ModelRegistry:
         level = nearest_level(thinking, known.model, known.thinking_levels)
         return ResolvedModel(known.model, endpoint, level, credential.source if credential else None)
 
-    def _authorizer(self, provider: ConfiguredProvider, credential: Credential | None) -> Authorizer | None:
-        if credential is None or credential.kind != "oauth":
+    def _authorizer(
+        self, provider: ConfiguredProvider, credential: Credential | None, base_url: str
+    ) -> Authorizer | None:
+        if credential is None:
+            return self._keys.ambient_authorizer(provider, base_url)
+        if credential.kind != "oauth":
             return None
         # Lazy: most users have keys.
         from kaa.llm.auth.auth_file import AuthFile
@@ -359,5 +363,9 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
             from kaa.llm.anthropic.provider import AnthropicMessages
 
             return AnthropicMessages(resolved.endpoint, transport)
+        case "openai-responses" | "azure-openai-responses":
+            from kaa.llm.responses.provider import OpenAIResponses
+
+            return OpenAIResponses(resolved.endpoint, transport)
         case api:
             raise ValueError(f"no adapter for the wire format {api!r}")

@@ -15,7 +15,8 @@ from kaa.llm.tuning import CacheRetention, Tuning
 # The longest `prompt_cache_key` that OpenAI takes; other servers are not known to take longer ones.
 _LONGEST_CACHE_KEY = 64
 
-AuthStyle = Literal["bearer", "x-api-key"]
+AuthStyle = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "cf-aig-authorization"]
+"""Where a key goes: behind `Bearer`, or in the header of this name."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -30,6 +31,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         thinking_levels: what this model calls a thinking level; a level that is not in it has its usual name,
             and None marks one the model does not have.
         tuning: how the user wants models asked, this one and others.
+        served_as: what this server calls the model, where that is not its id: at Azure the name of a deployment.
     """
 
     base_url: str
@@ -40,6 +42,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     compat: Compat = Compat()
     thinking_levels: dict[ThinkingLevel, str | None] = {}
     tuning: Tuning = Tuning()
+    served_as: str | None = None
 
     def __repr__(self) -> str:
         """Without key and headers, for this may reach a log."""
@@ -80,8 +83,10 @@ class Endpoint(msgspec.Struct, frozen=True):
             match self.auth or usual_auth:
                 case "bearer":
                     headers["authorization"] = f"Bearer {self.api_key}"
-                case "x-api-key":
-                    headers["x-api-key"] = self.api_key
+                case "cf-aig-authorization" as header:  # `authorization` is for the vendor behind the gateway
+                    headers[header] = f"Bearer {self.api_key}"
+                case header:
+                    headers[header] = self.api_key
         headers.update((name.lower(), value) for name, value in self.headers)
         return tuple(headers.items())
 

@@ -1,0 +1,256 @@
+"""Requests to OpenAI's Responses.
+
+Format: https://platform.openai.com/docs/api-reference/responses/create. Servers keep nothing of a conversation
+(`store` is false): all of it is sent every time, the model's reasoning encrypted as it came. The input comes last in
+the body, so that each request of a conversation begins, byte for byte, with the one before.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from kaa.core.messages import (
+    AssistantMessage,
+    ImageContent,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultContent,
+    ToolResultMessage,
+    UserContent,
+    UserMessage,
+)
+from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.http.transport import HttpRequest
+from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.wire import AuthStyle, Endpoint
+
+_USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
+    "off": "none",
+    "minimal": "minimal",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    # Not every model has these; one that has says so in its `thinking_levels`.
+    "xhigh": "high",
+    "max": "high",
+}
+# OpenAI refuses a smaller limit.
+_FEWEST_OUTPUT_TOKENS: Final = 16
+_MAX_ID_LENGTH: Final = 64
+_OWN_ID: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_ID_LENGTH}}}")
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
+_PHASES: Final = ("commentary", "final_answer")
+_NO_OUTPUT: Final = "(no output)"
+
+
+def renderer() -> Renderer:
+    """Renders messages and tools; worth keeping from request to request."""
+    return Renderer(messages=RenderedOnce(_rendered), tools=RenderedOnce(lambda tool, _model: _tool(tool)))
+
+
+def responses_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply; for `kept` see `responses_body`."""
+    own: list[tuple[str, str]] = []
+    if endpoint.compat.send_session_affinity_headers and (key := endpoint.cache_key(request)):
+        own.append(("x-session-affinity", key))
+    body = msgspec.json.encode(responses_body(request, endpoint, kept))
+    usual_auth: AuthStyle = "api-key" if request.model.api == "azure-openai-responses" else "bearer"
+    return HttpRequest("POST", endpoint.url("/responses"), endpoint.request_headers(usual_auth, own), body)
+
+
+def responses_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
+    """The body of the request, its keys in the order they are sent.
+
+    Args:
+        request: what to ask.
+        endpoint: whom.
+        kept: the renderer of the request before; it remembers what was sent already.
+    """
+    model, compat = request.model, endpoint.compat
+    body: JsonObject = {"model": endpoint.served_as or model.id, "stream": True, "store": False}
+    if compat.send_prompt_cache_key and (key := endpoint.cache_key(request)):
+        body["prompt_cache_key"] = key
+        if endpoint.retention(request) == "long":
+            body["prompt_cache_retention"] = "24h"
+    body["max_output_tokens"] = max(request.reply_limit, _FEWEST_OUTPUT_TOKENS)
+    if model.reasoning:
+        body |= _reasoning(request.thinking, endpoint)
+    render = kept or renderer()
+    if request.tools:
+        body["tools"] = [tool for _, tool in render.tools(request.tools, model)]
+    items = [item for _, rendered in render.messages(request.messages, model) for item in rendered]
+    body["input"] = [*_system(request, endpoint), *items]
+    return body
+
+
+def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
+    """The parameters that switch reasoning, and let it come in a form that can be sent back."""
+    effort = endpoint.thinking_levels.get(level, _USUAL_EFFORTS[level])
+    reasoning: JsonObject = {}
+    if effort and endpoint.compat.supports_reasoning_effort:
+        reasoning["effort"] = effort
+    if effort != "none":
+        reasoning["summary"] = "auto"
+    switches: JsonObject = {"reasoning": reasoning} if reasoning else {}
+    return {**switches, "include": ["reasoning.encrypted_content"]}
+
+
+def _tool(tool: ToolSchema) -> JsonObject:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": clean(tool.description),
+        "parameters": clean_json(tool.parameters),
+        "strict": False,
+    }
+
+
+def _system(request: Request, endpoint: Endpoint) -> list[JsonObject]:
+    if not request.system.strip():
+        return []
+    # As everywhere, servers nobody knows are spoken to in the oldest words.
+    role = "developer" if endpoint.compat.supports_developer_role and request.model.reasoning else "system"
+    return [{"role": role, "content": clean(request.system)}]
+
+
+def _rendered(message: Message, model: Model) -> list[JsonObject]:
+    """The items of one message by itself."""
+    match message:
+        case UserMessage():
+            return _user(message, model)
+        case AssistantMessage():
+            return _assistant(message, model)
+        case ToolResultMessage():
+            return [_tool_result(message, model)]
+
+
+def _user(message: UserMessage, model: Model) -> list[JsonObject]:
+    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
+    parts = _parts(content, model)
+    return [{"role": "user", "content": parts}] if parts else []
+
+
+def _parts(content: tuple[UserContent, ...] | tuple[ToolResultContent, ...], model: Model) -> list[JsonObject]:
+    """Text and images as parts of the input; blank text is left out."""
+    parts: list[JsonObject] = []
+    for block in content:
+        if isinstance(block, ImageContent):
+            parts.append(_image(block) if takes_images(model) else _text(IMAGE_OMITTED))
+        elif block.text.strip():
+            parts.append(_text(block.text))
+    return parts
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "input_text", "text": clean(text)}
+
+
+def _image(block: ImageContent) -> JsonObject:
+    url = f"data:{block.mime_type};base64,{block.data}"
+    return {"type": "input_image", "detail": "auto", "image_url": url}
+
+
+def _assistant(message: AssistantMessage, model: Model) -> list[JsonObject]:
+    items = list(_output(message, own=made_by(message, model)))
+    # Reasoning that led to nothing, as in a reply that was cut short, is refused.
+    while items and items[-1]["type"] == "reasoning":
+        items.pop()
+    return items
+
+
+def _output(message: AssistantMessage, *, own: bool) -> Iterator[JsonObject]:
+    """The items a reply consists of; `own`: the model that is asked now has made it."""
+    for index, block in enumerate(message.content):
+        match block:
+            case ToolCall():
+                yield _function_call(block)
+            case TextContent():
+                if block.text.strip():
+                    signature = (block.text_signature if own else None) or ""
+                    yield _said(block.text, signature, f"msg_{message.timestamp:x}_{index}")
+            case ThinkingContent(thinking_signature=str(signature)) if own:
+                yield from _reasoning_again(signature)
+            case ThinkingContent():
+                if (text := thinking_as_text(block)).strip():
+                    yield _said(text, "", f"msg_{message.timestamp:x}_{index}")
+
+
+def _said(text: str, signature: str, unnamed: str) -> JsonObject:
+    """What the model said. No two items may have the same id, so `unnamed` and the text make one where it has none."""
+    message_id, phase = _names_in(signature)
+    if not message_id:
+        message_id = f"{unnamed}_{zlib.crc32(clean(text).encode()):08x}"
+    content = {"type": "output_text", "text": clean(text), "annotations": []}
+    item = {
+        "type": "message",
+        "id": _portable(message_id),
+        "role": "assistant",
+        "status": "completed",
+        "content": [content],
+    }
+    return {**item, "phase": phase} if phase else item
+
+
+def _names_in(signature: str) -> tuple[str, str]:
+    """The id and the phase of a message; early sessions of pi have nothing but the id."""
+    if not signature.startswith("{"):
+        return signature, ""
+    try:
+        match msgspec.json.decode(signature):
+            case {"v": 1, "id": str(message_id), "phase": str(phase)} if phase in _PHASES:
+                return message_id, phase
+            case {"v": 1, "id": str(message_id)}:
+                return message_id, ""
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    return "", ""
+
+
+def _reasoning_again(signature: str) -> Iterator[JsonObject]:
+    """A reasoning item as it came; nothing if it says nothing without what its server has kept, or has not."""
+    try:
+        item = msgspec.json.decode(signature)
+    except (msgspec.DecodeError, RecursionError):
+        return
+    match item:
+        case {"type": "reasoning", "encrypted_content": str(encrypted)} if encrypted:
+            told: JsonObject = {"encrypted_content": encrypted}
+        case {"type": "reasoning", "content": [*content]} if content:
+            told = {}
+        case _:
+            return
+    known = {key: item[key] for key in ("id", "content") if item.get(key)}
+    yield {"type": "reasoning", **known, "summary": item.get("summary") or [], **told}
+
+
+def _function_call(call: ToolCall) -> JsonObject:
+    # Without the id of the item, which would be refused where the reasoning before it could not be sent.
+    arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
+    return {"type": "function_call", "call_id": _call_id(call.id), "name": clean(call.name), "arguments": arguments}
+
+
+def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
+    sees = takes_images(model) and any(isinstance(block, ImageContent) for block in message.content)
+    # Plain text wherever possible, for some servers know nothing else.
+    output = _parts(message.content, model) if sees else joined_text(message.content, model) or _NO_OUTPUT
+    return {"type": "function_call_output", "call_id": _call_id(message.tool_call_id), "output": output}
+
+
+def _call_id(call_id: str) -> str:
+    """The id that pairs a call with its result: what stands before the id of its item, if there is one."""
+    own, bar, item_id = call_id.partition("|")
+    return _portable(own if bar and own and item_id.startswith("fc") else call_id)
+
+
+def _portable(name: str) -> str:
+    """An id in the alphabet and the length OpenAI allows; the checksum keeps different ids different."""
+    if _OWN_ID.fullmatch(name):
+        return name
+    checksum = f"_{zlib.crc32(clean(name).encode()):08x}"
+    return _FOREIGN.sub("_", name)[: _MAX_ID_LENGTH - len(checksum)] + checksum
