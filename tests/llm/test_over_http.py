@@ -612,10 +612,33 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert proxy.calls[0].path == "http://model.test/v1/chat/completions"
 
 
+@pytest.mark.parametrize("from_environment", [True, False])
+def test_a_proxy_of_the_settings_is_used_where_the_environment_has_none(
+    monkeypatch: pytest.MonkeyPatch, from_environment: bool
+) -> None:
+    proxy = _Server(_streams(_OPENAI_STREAM))
+    for name in ("http_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+    async def scenario(transport: LiveTransport) -> None:
+        if from_environment:
+            monkeypatch.setenv("http_proxy", proxy.url)
+        other = "http://127.0.0.1:1" if from_environment else proxy.url
+        named = LiveTransport(proxy=other)
+        events = OpenAICompletions(Endpoint("http://model.test/v1"), named).stream(_REQUEST)
+        assert [event async for event in events][-1] == Done("stop")
+        await named.close()
+
+    _run(proxy, scenario)
+
+    assert proxy.calls[0].path == "http://model.test/v1/chat/completions"
+
+
 @pytest.mark.parametrize(
     ("proxy", "message"),
     [
-        ("socks5://name:pw@127.0.0.1:1", "cannot use the proxy for .*: its address is not a valid http:// or https://"),
+        ("socks5://name:pw@127.0.0.1:1", "cannot use the proxy for .*: kaa speaks no SOCKS; name an HTTP proxy"),
         ("http://name:pw@[", "its address is not a valid http:// or https://"),
         ("http://name:pw@127.0.0.1:port", "its address is not a valid http:// or https://"),
         (

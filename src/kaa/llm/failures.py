@@ -18,7 +18,9 @@ from kaa.core.errors import (
     RateLimitError,
 )
 from kaa.core.messages import Json
+from kaa.llm.http.rate_limits import moment_in_words, wait_asked_for
 from kaa.llm.http.transport import Headers, host_of
+from kaa.llm.rpc_status import rpc_details
 from kaa.llm.wire import Peer
 
 _MAX_DETAIL_CHARACTERS: Final = 500
@@ -44,6 +46,7 @@ _BY_NAME: Final[dict[str, type[ProviderError]]] = {
     "authentication_error": AuthError,
     "permission_error": AuthError,
     "invalid_api_key": AuthError,
+    "api_key_invalid": AuthError,
     "unauthenticated": AuthError,
     "permission_denied": AuthError,
     "billing_error": QuotaError,
@@ -69,13 +72,18 @@ def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) 
     """The error for a response whose status is not 200."""
     detail, names = _explain(body)
     kind = _kind_of_status(status, detail, names)
+    retry_after = wait_asked_for(status, headers, time.time())
+    if status in (429, 503):
+        details = rpc_details(_decoded(body))
+        retry_after = details.retry_after if retry_after is None else retry_after
+        if kind is QuotaError and details.retry_after is not None and not details.lasts:
+            kind = RateLimitError  # Google says "quota" of limits per minute too
     if 300 <= status < 400:
         target = host_of(headers.get("location") or "")
         detail = f"a redirect to {target or 'another address'}, which kaa does not follow"
     hint = _advice(kind, peer)
-    retry_after = _retry_after(headers, time.time())
     if kind in (RateLimitError, OverloadedError) and retry_after:
-        hint = f"It asks to come back in {retry_after:,.0f} s; until then, choose another model."
+        hint = f"It asks to come back {moment_in_words(retry_after, time.time())}; until then, choose another model."
     if status in (301, 302, 303, 307, 308, 404, 405):
         hint = f"Check the base URL of provider '{peer.provider}' and the name of the model, '{peer.model}'."
     message = _sentence(kind, peer, f"HTTP {status}" + (f": {detail}" if detail else ""), hint)
@@ -95,7 +103,8 @@ def failure_of_event(error: Json, peer: Peer) -> ProviderError:
         status = next(int(name) for name in names if name.isdigit() and 400 <= int(name) < 600)
         kind = _kind_of_status(status, detail, names)
     kind = kind or OverloadedError
-    return kind(_sentence(kind, peer, detail or "an error without an explanation", _advice(kind, peer)))
+    message = _sentence(kind, peer, detail or "an error without an explanation", _advice(kind, peer))
+    return kind(message, retry_after=rpc_details(error).retry_after)
 
 
 def refused_answer(reason: str, peer: Peer) -> BadRequestError:
@@ -103,6 +112,14 @@ def refused_answer(reason: str, peer: Peer) -> BadRequestError:
     return BadRequestError(
         f"{peer.model} at {peer.host} did not go on with this answer ({_clean(reason, peer)}): say it in other words, "
         "take a different way, or choose another model."
+    )
+
+
+def broken_off(reason: str, peer: Peer) -> MalformedStreamError:
+    """The error for an answer with which the model went wrong; another try mostly succeeds."""
+    return MalformedStreamError(
+        f"{peer.model} at {peer.host} broke off its answer ({_clean(reason, peer)}). Try again, or choose another "
+        "model."
     )
 
 
@@ -130,7 +147,7 @@ def _kind_of_status(status: int, detail: str, names: frozenset[str]) -> type[Pro
     # llama.cpp once said so with a 500.
     if status in (400, 413, 422, 500) and _is_overflow(detail, names):
         return ContextOverflowError
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and named is AuthError):  # Google's answer to a wrong key is 400
         return AuthError
     if status == 413:
         return ContextOverflowError
@@ -188,12 +205,18 @@ def _clean(text: str, peer: Peer) -> str:
     return Redactor(peer.secrets).redact(text)
 
 
+def _decoded(body: bytes) -> Json:
+    """The body as JSON, None if it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
 def _explain(body: bytes) -> tuple[str, frozenset[str]]:
     """The server's own words and the names it gives the error, from a body of any kind."""
-    try:
-        return _describe(msgspec.json.decode(body))
-    except (msgspec.DecodeError, RecursionError):
-        pass
+    if (error := _decoded(body)) is not None:
+        return _describe(error)
     text = body.decode("utf-8", "replace")
     if text.startswith(("event:", "data:")):
         data = next((line[5:] for line in text.splitlines() if line.startswith("data:")), "")
@@ -206,7 +229,7 @@ def _explain(body: bytes) -> tuple[str, frozenset[str]]:
 
 def _describe(error: Json) -> tuple[str, frozenset[str]]:
     """As `_explain`, from decoded JSON: vendors wrap their errors in many ways."""
-    names: set[str] = set()
+    names = set(rpc_details(error).reasons)
     detail = ""
     layers = 0
     while layers < 5:
@@ -229,31 +252,3 @@ def _describe(error: Json) -> tuple[str, frozenset[str]]:
 def _shorten(text: str) -> str:
     line = " ".join(text[: 20 * _MAX_DETAIL_CHARACTERS].split())
     return line if len(line) <= _MAX_DETAIL_CHARACTERS else f"{line[:_MAX_DETAIL_CHARACTERS]}…"
-
-
-def _retry_after(headers: Headers, now: float) -> float | None:
-    """Seconds the server asks to wait (RFC 9110 section 10.2.3, and the header in ms that OpenAI sends)."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    seconds = _number(value)
-    if seconds is not None:
-        return seconds
-    from email.utils import parsedate_to_datetime  # slow to load, rarely needed
-
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _number(value: str | None) -> float | None:
-    """A finite number that is not negative, or None."""
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return number if 0 <= number < float("inf") else None

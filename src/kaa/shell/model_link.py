@@ -100,6 +100,7 @@ async def link_session_model(
             models,
             placeholders=placeholders,
             idle_timeout=settings.http_idle_timeout_ms / 1000,
+            proxy=settings.http_proxy,
             notify=notify,
         )
 
@@ -119,15 +120,16 @@ async def _link(
     *,
     placeholders: Mapping[str, str],
     idle_timeout: float,
+    proxy: str | None,
     notify: Notify,
 ) -> ModelLink:
     """Resolve the model and connect to it."""
     match wire:
         case Live():
-            live = LiveTransport(idle_timeout=idle_timeout)
+            live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
             return ModelLink(await find_model(models, choice, live), live)
         case Record(cassette=cassette):
-            live = LiveTransport(idle_timeout=idle_timeout)
+            live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
             resolved = await find_model(models, choice, live)
             return ModelLink(resolved, _recording(live, resolved, cassette, placeholders), fixed=_RECORDED)
         case Replay():

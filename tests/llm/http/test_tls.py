@@ -1,7 +1,9 @@
 """TLS as the transport speaks it: to servers, to proxies, and through them; certificates are made on the spot."""
 
 import asyncio
+import shutil
 import ssl
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -148,6 +150,26 @@ def test_a_server_whose_authority_is_in_ssl_cert_file_is_trusted(authority: trus
 
             assert len(server.heads) == 3
             assert server.connections == 1
+
+    _run(scenario)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="only openssl knows what files in SSL_CERT_DIR are called")
+def test_a_server_whose_authority_is_in_ssl_cert_dir_is_trusted(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tmp_path / "authority.pem"
+    asked = ["openssl", "x509", "-noout", "-subject_hash", "-in", str(known)]
+    name = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    folder = tmp_path / "authorities"
+    folder.mkdir()
+    known.rename(folder / f"{name}.0")
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with _Peer().running(_identity(authority, "127.0.0.1")) as server:
+            assert await _get(transport, f"https://127.0.0.1:{server.port}/") == _BODY
 
     _run(scenario)
 

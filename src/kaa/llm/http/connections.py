@@ -7,6 +7,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -45,7 +46,7 @@ class Route(NamedTuple):
         return self.proxy is not None and self.scheme == "https"
 
 
-def route_to(parts: SplitResult) -> Route:
+def route_to(parts: SplitResult, environment: Mapping[str, str]) -> Route:
     """The route to the server of a URL, through the proxy that the environment names for it.
 
     Raises:
@@ -53,7 +54,7 @@ def route_to(parts: SplitResult) -> Route:
         ProxyError: the same is true of the proxy.
     """
     route = _direct_route(parts)
-    proxy = proxy_for(route.scheme, route.host, route.port, os.environ)
+    proxy = proxy_for(route.scheme, route.host, route.port, environment)
     if proxy is None:
         return route
     try:
@@ -61,7 +62,11 @@ def route_to(parts: SplitResult) -> Route:
         _direct_route(address)
     except ValueError:
         # Not chained, for the cause may quote a password.
-        raise ProxyError("its address is not a valid http:// or https:// URL; other kinds are not supported") from None
+        if proxy.lower().startswith("socks"):
+            raise ProxyError(
+                "kaa speaks no SOCKS; name an HTTP proxy, which most programs that offer SOCKS can be as well"
+            ) from None
+        raise ProxyError("its address is not a valid http:// or https:// URL") from None
     return route._replace(proxy=address)
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from kaa.core.errors import BadRequestError, NetworkError, StalledStreamError
 from kaa.llm.http.connections import Connection, ConnectionPool, ProxyError, Route, basic_authorization, route_to
 from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
+from kaa.llm.http.proxies import with_proxy
 from kaa.llm.http.transport import HttpRequest, HttpResponse, host_of
 
 _CONNECT_TIMEOUT_SECONDS: Final = 15.0
@@ -32,6 +33,7 @@ class LiveTransport:
     Args:
         connect_timeout: seconds to establish a connection.
         idle_timeout: seconds the server may stay silent, before its answer and within it.
+        proxy: URL of the HTTP proxy to use where the environment names none; None for none.
     """
 
     def __init__(
@@ -39,15 +41,17 @@ class LiveTransport:
         *,
         connect_timeout: float = _CONNECT_TIMEOUT_SECONDS,
         idle_timeout: float = _IDLE_TIMEOUT_SECONDS,
+        proxy: str | None = None,
     ) -> None:
         self._connect_timeout = connect_timeout
         self._idle_timeout = idle_timeout
+        self._proxy = proxy
         self._pool = ConnectionPool(connect_timeout)
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
         """See `Transport`."""
-        route, message = _prepare(request)
+        route, message = _prepare(request, self._proxy)
         exchange = await self._exchange(route, message, request.host)
         decoder = exchange.decoder
         try:
@@ -149,7 +153,7 @@ class _Exchange:
             raise NetworkError(f"the connection to {self._host} broke ({_reason(error)}). Try again.") from error
 
 
-def _prepare(request: HttpRequest) -> tuple[Route, bytes]:
+def _prepare(request: HttpRequest, proxy: str | None) -> tuple[Route, bytes]:
     """Where to send `request`, and its bytes.
 
     Raises:
@@ -163,7 +167,7 @@ def _prepare(request: HttpRequest) -> tuple[Route, bytes]:
         if all(name.lower() != "authorization" for name, _ in request.headers):
             headers += basic_authorization("authorization", parts)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        route = route_to(parts)
+        route = route_to(parts, with_proxy(os.environ, proxy))
         if route.proxy is not None and not route.through_tunnel:
             target = f"{parts.scheme}://{host}{target}"
             headers += basic_authorization("proxy-authorization", route.proxy)
@@ -173,7 +177,7 @@ def _prepare(request: HttpRequest) -> tuple[Route, bytes]:
     except ProxyError as error:
         raise NetworkError(
             f"cannot use the proxy for {request.host}: {error}. Check http_proxy, https_proxy and all_proxy in the "
-            "environment."
+            "environment, and httpProxy in the settings."
         ) from error
 
 

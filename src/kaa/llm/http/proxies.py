@@ -21,6 +21,13 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
+def with_proxy(environment: Mapping[str, str], proxy: str | None) -> Mapping[str, str]:
+    """`environment` with a proxy for whatever it names none for; its exemptions hold."""
+    if not proxy or _variable(environment, "all_proxy"):
+        return environment
+    return {**environment, "all_proxy": proxy}
+
+
 def _variable(environment: Mapping[str, str], name: str) -> str:
     return (environment.get(name) or environment.get(name.upper()) or "").strip()
 
