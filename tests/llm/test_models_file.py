@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.provider import Model, ModelRates
-from kaa.llm.catalogue import CATALOGUE
+from kaa.llm.catalogue import known_models
 from kaa.llm.models_file import load_models_file, models_of
 
 
@@ -63,7 +63,7 @@ def test_built_in_models_are_changed_and_replaced(tmp_path: Path) -> None:
                                "no-such-model": {"name": "x"}},
             "models": [{"id": "gpt-4.1", "name": "mine"}, {"id": "new"}]}}}"""
     )
-    builtin = CATALOGUE["openai"]
+    builtin = known_models("openai")
 
     models = {
         known.model.id: known for known in models_of("openai", load_models_file(path).providers["openai"], builtin)
@@ -75,7 +75,7 @@ def test_built_in_models_are_changed_and_replaced(tmp_path: Path) -> None:
     assert changed.model.cost == ModelRates(1.75, 99, 0.175, 0)
     assert changed.thinking_levels["low"] is None
     assert changed.thinking_levels["off"] == "none"
-    assert models["gpt-4.1"].model == Model("gpt-4.1", "openai", "openai-completions", "mine")
+    assert models["gpt-4.1"].model == Model("gpt-4.1", "openai", "openai-responses", "mine")
 
 
 @pytest.mark.parametrize(

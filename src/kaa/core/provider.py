@@ -10,13 +10,40 @@ from kaa.core.messages import Json, Message, StopReason, Usage
 ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-class ModelRates(msgspec.Struct, rename="camel", frozen=True):
+class Rates(msgspec.Struct, rename="camel", frozen=True):
     """Prices in US dollars per million tokens."""
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+
+
+class RatesAbove(Rates, kw_only=True, rename="camel", frozen=True):
+    """What a whole request costs whose prompt has more than `input_tokens_above` tokens."""
+
+    input_tokens_above: int
+
+
+class ModelRates(Rates, rename="camel", frozen=True, omit_defaults=True):
+    """What a model costs.
+
+    Attributes:
+        tiers: other prices for long prompts.
+    """
+
+    tiers: tuple[RatesAbove, ...] = ()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a request costs nothing, however long it is."""
+        every: tuple[Rates, ...] = (self, *self.tiers)
+        return not any(rates.input or rates.output or rates.cache_read or rates.cache_write for rates in every)
+
+    def for_prompt(self, tokens: int) -> Rates:
+        """The prices of a request whose prompt has so many tokens, those from the cache included."""
+        passed = [tier for tier in self.tiers if tokens > tier.input_tokens_above]
+        return max(passed, key=lambda tier: tier.input_tokens_above) if passed else self
 
 
 class Model(msgspec.Struct, rename="camel", frozen=True):
@@ -39,6 +66,11 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
     context_window: int = 128_000
     max_tokens: int = 16_384
     cost: ModelRates | None = None
+
+    @property
+    def qualified_id(self) -> str:
+        """`provider/id`, as people name it and as sessions and settings keep it."""
+        return f"{self.provider}/{self.id}"
 
 
 class ToolSchema(msgspec.Struct, frozen=True):

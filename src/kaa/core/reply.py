@@ -20,6 +20,11 @@ from kaa.core.messages import (
 )
 from kaa.core.partial_json import MAX_DEPTH, PartialJson
 from kaa.core.provider import Model, ModelRates
+from kaa.core.usage import prompt_tokens
+
+# Prompts that are kept for an hour cost so many times the price of input, wherever that is offered:
+# https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+_KEPT_LONG = 2
 
 
 class _TextBlock:
@@ -145,11 +150,14 @@ def price(usage: Usage, rates: ModelRates | None) -> Usage:
     if rates is None:
         return usage
     million = 1_000_000
+    asked = rates.for_prompt(prompt_tokens(usage))
+    kept_long = usage.cache_write_1h or 0
+    written = (usage.cache_write - kept_long) * asked.cache_write + kept_long * _KEPT_LONG * asked.input
     parts = (
-        usage.input * rates.input / million,
-        usage.output * rates.output / million,
-        usage.cache_read * rates.cache_read / million,
-        usage.cache_write * rates.cache_write / million,
+        usage.input * asked.input / million,
+        usage.output * asked.output / million,
+        usage.cache_read * asked.cache_read / million,
+        written / million,
     )
     return msgspec.structs.replace(usage, cost=Cost(*parts, total=sum(parts)))
 

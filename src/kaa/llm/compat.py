@@ -107,3 +107,13 @@ def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] 
     if known.get("sendPromptCacheKey") and model_id.startswith(_KEPT_FOR_A_DAY):
         known["supportsLongCacheRetention"] = True
     return msgspec.convert({**known, **(overrides or {})}, Compat)
+
+
+def laid_over(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+    """The settings of both, those of `above` first; objects such as `openRouterRouting` are joined key by key."""
+    joined = {**below, **above}
+    for name, value in above.items():
+        under = below.get(name)
+        if isinstance(value, dict) and isinstance(under, dict):
+            joined[name] = {**under, **value}
+    return joined

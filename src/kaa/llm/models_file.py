@@ -4,21 +4,24 @@ A mistake costs the provider or the model it is in, never the others, and is tol
 """
 
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.core.provider import Model, ModelRates
+from kaa.core.provider import Model, ModelRates, ThinkingLevel
 from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
-from kaa.llm.compat import Compat
+from kaa.llm.compat import Compat, laid_over
 
 # What most servers speak.
 DEFAULT_API = "openai-completions"
 
 T = TypeVar("T")
+
+_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
+_Tokens: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class ProviderConfig(msgspec.Struct, rename="camel", frozen=True):
@@ -89,17 +92,25 @@ def load_models_file(path: Path) -> ModelsFile:
 def models_of(provider: str, config: ProviderConfig, builtin: tuple[KnownModel, ...]) -> tuple[KnownModel, ...]:
     """The models of `provider`: the built-in ones with the overrides, then the user's own.
 
-    A model of the user's with the id of a built-in one replaces it.
+    A model of the user's with the id of a built-in one replaces it. What is said of a model counts before what is said
+    of its provider, and all that the user says before what is built in.
     """
-    models = {known.model.id: known for known in builtin}
+    models = {known.model.id: _with_provider(known, config) for known in builtin}
     default_api = builtin[0].model.api if builtin else DEFAULT_API
     for model_id, override in config.model_overrides.items():
         if model_id in models:
             models[model_id] = _overridden(models[model_id], _convert(override, _ModelOverride))
     for entry in config.models:
         known = _own_model(provider, _convert(entry, _ModelEntry), config.api or default_api)
-        models[known.model.id] = known
+        models[known.model.id] = msgspec.structs.replace(known, compat=laid_over(config.compat, known.compat))
     return tuple(models.values())
+
+
+def _with_provider(known: KnownModel, config: ProviderConfig) -> KnownModel:
+    """A built-in model with what the user says of its whole provider."""
+    if config.api is not None:
+        known = msgspec.structs.replace(known, model=msgspec.structs.replace(known.model, api=config.api))
+    return msgspec.structs.replace(known, compat=laid_over(known.compat, config.compat)) if config.compat else known
 
 
 def _convert(value: Json, shape: type[T]) -> T:
@@ -115,11 +126,11 @@ class _ModelOverride(msgspec.Struct, rename="camel", frozen=True):
 
     name: str | None = None
     reasoning: bool | None = None
-    thinking_level_map: ThinkingLevels = {}
+    thinking_level_map: dict[str, str | None] = {}
     input: tuple[Literal["text", "image"], ...] | None = None
     cost: dict[str, Json] = {}
-    context_window: int | None = None
-    max_tokens: int | None = None
+    context_window: _Tokens | None = None
+    max_tokens: _Tokens | None = None
     headers: dict[str, str] = {}
     compat: dict[str, Json] = {}
 
@@ -132,11 +143,11 @@ class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
     api: str | None = None
     base_url: str | None = None
     reasoning: bool = False
-    thinking_level_map: ThinkingLevels = {}
+    thinking_level_map: dict[str, str | None] = {}
     input: tuple[Literal["text", "image"], ...] = ("text",)
     cost: ModelRates | None = None
-    context_window: int = 128_000
-    max_tokens: int = 16_384
+    context_window: _Tokens = 128_000
+    max_tokens: _Tokens = 16_384
     headers: dict[str, str] = {}
     compat: dict[str, Json] = {}
 
@@ -193,7 +204,12 @@ def _own_model(provider: str, entry: _ModelEntry, default_api: str) -> KnownMode
         max_tokens=entry.max_tokens,
         cost=entry.cost,
     )
-    return KnownModel(model, entry.thinking_level_map, entry.compat, entry.base_url, entry.headers)
+    return KnownModel(model, _levels(entry.thinking_level_map), entry.compat, entry.base_url, entry.headers)
+
+
+def _levels(names: dict[str, str | None]) -> ThinkingLevels:
+    """The levels that kaa has; a file may be shared with a program that has more."""
+    return {level: names[level] for level in _LEVELS if level in names}
 
 
 def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
@@ -203,11 +219,12 @@ def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
         if (value := getattr(override, field)) is not None
     }
     if override.cost:
-        changes["cost"] = msgspec.convert(msgspec.to_builtins(known.model.cost) | override.cost, ModelRates)
+        before = msgspec.to_builtins(known.model.cost) if known.model.cost is not None else {}
+        changes["cost"] = msgspec.convert(before | override.cost, ModelRates)
     return KnownModel(
         msgspec.structs.replace(known.model, **changes),
-        known.thinking_levels | override.thinking_level_map,
-        known.compat | override.compat,
+        known.thinking_levels | _levels(override.thinking_level_map),
+        laid_over(known.compat, override.compat),
         known.base_url,
         known.headers | override.headers,
     )
