@@ -3,39 +3,18 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
-
-import msgspec
+from typing import Literal
 
 from kaa.core.provider import Model
-from kaa.llm.auth.credentials import Credential, CredentialStore
+from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.gateways import behind_gateway
+from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.transport import host_of
 from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
-
-
-class Builtin(NamedTuple):
-    """A provider kaa knows, with the variables its vendor's SDK reads.
-
-    Attributes:
-        base_url: the official address, as the SDK has it: OpenAI's ends with /v1, Anthropic's does not.
-        key_variables: name and kind of each, in the order in which they count.
-    """
-
-    base_url: str
-    base_url_variable: str
-    key_variables: tuple[tuple[str, Literal["api_key", "bearer"]], ...]
-
-
-BUILTINS = {
-    "anthropic": Builtin(
-        "https://api.anthropic.com",
-        "ANTHROPIC_BASE_URL",
-        (("ANTHROPIC_API_KEY", "api_key"), ("ANTHROPIC_AUTH_TOKEN", "bearer")),
-    ),
-    "openai": Builtin("https://api.openai.com/v1", "OPENAI_BASE_URL", (("OPENAI_API_KEY", "api_key"),)),
-}
+from kaa.llm.placeholders import filled, missing
+from kaa.llm.provider_table import BUILTINS, Ambient, Builtin, Family, KeyKind
+from kaa.llm.wire import AuthStyle
 
 
 class ConfiguredProvider:
@@ -53,6 +32,7 @@ class ConfiguredProvider:
         self.base_url = base_url
         self.official = official
         self.config = config
+        self._builtin = BUILTINS.get(name)
 
     @cached_property
     def models(self) -> tuple[KnownModel, ...]:
@@ -66,7 +46,7 @@ class ConfiguredProvider:
     def default(self) -> KnownModel | None:
         """The model to take when none is named; None if the server must be asked which it has."""
         # Whoever serves at another address may have none of the vendor's models, but surely those the user wrote down.
-        own = {entry.id for entry in self.config.models}
+        own = {entry["id"] for entry in self.config.models}
         return next((known for known in self.models if self.official or known.model.id in own), None)
 
     @property
@@ -74,7 +54,12 @@ class ConfiguredProvider:
         """The wire format of models that say nothing else."""
         if self.config.api is not None:
             return self.config.api
-        return self.models[0].model.api if self.models else DEFAULT_API
+        if self._builtin is None:
+            return self.models[0].model.api if self.models else DEFAULT_API
+        # The catalogue may know better than the table, but it is not read for this: there are many providers.
+        if not self.official and self._builtin.api == "openai-responses":
+            return DEFAULT_API
+        return self._builtin.api
 
     @property
     def knows_its_models(self) -> bool:
@@ -87,9 +72,32 @@ class ConfiguredProvider:
         return self.official or self.config.api_key is not None
 
     @property
-    def key_variables(self) -> tuple[tuple[str, Literal["api_key", "bearer"]], ...]:
+    def key_variables(self) -> tuple[tuple[str, KeyKind], ...]:
         """See `Builtin`; none for the user's own providers."""
-        return BUILTINS[self.name].key_variables if self.name in BUILTINS else ()
+        return self._builtin.key_variables if self._builtin else ()
+
+    @property
+    def ambient(self) -> Ambient | None:
+        """See `Builtin`; also behind another address, such as a private one of the user's network."""
+        return self._builtin.ambient if self._builtin else None
+
+    @property
+    def auth(self) -> AuthStyle | None:
+        """See `Builtin`; servers at other addresses are taken to follow the custom of the wire format."""
+        return self._builtin.auth if self._builtin and self.official else None
+
+    def url_for(self, known: KnownModel | None, *, keyed: bool) -> str:
+        """The address of a model, with its placeholders.
+
+        Args:
+            known: the model; None for the server as such.
+            keyed: there is a key, and not only what is found on the machine.
+        """
+        if known and known.base_url:
+            return known.base_url
+        if keyed and self.official and self._builtin and self._builtin.keyed_url:
+            return self._builtin.keyed_url
+        return self.base_url or ""
 
     def find(self, model_id: str) -> KnownModel | None:
         """The model with this id, if it is known."""
@@ -97,15 +105,23 @@ class ConfiguredProvider:
 
     def unknown_model(self, model_id: str) -> KnownModel:
         """A model that only the user knows, taken at its word. Its price is unknown."""
-        if self.official and self.api == "anthropic-messages":
+        family = self._family(model_id)
+        api = family.api if family else self.api
+        base_url = family.base_url if family else None
+        if self.official and api.startswith("anthropic-") and (family or self.name == "anthropic"):
             # True of every Claude since 3.7; the smallest window and output of those that are served.
-            claude = Model(model_id, self.name, self.api, model_id, True, ("text", "image"), 200_000, 32_000)
-            return KnownModel(claude)
+            claude = Model(model_id, self.name, api, model_id, True, ("text", "image"), 200_000, 32_000)
+            return KnownModel(claude, base_url=base_url)
         kinds: tuple[Literal["text", "image"], ...] = ("text", "image") if self.official else ("text",)
         like = self.default
-        return KnownModel(
-            Model(model_id, self.name, self.api, model_id, input=kinds), base_url=like.base_url if like else None
-        )
+        if base_url is None and like is not None and like.model.api == api:
+            base_url = like.base_url
+        return KnownModel(Model(model_id, self.name, api, model_id, input=kinds), base_url=base_url)
+
+    def _family(self, model_id: str) -> Family | None:
+        if self._builtin is None or not self.official or self.config.api is not None:
+            return None
+        return next((family for family in self._builtin.families if family.mark in model_id), None)
 
     @cached_property
     def _by_id(self) -> dict[str, KnownModel]:
@@ -131,7 +147,19 @@ class Keys:
         self._given = given
 
     def has(self, provider: ConfiguredProvider) -> bool:
-        """Whether there is a key; commands are not run but trusted."""
+        """Whether there is a key, and what the address depends on; commands are not run but trusted."""
+        keyed = self._has_key(provider)
+        if not keyed and provider.ambient is None:
+            return False
+        try:
+            variables = self.variables(provider)
+        except CredentialError:
+            return False
+        if missing(provider.url_for(None, keyed=keyed), variables):
+            return False
+        return keyed or self._has_ambient(provider, variables)
+
+    def _has_key(self, provider: ConfiguredProvider) -> bool:
         configured = provider.config.api_key
         return (
             provider.name in self._given
@@ -139,6 +167,14 @@ class Keys:
             or any(self._environ.get(variable) for variable, _ in provider.key_variables)
             or (configured is not None and self._store.values.can_evaluate(configured))
         )
+
+    @staticmethod
+    def _has_ambient(provider: ConfiguredProvider, variables: Mapping[str, str]) -> bool:
+        if provider.ambient is None:
+            return False
+        from kaa.llm.auth.ambient import has_ambient  # lazy: most users have keys
+
+        return has_ambient(provider.ambient, variables)
 
     def get(self, provider: ConfiguredProvider, api_key: str | None) -> Credential | None:
         """The key, or None if there is none.
@@ -157,6 +193,38 @@ class Keys:
             return None
         place = f"{self._models_file}: providers.{provider.name}.apiKey"
         return Credential("api_key", self._store.values.evaluate(provider.config.api_key, place), "models.json")
+
+    def variables(self, provider: ConfiguredProvider) -> Mapping[str, str]:
+        """The environment variables, and before them those that auth.json has for this provider.
+
+        Raises:
+            CredentialError: auth.json cannot be read.
+        """
+        own = self._store.variables(provider.name)
+        return {**self._environ, **own} if own else self._environ
+
+    def address(self, provider: ConfiguredProvider, known: KnownModel, *, keyed: bool) -> str:
+        """Where a model is, the placeholders replaced.
+
+        Raises:
+            CredentialError: it depends on a variable that is not set.
+        """
+        template = provider.url_for(known, keyed=keyed)
+        variables = self.variables(provider)
+        if names := missing(template, variables):
+            raise CredentialError(
+                f"the address of {provider.name} depends on {' and '.join(names)}: set it in the environment, or in "
+                f"auth.json under {provider.name}.env"
+            )
+        return filled(template, variables)
+
+    def ambient_authorizer(self, provider: ConfiguredProvider, base_url: str) -> Authorizer | None:
+        """What lets requests in with credentials of the machine, where the provider takes those."""
+        if provider.ambient is None:
+            return None
+        from kaa.llm.auth.ambient import ambient_authorizer  # lazy: most users have keys
+
+        return ambient_authorizer(provider.ambient, base_url, self.variables(provider))
 
     def headers(self, provider: ConfiguredProvider, known: KnownModel | None) -> tuple[tuple[str, str], ...]:
         """The further headers of a request, their variables and commands evaluated.
@@ -197,6 +265,11 @@ def _configured(name: str, config: ProviderConfig, environ: Mapping[str, str]) -
     builtin = BUILTINS.get(name)
     if builtin is None:
         return ConfiguredProvider(name, config.base_url, config, official=False)
-    base_url = config.base_url or environ.get(builtin.base_url_variable) or builtin.base_url
-    official = host_of(base_url) == host_of(builtin.base_url)
-    return ConfiguredProvider(name, base_url, config, official=official)
+    moved = environ.get(builtin.base_url_variable) if builtin.base_url_variable else None
+    base_url = config.base_url or moved or builtin.base_url
+    return ConfiguredProvider(name, base_url, config, official=_is_official(base_url, builtin))
+
+
+def _is_official(base_url: str, builtin: Builtin) -> bool:
+    host = host_of(base_url)
+    return host == host_of(builtin.base_url) or any(host.endswith(f".{end}") for end in builtin.own_hosts)

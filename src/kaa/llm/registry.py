@@ -202,6 +202,8 @@ class ModelRegistry:
         reasons: dict[str, None] = {}  # what is wrong with auth.json is wrong for every provider
         for provider in self._providers.values():
             if provider.api not in _SUPPORTED_APIS:
+                if provider.config.api is None:
+                    continue  # of the table, and nothing the user has done
                 reasons[f"{self._models_file}: {self._unspoken(provider, provider.api)}"] = None
             elif not self._keys.has(provider):
                 try:

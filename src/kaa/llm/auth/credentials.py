@@ -131,6 +131,8 @@ class CredentialStore:
                     f"{self._place(provider, 'key')} is empty: write the key there, or remove the entry"
                 )
             case _ApiKeyEntry(key=key):
+                if key is None:
+                    return None
                 return Credential("api_key", self.values.evaluate(key, self._place(provider, "key")), self._path.name)
             case _OAuthEntry(access=access, refresh=refresh, expires=expires):
                 if expires and expires / 1000 <= time.time() and not refresh:
@@ -145,11 +147,25 @@ class CredentialStore:
         try:
             match self._entry(provider):
                 case _ApiKeyEntry(key=key):
-                    return self.values.can_evaluate(key)
+                    return key is not None and self.values.can_evaluate(key)
                 case entry:
                     return entry is not None
         except CredentialError:
             return False
+
+    def variables(self, provider: str) -> dict[str, str]:
+        """The `env` of the provider's entry: variables for this provider alone, such as the id of an account.
+
+        Raises:
+            CredentialError: the file or the entry cannot be used.
+        """
+        match self._entry(provider):
+            case _ApiKeyEntry(env=env):
+                return {
+                    name: self.values.evaluate(value, self._place(provider, "env", name)) for name, value in env.items()
+                }
+            case _:
+                return {}
 
     def set(self, provider: str, key: str) -> None:
         """Keep `key` for `provider`, as it is: `$` and `!` in it have no meaning.
@@ -208,8 +224,11 @@ class CredentialStore:
         self._entries = entries
 
 
-class _ApiKeyEntry(msgspec.Struct, tag_field="type", tag="api_key", frozen=True):
-    key: str
+class _ApiKeyEntry(msgspec.Struct, tag_field="type", tag="api_key", frozen=True, omit_defaults=True):
+    """Without a key there are only variables, as of an AWS profile."""
+
+    key: str | None = None
+    env: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return "_ApiKeyEntry(…)"
