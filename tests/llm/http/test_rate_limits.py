@@ -12,7 +12,7 @@ from kaa.llm.http.transport import Headers
 NOW = datetime(2026, 1, 2, 3, 4, 0, tzinfo=UTC).timestamp()
 
 
-def wait(status: int = 429, **headers: str) -> float | None:
+def wait(status: int = 429, /, **headers: str) -> float | None:
     return wait_asked_for(status, Headers(tuple((n.replace("_", "-"), v) for n, v in headers.items())), NOW)
 
 
@@ -58,7 +58,7 @@ def test_of_several_the_last_to_be_lifted_counts() -> None:
         "anthropic_ratelimit_output_tokens_reset": "2026-01-02T09:00:00Z",
     }
 
-    assert wait(**limits) == 30.0
+    assert wait(429, **limits) == 30.0
 
 
 def test_a_limit_without_a_rest_is_taken_for_used_up() -> None:

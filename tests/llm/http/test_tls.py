@@ -170,6 +170,7 @@ def test_a_server_whose_authority_is_in_ssl_cert_dir_is_trusted(
     async def scenario(transport: LiveTransport) -> None:
         async with _Peer().running(_identity(authority, "127.0.0.1")) as server:
             assert await _get(transport, f"https://127.0.0.1:{server.port}/") == _BODY
+            await transport.close()
 
     _run(scenario)
 
