@@ -19,7 +19,14 @@ from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
 
-_SUPPORTED_APIS = ("openai-completions", "anthropic-messages", "openai-responses", "azure-openai-responses")
+_SUPPORTED_APIS = (
+    "openai-completions",
+    "anthropic-messages",
+    "openai-responses",
+    "azure-openai-responses",
+    "google-generative-ai",
+    "google-vertex",
+)
 _DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
 _UNTUNED = Tuning()
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -308,6 +315,10 @@ class ModelRegistry:
             thinking_levels=known.thinking_levels,
             tuning=self.tuning,
         )
+        if known.model.api == "azure-openai-responses":
+            from kaa.llm.responses.azure import at_azure  # lazy: most users have no models there
+
+            endpoint = at_azure(endpoint, known.model.id, self._keys.variables(provider))
         level = nearest_level(thinking, known.model, known.thinking_levels)
         return ResolvedModel(known.model, endpoint, level, credential.source if credential else None)
 
@@ -369,5 +380,9 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
             from kaa.llm.responses.provider import OpenAIResponses
 
             return OpenAIResponses(resolved.endpoint, transport)
+        case "google-generative-ai" | "google-vertex":
+            from kaa.llm.gemini.provider import GoogleGemini
+
+            return GoogleGemini(resolved.endpoint, transport)
         case api:
             raise ValueError(f"no adapter for the wire format {api!r}")

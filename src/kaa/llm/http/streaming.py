@@ -115,14 +115,14 @@ def _is_event_stream(head: bytes) -> bool:
 
 
 async def _whole(head: bytes, body: AsyncIterator[bytes], peer: Peer) -> bytes:
-    """The body of an answer that is no stream: one JSON object."""
+    """The body of an answer that is no stream: JSON, an object or the array of those it was to be streamed in."""
     whole = bytearray(head)
     async for chunk in body:
         whole += chunk
         if len(whole) > _MAX_BODY_BYTES:
             raise malformed(f"an answer of more than {_MAX_BODY_BYTES} bytes", head, peer)
     visible = bytes(whole).strip(_BLANK)
-    if not visible.startswith(b"{"):
+    if not visible.startswith((b"{", b"[")):
         raise malformed("something else than an answer of a model", visible, peer)
     return visible
 

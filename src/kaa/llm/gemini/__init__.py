@@ -1,0 +1,1 @@
+"""Google's Gemini, at Google AI and at Vertex AI."""
