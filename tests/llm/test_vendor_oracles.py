@@ -1,16 +1,12 @@
 """Wire fidelity, judged by the vendors' own SDKs: their request types accept what we send, and we
 understand what they would send as their own accumulators do."""
 
-import functools
 import re
-import types
-import typing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
-from anthropic._types import SequenceNotStr
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
@@ -20,7 +16,6 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from pydantic import TypeAdapter
-from typing_extensions import is_typeddict
 
 from kaa.core.messages import (
     AssistantMessage,
@@ -43,77 +38,23 @@ from kaa.llm.completions.reply import CompletionParser
 from kaa.llm.completions.request import REASONING_FIELDS, completion_body, completion_request
 from kaa.llm.http.sse import SseDecoder
 from kaa.llm.wire import Endpoint, Peer
+from tests.support.sdk_types import misfits
 
 _PEER = Peer("vendor", "model-1", "host")
 
 
 # ---- the shape of their request types ----------------------------------------------------------------
 
-_SEQUENCES = (list, Iterable, Sequence, SequenceNotStr)
-
-
-@functools.cache
-def _hints(hint: Any) -> dict[str, Any]:
-    return typing.get_type_hints(hint, include_extras=True)
-
-
-def _misfits(value: Any, hint: Any, path: str = "body") -> list[str]:
-    """Where `value` does not fit the type `hint`. Pydantic checks the SDKs' iterables lazily and lets
-    unknown keys pass; this does neither."""
-    origin, parameters = typing.get_origin(hint), typing.get_args(hint)
-    if hint is object or hint is Any:
-        return []
-    if origin is typing.Annotated or origin is typing.Required:
-        return _misfits(value, parameters[0], path)
-    if origin is typing.Union or origin is types.UnionType:
-        return _union_misfits(value, parameters, path)
-    if origin is typing.Literal:
-        return [] if value in parameters else [f"{path}: {value!r} is not one of {parameters}"]
-    if is_typeddict(hint):
-        return _dict_misfits(value, hint, path)
-    if origin is dict:
-        return [] if isinstance(value, dict) else [f"{path}: no object"]
-    if origin in _SEQUENCES:
-        if not isinstance(value, list):
-            return [f"{path}: no list"]
-        return [misfit for n, item in enumerate(value) for misfit in _misfits(item, parameters[0], f"{path}[{n}]")]
-    return [] if type(value) is hint else [f"{path}: {value!r} is no {hint}"]
-
-
-def _union_misfits(value: Any, options: Iterable[Any], path: str) -> list[str]:
-    nearest: list[str] = []
-    for option in options:
-        misfits = _misfits(value, option, path)
-        if not misfits:
-            return []
-        nearest = max(nearest, misfits, key=lambda found: max(map(len, found), default=0))
-    return nearest
-
-
-def _dict_misfits(value: Any, hint: Any, path: str) -> list[str]:
-    if not isinstance(value, dict):
-        return [f"{path}: no object"]
-    hints = _hints(hint)
-    required = {key for key, item in hints.items() if typing.get_origin(item) is typing.Required}
-    misfits = [f"{path}.{key}: missing" for key in required - value.keys()]
-    open_ended = getattr(hint, "__pydantic_config__", {}).get("extra") == "allow"
-    for key, item in value.items():
-        if key in hints:
-            misfits += _misfits(item, hints[key], f"{path}.{key}")
-        elif not open_ended:
-            misfits.append(f"{path}.{key}: unknown key")
-    return misfits
-
 
 def test_the_judge_sees_what_is_wrong() -> None:
     good: dict[str, Any] = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "x"}]}
     tool_message = {"role": "tool", "content": "x"}
 
-    assert _misfits(good, CompletionCreateParamsStreaming) == []
-    assert _misfits(good | {"max_tokens": 1}, MessageCreateParamsStreaming) == []
-    assert _misfits(good, MessageCreateParamsStreaming) == ["body.max_tokens: missing"]
-    assert _misfits(good | {"stray": 1}, CompletionCreateParamsStreaming) == ["body.stray: unknown key"]
-    assert _misfits(good | {"messages": [tool_message]}, CompletionCreateParamsStreaming)
+    assert misfits(good, CompletionCreateParamsStreaming) == []
+    assert misfits(good | {"max_tokens": 1}, MessageCreateParamsStreaming) == []
+    assert misfits(good, MessageCreateParamsStreaming) == ["body.max_tokens: missing"]
+    assert misfits(good | {"stray": 1}, CompletionCreateParamsStreaming) == ["body.stray: unknown key"]
+    assert misfits(good | {"messages": [tool_message]}, CompletionCreateParamsStreaming)
 
 
 # ---- conversations -----------------------------------------------------------------------------------
@@ -194,7 +135,7 @@ def test_openai_accepts_what_we_send(request: Request, endpoint: Endpoint) -> No
     for message in body["messages"]:
         for field in REASONING_FIELDS:  # not OpenAI's, but sent back to the servers that sent them
             message.pop(field, None)
-    assert _misfits(body, CompletionCreateParamsStreaming) == []
+    assert misfits(body, CompletionCreateParamsStreaming) == []
     _assert_results_follow_their_calls(body["messages"])
 
 
@@ -216,7 +157,7 @@ def _assert_results_follow_their_calls(messages: list[dict[str, Any]]) -> None:
 def test_anthropic_accepts_what_we_send(request: Request) -> None:
     body = _on_the_wire(messages_body(request, _ANTHROPIC))
 
-    assert _misfits(body, MessageCreateParamsStreaming) == []
+    assert misfits(body, MessageCreateParamsStreaming) == []
     assert str(body).count("'cache_control'") <= 4
     if "budget_tokens" in body.get("thinking", {}):
         assert 1024 <= body["thinking"]["budget_tokens"] < body["max_tokens"] <= request.model.max_tokens
