@@ -12,7 +12,17 @@ import msgspec
 
 from kaa.core.messages import Json
 
-ThinkingFormat = Literal["openai", "openrouter", "together", "deepseek", "zai", "qwen", "qwen-chat-template"]
+ThinkingFormat = Literal[
+    "openai",
+    "openrouter",
+    "together",
+    "deepseek",
+    "zai",
+    "qwen",
+    "qwen-chat-template",
+    "ant-ling",
+    "baseten",
+]
 
 
 class Compat(msgspec.Struct, rename="camel", frozen=True):
@@ -57,17 +67,18 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     allow_empty_signature: bool = False
 
 
-# What vendors document of their chat completions, by the end of the host's name.
+_OPENAI: dict[str, Json] = {
+    "maxTokensField": "max_completion_tokens",
+    "supportsDeveloperRole": True,
+    "supportsStore": True,
+    "sendPromptCacheKey": True,
+}
+# What vendors document of OpenAI's formats as they serve them, by the end of the host's name.
 _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
-    (
-        "api.openai.com",
-        {
-            "maxTokensField": "max_completion_tokens",
-            "supportsDeveloperRole": True,
-            "supportsStore": True,
-            "sendPromptCacheKey": True,
-        },
-    ),
+    ("api.openai.com", _OPENAI),
+    ("openai.azure.com", _OPENAI),
+    ("cognitiveservices.azure.com", _OPENAI),
+    ("ai.azure.com", _OPENAI),
     ("api.anthropic.com", {"supportsLongCacheRetention": True}),
     ("openrouter.ai", {"thinkingFormat": "openrouter"}),
     ("deepseek.com", {"thinkingFormat": "deepseek"}),
@@ -104,7 +115,7 @@ def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] 
             known = dict(settings)
     if known.get("thinkingFormat") == "openrouter" and model_id.startswith("anthropic/"):
         known |= {"cacheControlFormat": "anthropic", "supportsLongCacheRetention": True}
-    if known.get("sendPromptCacheKey") and model_id.startswith(_KEPT_FOR_A_DAY):
+    if host.endswith("api.openai.com") and model_id.startswith(_KEPT_FOR_A_DAY):
         known["supportsLongCacheRetention"] = True
     return msgspec.convert({**known, **(overrides or {})}, Compat)
 

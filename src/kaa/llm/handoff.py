@@ -1,9 +1,15 @@
 """What of a conversation may be sent to a model: parts another model made, and text no server would take."""
 
+import re
 import zlib
+from typing import Final
 
 from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolResultContent, UserContent
 from kaa.core.provider import Model
+
+_PORTABLE_LENGTH: Final = 64
+_PORTABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_PORTABLE_LENGTH}}}")
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 IMAGE_OMITTED = "(image omitted: this model takes no images)"
 
@@ -49,6 +55,14 @@ def shortened_id(call_id: str, longest: int) -> str:
         return checked
     checksum = f"_{zlib.crc32(checked.encode()):08x}"
     return checked[: longest - len(checksum)] + checksum
+
+
+def portable_id(name: str) -> str:
+    """An id in the alphabet and length that Anthropic and OpenAI allow; a checksum keeps different ids different."""
+    if _PORTABLE.fullmatch(name):
+        return name
+    checksum = f"_{zlib.crc32(clean(name).encode()):08x}"
+    return _FOREIGN.sub("_", name)[: _PORTABLE_LENGTH - len(checksum)] + checksum
 
 
 def thinking_as_text(block: ThinkingContent) -> str:

@@ -5,7 +5,6 @@ cache marks, which must move, each request of a conversation begins, byte for by
 """
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -27,7 +26,7 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
-from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, takes_images, thinking_as_text
+from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, portable_id, takes_images, thinking_as_text
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.wire import Endpoint
@@ -35,9 +34,6 @@ from kaa.llm.wire import Endpoint
 _VERSION: Final = "2023-06-01"
 # Lets models that think by budget also think between tool calls.
 _INTERLEAVED_THINKING: Final = "interleaved-thinking-2025-05-14"
-_MAX_ID_LENGTH: Final = 64
-_OWN_ID: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_ID_LENGTH}}}")
-_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 _BUDGET_TOKENS: Final[dict[ThinkingLevel, int]] = {
     "minimal": 1024,
@@ -223,7 +219,7 @@ def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> J
             return _text(block.text) if block.text.strip() else None
         case ToolCall():
             arguments = clean_json(block.arguments)
-            return {"type": "tool_use", "id": _call_id(block.id), "name": clean(block.name), "input": arguments}
+            return {"type": "tool_use", "id": portable_id(block.id), "name": clean(block.name), "input": arguments}
         case ThinkingContent(redacted=True):
             return {"type": "redacted_thinking", "data": block.thinking_signature or ""} if own else None
         case ThinkingContent():
@@ -238,17 +234,9 @@ def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
     content = _visible(message.content, model) or [_text("(no output)")]
     rendered: JsonObject = {
         "type": "tool_result",
-        "tool_use_id": _call_id(message.tool_call_id),
+        "tool_use_id": portable_id(message.tool_call_id),
         "content": content,
     }
     if message.is_error:
         rendered["is_error"] = True
     return rendered
-
-
-def _call_id(call_id: str) -> str:
-    """An id of another vendor in the alphabet Anthropic allows; the checksum keeps different ids different."""
-    if _OWN_ID.fullmatch(call_id):
-        return call_id
-    checksum = f"_{zlib.crc32(clean(call_id).encode()):08x}"
-    return _FOREIGN.sub("_", call_id)[: _MAX_ID_LENGTH - len(checksum)] + checksum

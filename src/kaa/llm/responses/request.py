@@ -5,7 +5,6 @@ Format: https://platform.openai.com/docs/api-reference/responses/create. Servers
 the body, so that each request of a conversation begins, byte for byte, with the one before.
 """
 
-import re
 import zlib
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +24,16 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
-from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.handoff import (
+    IMAGE_OMITTED,
+    clean,
+    clean_json,
+    joined_text,
+    made_by,
+    portable_id,
+    takes_images,
+    thinking_as_text,
+)
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.wire import AuthStyle, Endpoint
@@ -42,9 +50,6 @@ _USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
 }
 # OpenAI refuses a smaller limit.
 _FEWEST_OUTPUT_TOKENS: Final = 16
-_MAX_ID_LENGTH: Final = 64
-_OWN_ID: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX_ID_LENGTH}}}")
-_FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 _PHASES: Final = ("commentary", "final_answer")
 _NO_OUTPUT: Final = "(no output)"
 
@@ -189,7 +194,7 @@ def _said(text: str, signature: str, unnamed: str) -> JsonObject:
     content = {"type": "output_text", "text": clean(text), "annotations": []}
     item = {
         "type": "message",
-        "id": _portable(message_id),
+        "id": portable_id(message_id),
         "role": "assistant",
         "status": "completed",
         "content": [content],
@@ -245,12 +250,4 @@ def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
 def _call_id(call_id: str) -> str:
     """The id that pairs a call with its result: what stands before the id of its item, if there is one."""
     own, bar, item_id = call_id.partition("|")
-    return _portable(own if bar and own and item_id.startswith("fc") else call_id)
-
-
-def _portable(name: str) -> str:
-    """An id in the alphabet and the length OpenAI allows; the checksum keeps different ids different."""
-    if _OWN_ID.fullmatch(name):
-        return name
-    checksum = f"_{zlib.crc32(clean(name).encode()):08x}"
-    return _FOREIGN.sub("_", name)[: _MAX_ID_LENGTH - len(checksum)] + checksum
+    return portable_id(own if bar and own and item_id.startswith("fc") else call_id)
