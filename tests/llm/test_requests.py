@@ -146,6 +146,14 @@ def test_openai_compat_of_servers_with_wishes() -> None:
         (Compat(thinking_format="zai", supports_reasoning_effort=False), "low", {"thinking": {"type": "enabled"}}),
         (Compat(thinking_format="qwen"), "off", {"enable_thinking": False}),
         (Compat(thinking_format="qwen-chat-template"), "low", {"chat_template_kwargs": {"enable_thinking": True}}),
+        (
+            Compat(thinking_format="baseten"),
+            "low",
+            {"chat_template_args": {"enable_thinking": True}, "reasoning_effort": "low"},
+        ),
+        (Compat(thinking_format="baseten"), "off", {"chat_template_args": {"enable_thinking": False}}),
+        (Compat(thinking_format="ant-ling"), "low", {"reasoning": {"effort": "low"}}),
+        (Compat(thinking_format="ant-ling"), "off", {}),
     ],
 )
 def test_openai_thinking_levels(compat: Compat, level: ThinkingLevel, expected: Json) -> None:

@@ -118,6 +118,10 @@ def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
             return {"enable_thinking": enabled}
         case "qwen-chat-template":
             return {"chat_template_kwargs": {"enable_thinking": enabled}}
+        case "baseten":
+            return {"chat_template_args": {"enable_thinking": enabled}} | by_effort
+        case "ant-ling":
+            return {"reasoning": {"effort": effort}} if enabled and effort else {}
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
