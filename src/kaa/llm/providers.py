@@ -69,7 +69,7 @@ class ConfiguredProvider:
     @property
     def needs_key(self) -> bool:
         """Whether requests without a key are useless. Local servers want none."""
-        return self.official or self.config.api_key is not None
+        return self.official or self.config.api_key is not None or self.config.oauth is not None
 
     @property
     def key_variables(self) -> tuple[tuple[str, KeyKind], ...]:

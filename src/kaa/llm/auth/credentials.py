@@ -177,7 +177,7 @@ class CredentialStore:
         if literal.startswith("!"):
             literal = "$" + literal
         with self._rewriting() as entries:
-            entries[provider] = msgspec.Raw(msgspec.json.encode(_ApiKeyEntry(key=literal)))
+            entries[provider] = msgspec.Raw(msgspec.json.encode(_ApiKeyEntry(literal, _env_of(entries.get(provider)))))
 
     def remove(self, provider: str) -> bool:
         """Forget the credential of `provider`. False if there was none.
@@ -243,6 +243,14 @@ class _OAuthEntry(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
 
     def __repr__(self) -> str:
         return "_OAuthEntry(…)"
+
+
+def _env_of(raw: msgspec.Raw | None) -> dict[str, str]:
+    """The variables beside a key, which stay when the key is replaced."""
+    try:
+        return msgspec.json.decode(raw, type=_ApiKeyEntry).env if raw is not None else {}
+    except msgspec.ValidationError:
+        return {}
 
 
 def _run(command: str, where: str) -> str:

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from kaa.core.errors import NetworkError, OverloadedError
-from kaa.llm.auth.oauth.browser import KeyGrant, challenge_of, get_key_with_browser, log_in_with_browser
+from kaa.llm.auth.oauth.browser import challenge_of, get_key_with_browser, log_in_with_browser
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.errors import LoginError, RefusedError
 from kaa.llm.auth.oauth.exchange import Tokens
+from kaa.llm.auth.oauth.grants import KeyGrant
 from kaa.llm.http.live import LiveTransport
 from tests.support.agents import run
 from tests.support.login_screen import Person

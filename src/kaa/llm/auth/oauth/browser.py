@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.errors import LoginError, RefusedError
 from kaa.llm.auth.oauth.exchange import Tokens, ask, ask_in_json, secret_of, tokens_of
+from kaa.llm.auth.oauth.grants import KeyGrant
 from kaa.llm.auth.oauth.loopback import Loopback
 from kaa.llm.auth.oauth.metadata import addresses_of
 from kaa.llm.auth.oauth.screen import LoginScreen
@@ -20,22 +21,6 @@ from kaa.llm.http.transport import Transport, host_of
 
 # Long enough to create an account on the way.
 _PATIENCE_SECONDS: Final = 600.0
-
-
-class KeyGrant:
-    """A server that gives out API keys to whoever its user agrees to, without registration.
-
-    Source: https://openrouter.ai/docs/guides/overview/auth/oauth (callback_url instead of redirect_uri, no state; the
-    code becomes a key at `key_url`, in JSON).
-
-    Args:
-        authorization_url: where the browser is sent.
-        key_url: where the code becomes a key.
-    """
-
-    def __init__(self, authorization_url: str, key_url: str) -> None:
-        self.authorization_url = authorization_url
-        self.key_url = key_url
 
 
 async def log_in_with_browser(

@@ -1,0 +1,253 @@
+"""The user's keys and logins: which there are, whether they work, keeping and forgetting them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from kaa.llm.auth.auth_file import AuthFile
+from kaa.llm.auth.credentials import CredentialError, CredentialStore
+from kaa.llm.auth.oauth.config import OAuthConfig
+from kaa.llm.auth.oauth.errors import LoginError
+from kaa.llm.auth.oauth.grants import KEY_GRANTS
+from kaa.llm.auth.oauth.renewal import keep_login
+from kaa.llm.auth.oauth.screen import LoginScreen
+from kaa.llm.auth.private_file import PrivateFileError
+from kaa.llm.auth.verification import State, Verdict, verify
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.http.transport import Transport
+from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
+from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, UnlistedServer
+from kaa.shell.home import Home
+
+Method = Literal["browser", "device", "key"]
+
+# Somebody waits for the answer. Models that think before the first word take long.
+_CONNECT_SECONDS: Final = 10.0
+_SILENCE_SECONDS: Final = 30.0
+_AT_ONCE: Final = 8
+
+
+class LoginOption(msgspec.Struct, frozen=True):
+    """A provider one can log in to.
+
+    Attributes:
+        source: where its key or login is, such as `auth.json`; None if there is none.
+        methods: the ways to log in, the best first.
+    """
+
+    provider: str
+    source: str | None
+    methods: tuple[Method, ...]
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What came of checking the key or login of a provider. `state`: `unreadable` if there is none to be sent."""
+
+    provider: str
+    source: str
+    state: State | Literal["unreadable"]
+    said: str = ""
+
+
+class Logins:
+    """All of them. The files are read anew for each call.
+
+    Args:
+        home: the user's folder.
+        environ: the environment variables.
+        new_transport: to the servers.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        new_transport: Callable[[], Transport] = lambda: LiveTransport(
+            connect_timeout=_CONNECT_SECONDS, idle_timeout=_SILENCE_SECONDS
+        ),
+    ) -> None:
+        self._models_file = home.path / "models.json"
+        self._file = AuthFile(home.path / "auth.json")
+        self._home = home
+        self._environ = environ
+        self._new_transport = new_transport
+
+    def options(self) -> tuple[LoginOption, ...]:
+        """All providers one can log in to, in order of preference. Runs no commands."""
+        providers, keys = self._providers()
+        return tuple(
+            LoginOption(name, self._source(provider, keys), _methods(provider)) for name, provider in providers.items()
+        )
+
+    def option(self, provider: str) -> LoginOption:
+        """The one of this name.
+
+        Raises:
+            LoginError: there is no such provider.
+        """
+        options = self.options()
+        for option in options:
+            if option.provider == provider:
+                return option
+        names = ", ".join(option.provider for option in options)
+        raise LoginError(f"there is no provider {provider!r}: there are {names}, and those you add to models.json")
+
+    async def check_key(self, provider: str, key: str) -> Verdict:
+        """Whether `provider` accepts a key.
+
+        Raises:
+            LoginError: the provider cannot be asked, because something else is missing.
+        """
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise LoginError("a key has only letters, digits and signs, and no blanks: copy it once more")
+        try:
+            return await self._verified(ModelChoice(provider=provider, api_key=key))
+        except (NoModelError, CredentialError) as error:
+            raise LoginError(str(error)) from error
+
+    def keep_key(self, provider: str, key: str) -> None:
+        """Keep a key, as it is.
+
+        Raises:
+            CredentialError: auth.json cannot be read or written.
+        """
+        CredentialStore(self._file.path, self._environ).set(provider, key)
+
+    async def log_in(self, provider: str, method: Literal["browser", "device"], screen: LoginScreen) -> None:
+        """Log in and keep what that gives. Cancelling it ends the login.
+
+        Raises:
+            LoginError: it did not come about.
+            ProviderError: the server cannot be reached.
+            CredentialError: auth.json cannot be read or written.
+        """
+        # Before somebody goes to the browser and back for nothing.
+        await asyncio.to_thread(self._must_be_sound)
+        transport = self._new_transport()
+        try:
+            await self._log_in(provider, method, screen, transport)
+        except PrivateFileError as error:
+            raise CredentialError(str(error)) from error
+        finally:
+            await transport.close()
+
+    def log_out(self, provider: str) -> str | None:
+        """Forget the key or login of `provider`. Returns where there is still one, None if there is none.
+
+        Raises:
+            LoginError: auth.json has none.
+            CredentialError: auth.json cannot be read or written.
+        """
+        if not CredentialStore(self._file.path, self._environ).remove(provider):
+            source = next((option.source for option in self.options() if option.provider == provider), None)
+            elsewhere = f"; there is one in {source}, which only you can remove" if source else ""
+            raise LoginError(f"{self._file.path} has no key and no login of {provider}{elsewhere}")
+        return next((option.source for option in self.options() if option.provider == provider), None)
+
+    def stored(self) -> tuple[str, ...]:
+        """The providers that auth.json has something of.
+
+        Raises:
+            CredentialError: it cannot be read.
+        """
+        try:
+            return tuple(self._file.read())
+        except PrivateFileError as error:
+            raise CredentialError(str(error)) from error
+
+    async def check(self) -> tuple[Checked, ...]:
+        """Check whatever key or login there is; runs commands, and renews logins that have ended."""
+        problem = await asyncio.to_thread(self._problem)
+        turn = asyncio.Semaphore(_AT_ONCE)
+
+        async def checked(provider: str, source: str) -> Checked:
+            async with turn:
+                try:
+                    verdict = await self._verified(ModelChoice(provider=provider))
+                except (CredentialError, NoModelError) as error:
+                    said = error.reason if isinstance(error, NoModelError) else str(error)
+                    return Checked(provider, source, "unreadable", said)
+                return Checked(provider, source, verdict.state, verdict.said)
+
+        options = await asyncio.to_thread(self.options)
+        found = [checked(option.provider, option.source) for option in options if option.source]
+        return (*problem, *await asyncio.gather(*found))
+
+    async def _verified(self, choice: ModelChoice) -> Verdict:
+        registry = ModelRegistry(self._home.path, self._environ)
+        found = await asyncio.to_thread(registry.resolve, choice)  # a key may be a command that takes seconds
+        transport = self._new_transport()
+        try:
+            if isinstance(found, UnlistedServer):
+                return await verify(found.model, transport, is_named=False)
+            return await verify(found, transport)
+        finally:
+            await transport.close()
+
+    async def _log_in(
+        self, provider: str, method: Literal["browser", "device"], screen: LoginScreen, transport: Transport
+    ) -> None:
+        # Lazy: who types a key needs no listener.
+        from kaa.llm.auth.oauth.browser import get_key_with_browser, log_in_with_browser
+        from kaa.llm.auth.oauth.device import log_in_with_device
+
+        config = self._oauth(provider)
+        if method == "browser" and config is None and provider in KEY_GRANTS:
+            key = await get_key_with_browser(KEY_GRANTS[provider], transport, screen)
+            await asyncio.to_thread(self.keep_key, provider, key)
+            return
+        if config is None:
+            raise LoginError(f"{provider} has no login that kaa knows of: use an API key")
+        log_in = log_in_with_browser if method == "browser" else log_in_with_device
+        await asyncio.to_thread(keep_login, self._file, provider, await log_in(config, transport, screen))
+
+    def _oauth(self, provider: str) -> OAuthConfig | None:
+        providers, _ = self._providers()
+        return providers[provider].config.oauth if provider in providers else None
+
+    def _providers(self) -> tuple[Mapping[str, ConfiguredProvider], Keys]:
+        providers, _ = load_providers(self._models_file, self._environ)
+        store = CredentialStore(self._file.path, self._environ)
+        return providers, Keys(store, self._environ, self._models_file, {})
+
+    def _source(self, provider: ConfiguredProvider, keys: Keys) -> str | None:
+        """Where the key or login is that counts."""
+        try:
+            if provider.name in self._file.read():
+                return self._file.path.name
+        except PrivateFileError:
+            pass  # `check` tells it once
+        for variable, _ in provider.key_variables:
+            if self._environ.get(variable):
+                return variable
+        if provider.config.api_key is not None:
+            return self._models_file.name
+        return "this machine" if keys.has(provider) else None
+
+    def _must_be_sound(self) -> None:
+        try:
+            self._file.read()
+        except PrivateFileError as error:
+            raise CredentialError(str(error)) from error
+
+    def _problem(self) -> tuple[Checked, ...]:
+        """What is wrong with auth.json as a whole."""
+        try:
+            self._file.read()
+        except PrivateFileError as error:
+            return (Checked("", self._file.path.name, "unreadable", str(error)),)
+        return ()
+
+
+def _methods(provider: ConfiguredProvider) -> tuple[Method, ...]:
+    oauth = provider.config.oauth
+    if oauth is None:
+        return ("browser", "key") if provider.name in KEY_GRANTS and provider.official else ("key",)
+    found: tuple[tuple[Method, bool], ...] = (
+        ("browser", oauth.has_browser_login),
+        ("device", oauth.has_device_login),
+        ("key", provider.config.api_key is not None or provider.official),
+    )
+    return tuple(method for method, is_there in found if is_there)
