@@ -24,6 +24,8 @@ examples:
   kaa -r                                  choose the session to go on with
   kaa sessions search "fix the parser"    find where something was said
   kaa --mode json -p "list the TODOs"     one JSON event per line
+  kaa login anthropic                     keep an API key, or log in; kaa logout forgets it
+  kaa auth check                          ask the providers whether keys and logins work
   kaa demo                                watch kaa fix a bug, without any key
   kaa sandbox -- make test                run a command as confined as kaa's own
   kaa doctor                              how commands are confined on this machine
@@ -212,6 +214,14 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends import sandbox_command
 
             return sandbox_command.main(arguments[1:])
+        case ["login" | "logout" as word]:
+            from kaa.frontends import login_command
+
+            return login_command.login(arguments[1:]) if word == "login" else login_command.logout(arguments[1:])
+        case ["auth"]:
+            from kaa.frontends import auth_command
+
+            return auth_command.main(arguments[1:])
         case ["doctor"]:
             from kaa.frontends import doctor
 

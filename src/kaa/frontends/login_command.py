@@ -1,0 +1,241 @@
+"""`kaa login` and `kaa logout`: keeps keys and logins in auth.json, once the provider has accepted them."""
+
+import argparse
+import asyncio
+import getpass
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from kaa.core.errors import ProviderError
+from kaa.frontends.browser import open_in_browser
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.interruption import run_to_exit_code
+from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.auth.oauth.errors import LoginError
+from kaa.llm.auth.verification import Verdict
+from kaa.shell.home import Home
+from kaa.shell.logins import LoginOption, Logins, Method
+from kaa.shell.settings import SettingsError
+from kaa.tui.sanitize import sanitize
+
+_LONGEST_KEY_BYTES = 64 * 1024
+_DESCRIPTION = """\
+Keep the API key of a provider, or log in to it. Keys are asked for without showing them, or read
+from standard input; they are checked with the provider before they are kept.
+"""
+_EXAMPLES = """\
+examples:
+  kaa login                         choose the provider from a list
+  kaa login anthropic
+  pass show llm/openai | kaa login openai
+  kaa login lab --device            with a browser on another machine
+"""
+
+
+def login(arguments: Sequence[str]) -> int:
+    """Run `kaa login`. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="kaa login",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("provider", nargs="?", help="such as anthropic, openai, or one of models.json")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--key", dest="method", action="store_const", const="key", help="with an API key")
+    how.add_argument("--browser", dest="method", action="store_const", const="browser", help="in the browser")
+    how.add_argument(
+        "--device", dest="method", action="store_const", const="device", help="with a code, in a browser anywhere"
+    )
+    parsed = parser.parse_args(arguments)
+    return _told(lambda logins: _login(logins, parsed.provider, parsed.method))
+
+
+def logout(arguments: Sequence[str]) -> int:
+    """Run `kaa logout`. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="kaa logout", description="Forget the key or login of a provider.", allow_abbrev=False
+    )
+    parser.add_argument("provider", nargs="?", help="whose; it may be left out if there is only one")
+    parsed = parser.parse_args(arguments)
+    return _told(lambda logins: _logout(logins, parsed.provider))
+
+
+class _Terminal:
+    """Shows a login on the standard error stream, and takes what is pasted from the keyboard (`LoginScreen`)."""
+
+    def __init__(self) -> None:
+        self._unread = b""
+
+    def show_address(self, address: str) -> None:
+        opened = open_in_browser(address)
+        _say("Your browser should show this address now:" if opened else "Open this address in a browser:")
+        _say(f"\n  {address}\n")
+        if sys.stdin.isatty():
+            _say("If the browser is on another machine, paste the address it ends at here, and press Enter.")
+
+    def show_code(self, address: str, code: str) -> None:
+        _say(f"Open this address in any browser:\n\n  {address}\n\nand enter the code  {code}")
+
+    def complain(self, problem: str) -> None:
+        _say(f"kaa: {problem}")
+
+    async def pasted(self) -> str:
+        loop = asyncio.get_running_loop()
+        if not sys.stdin.isatty():
+            await loop.create_future()  # nobody is there who could paste anything
+        while b"\n" not in self._unread:
+            ready: asyncio.Future[None] = loop.create_future()
+            loop.add_reader(sys.stdin.fileno(), ready.set_result, None)
+            try:
+                await ready
+            finally:
+                loop.remove_reader(sys.stdin.fileno())
+            if not (data := os.read(sys.stdin.fileno(), _LONGEST_KEY_BYTES)):
+                await loop.create_future()  # Ctrl-D: only the browser can bring the code now
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode("utf-8", "replace")
+
+
+def _told(work: Callable[[Logins], int]) -> int:
+    """Do something with the logins; what goes wrong is told in a line."""
+    try:
+        return work(Logins(Home.of(os.environ), os.environ))
+    except _UsageError as error:
+        _say(f"kaa: {error}")
+        return ExitCode.USAGE
+    except (CredentialError, ProviderError, SettingsError) as error:
+        _say(f"kaa: {error}")
+        return ExitCode.FAILED
+    except (KeyboardInterrupt, EOFError):
+        _say("")
+        return ExitCode.INTERRUPTED
+
+
+def _login(logins: Logins, provider: str | None, method: Method | None) -> int:
+    option = logins.option(provider) if provider else _chosen(logins.options())
+    method = method or _usual(option)
+    if method not in option.methods:
+        ways = " or ".join(f"--{name}" for name in option.methods)
+        raise _UsageError(f"{option.provider} has no login of this kind: use {ways}")
+    if method != "key":
+        return _with_screen(logins, option.provider, method)
+    return _with_key(logins, option.provider)
+
+
+def _with_key(logins: Logins, provider: str) -> int:
+    key = _key(provider)
+    verdicts: list[Verdict] = []
+
+    async def check() -> int:
+        try:
+            verdicts.append(await logins.check_key(provider, key))
+        except (LoginError, CredentialError) as error:
+            _say(f"kaa: {error}")
+            return ExitCode.FAILED
+        return ExitCode.DONE
+
+    if (code := run_to_exit_code(check())) != ExitCode.DONE:
+        return code
+    verdict = verdicts[0]
+    if verdict.state in ("refused", "expired"):
+        _say(f"kaa: {verdict.said}\nThe key was not kept.")
+        return ExitCode.FAILED
+    if verdict.state == "unreachable" and not _keep_unchecked(verdict.said):
+        _say("The key was not kept.")
+        return ExitCode.FAILED
+    logins.keep_key(provider, key)
+    if verdict.said and verdict.state != "unreachable":
+        _say(f"Note: {verdict.said}")
+    result = "it works" if verdict.state == "works" else "but not checked"
+    deliver(sys.stdout, sanitize(f"The key of {provider} is kept; {result}.\n"))
+    return ExitCode.DONE
+
+
+def _with_screen(logins: Logins, provider: str, method: Method) -> int:
+    async def log_in() -> int:
+        assert method != "key"
+        try:
+            await logins.log_in(provider, method, _Terminal())
+        except (ProviderError, CredentialError) as error:
+            _say(f"kaa: {error}")
+            return ExitCode.FAILED
+        deliver(sys.stdout, sanitize(f"You are logged in to {provider}.\n"))
+        return ExitCode.DONE
+
+    return run_to_exit_code(log_in())
+
+
+def _logout(logins: Logins, provider: str | None) -> int:
+    if provider is None:
+        stored = logins.stored()
+        if len(stored) != 1:
+            raise _UsageError(f"say which: {', '.join(stored)}" if stored else "auth.json has no key and no login")
+        provider = stored[0]
+    left = logins.log_out(provider)
+    deliver(sys.stdout, sanitize(f"The key or login of {provider} is forgotten.\n"))
+    if left:
+        _say(f"Note: {provider} still has a key, in {left}.")
+    return ExitCode.DONE
+
+
+def _chosen(options: Sequence[LoginOption]) -> LoginOption:
+    """The provider that the person chooses from a list."""
+    if not sys.stdin.isatty():
+        raise _UsageError(f"say which provider, as in  kaa login {options[0].provider}")
+    for number, option in enumerate(options, 1):
+        _say(f"{number:>3}  {option.provider}" + (f"  ({option.source})" if option.source else ""))
+    _say("Which? A number or a name: ", end="")
+    answer = sys.stdin.readline().strip()
+    if not answer:
+        raise EOFError
+    for number, option in enumerate(options, 1):
+        if answer in (str(number), option.provider):
+            return option
+    raise _UsageError(f"there is no {answer!r} in the list")
+
+
+def _usual(option: LoginOption) -> Method:
+    """What somebody means who does not say how: a key that is piped in, or else the best way there is here."""
+    if "key" in option.methods and not sys.stdin.isatty():
+        return "key"
+    has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if "device" in option.methods and (os.environ.get("SSH_CONNECTION") or not has_screen):
+        return "device"
+    return option.methods[0]
+
+
+def _key(provider: str) -> str:
+    if sys.stdin.isatty():
+        key = getpass.getpass(f"API key of {provider} (it is not shown): ").strip()
+    else:
+        key = sys.stdin.buffer.read(_LONGEST_KEY_BYTES).decode("utf-8", "replace").strip()
+    if not key:
+        raise _UsageError(
+            "no key was given"
+            if sys.stdin.isatty()
+            else f"there is no terminal to ask on, and nothing came from standard input: pipe the key into  kaa login "
+            f"{provider}"
+        )
+    return key
+
+
+def _keep_unchecked(why: str) -> bool:
+    """Whether a key is to be kept that could not be checked; without anybody to ask, it is."""
+    _say(f"The key could not be checked: {why}")
+    if not sys.stdin.isatty():
+        return True
+    _say("Keep it anyway? [y/N] ", end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _say(text: str, end: str = "\n") -> None:
+    deliver(sys.stderr, sanitize(text) + end)
+
+
+class _UsageError(Exception):
+    """The command cannot be carried out as it was given."""
