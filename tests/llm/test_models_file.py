@@ -1,5 +1,6 @@
 """models.json: what is read, and that a mistake costs only what it is in."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,67 @@ def test_built_in_models_are_changed_and_replaced(tmp_path: Path) -> None:
     assert models["gpt-4.1"].model == Model("gpt-4.1", "openai", "openai-responses", "mine")
 
 
+def test_a_price_that_was_unknown_can_be_given_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    path.write_text('{"providers": {"openrouter": {"modelOverrides": {"auto": {"cost": {"input": 1}}}}}}')
+    config = load_models_file(path).providers["openrouter"]
+
+    (auto,) = (
+        known for known in models_of("openrouter", config, known_models("openrouter")) if known.model.id == "auto"
+    )
+
+    assert auto.model.cost == ModelRates(1)
+
+
+def test_prices_of_long_prompts_are_read_and_stay_with_a_changed_price(tmp_path: Path) -> None:
+    tier = {"inputTokensAbove": 1000, "input": 4, "output": 8, "cacheRead": 0, "cacheWrite": 0}
+    own = {"id": "m", "cost": {"input": 2, "output": 6, "tiers": [tier]}}
+    path = tmp_path / "models.json"
+    path.write_text(
+        json.dumps(
+            {"providers": {"openai": {"modelOverrides": {"gpt-6.1-sol": {"cost": {"input": 9}}}, "models": [own]}}}
+        )
+    )
+    config = load_models_file(path).providers["openai"]
+
+    models = {known.model.id: known.model for known in models_of("openai", config, known_models("openai"))}
+
+    mine, changed = models["m"].cost, models["gpt-6.1-sol"].cost
+    assert mine is not None
+    assert (mine.for_prompt(1000).input, mine.for_prompt(1001).input) == (2, 4)
+    assert changed is not None
+    assert (changed.for_prompt(1).input, changed.for_prompt(1).output, changed.for_prompt(300_000).input) == (9, 10, 4)
+
+
+def test_objects_among_the_flags_are_joined_key_by_key(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    path.write_text(
+        """{"providers": {"box": {
+            "baseUrl": "http://box/v1",
+            "compat": {"openRouterRouting": {"only": ["a"], "allow_fallbacks": true}, "supportsStore": true},
+            "models": [{"id": "m", "compat": {"openRouterRouting": {"only": ["b"]}, "supportsStore": false}}]}}}"""
+    )
+
+    (known,) = models_of("box", load_models_file(path).providers["box"], ())
+
+    assert known.compat == {"openRouterRouting": {"only": ["b"], "allow_fallbacks": True}, "supportsStore": False}
+
+
+def test_what_only_newer_programs_know_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    path.write_text(
+        """{"$schema": "x", "providers": {"box": {"baseUrl": "http://box/v1", "future": {}, "models": [
+            {"id": "m", "reasoning": true, "thinkingLevelMap": {"max": "extreme", "beyond": "all"},
+             "promptCache": {"short": 300}, "inputLimits": {}, "samplingParams": {"temperature": 1}}]}}}"""
+    )
+    file = load_models_file(path)
+
+    (known,) = models_of("box", file.providers["box"], ())
+
+    assert file.problems == ()
+    assert known.thinking_levels == {"max": "extreme"}
+
+
 @pytest.mark.parametrize(
     ("text", "providers", "problem"),
     [
@@ -109,6 +171,16 @@ def test_built_in_models_are_changed_and_replaced(tmp_path: Path) -> None:
             '{"providers": {"a": {"modelOverrides": {"m": {"cost": {"input": "free"}}}}}}',
             ["a"],
             "models.json: providers.a.modelOverrides.m.cost.input: Expected `float`, got `str`",
+        ),
+        (
+            '{"providers": {"a": {"models": [{"id": "x"}, {"id": "y", "contextWindow": 0}]}}}',
+            ["a"],
+            "models.json: providers.a.models[1].contextWindow: Expected `int` >= 1",
+        ),
+        (
+            '{"providers": {"a": {"models": [{"id": "x", "cost": {"tiers": [{"input": 1}]}}]}}}',
+            ["a"],
+            "models.json: providers.a.models[0].cost.tiers[0]: Object missing required field `inputTokensAbove`",
         ),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.core.provider import Model
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.catalogue import CATALOGUE
+from kaa.llm.catalogue import known_models
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.registry import (
     ModelChoice,
@@ -57,11 +57,17 @@ def _name(resolved: ResolvedModel) -> str:
     ("environ", "query", "name"),
     [
         (_ANTHROPIC, None, "anthropic/claude-opus-5-5"),
-        (_OPENAI, None, "openai/gpt-5.2"),
+        (_OPENAI, None, "openai/gpt-6.1-sol"),
         (_ANTHROPIC | _OPENAI, "openai/gpt-4.1", "openai/gpt-4.1"),
         (_ANTHROPIC | _OPENAI, "sonnet", "anthropic/claude-sonnet-5-5"),
         (_ANTHROPIC | _OPENAI, "anthropic/haiku", "anthropic/claude-haiku-5-5"),
-        (_ANTHROPIC | _OPENAI, "openai/gpt-4", "openai/gpt-4"),
+        (_ANTHROPIC | _OPENAI, "openai/gpt-6", "openai/gpt-6"),
+        (_ANTHROPIC | _OPENAI, "OpenAI/gpt-4.1", "openai/gpt-4.1"),
+        (_ANTHROPIC | {"OPENROUTER_API_KEY": "k"}, "sonnet", "anthropic/claude-sonnet-5-5"),
+        ({"OPENROUTER_API_KEY": "k"}, "sonnet", "openrouter/anthropic/claude-sonnet-5.5"),
+        ({"OPENROUTER_API_KEY": "k"}, "openai/gpt-oss-120b", "openrouter/openai/gpt-oss-120b"),
+        (_OPENAI | {"GROQ_API_KEY": "k"}, "openai/gpt-oss-120b", "openai/gpt-oss-120b"),
+        ({"GROQ_API_KEY": "k"}, "gpt-oss-120b", "groq/openai/gpt-oss-120b"),
         (_ANTHROPIC | _OPENAI, "openai/o3:high", "openai/o3"),
         (_ANTHROPIC, "claude-opus-4-1", "anthropic/claude-opus-4-1"),
         (_ANTHROPIC | _LOCAL, "qwen3:8b", "openai/qwen3:8b"),
@@ -73,8 +79,8 @@ def test_what_is_asked_for_is_found(home: Path, environ: dict[str, str], query: 
 
 
 def test_the_provider_can_be_given_apart(home: Path) -> None:
-    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, provider="openai")) == "openai/gpt-5.2"
-    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "mini", provider="openai")) == "openai/gpt-5-mini"
+    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, provider="openai")) == "openai/gpt-6.1-sol"
+    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "mini", provider="openai")) == "openai/gpt-5.4-mini"
     assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "openai/new-1", provider="openai")) == "openai/new-1"
 
 
@@ -98,7 +104,7 @@ def test_a_model_nobody_knows_is_taken_at_its_word(home: Path) -> None:
         ("text", "image"),
         None,
     )
-    assert (gpt.api, gpt.reasoning, gpt.cost) == ("openai-completions", False, None)
+    assert (gpt.api, gpt.reasoning, gpt.cost) == ("openai-responses", False, None)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_a_model_nobody_knows_is_taken_at_its_word(home: Path) -> None:
         ("gpt-5.2", {"thinking": "minimal"}, "low"),
         ("gpt-5.2", {"thinking": "max"}, "xhigh"),
         ("gpt-5-mini", {"thinking": "off"}, "minimal"),
-        ("gpt-6-sol:max", {}, "off"),
+        ("gpt-6-sol:max", {}, "max"),
         ("gpt-4.1:high", {}, "off"),
         (None, {"default_model": "gpt-5.2:low"}, "low"),
         (None, {"default_model": "gpt-5.2:low", "thinking": "high"}, "high"),
@@ -199,7 +205,7 @@ def test_a_server_without_models_must_be_asked(home: Path) -> None:
     assert isinstance(gateway, UnlistedServer)
     assert (local.endpoint.base_url, local.endpoint.api_key) == ("http://localhost:8080/v1", None)
     assert local.known == ()
-    assert [known.model.id for known in gateway.known] == [known.model.id for known in CATALOGUE["openai"]]
+    assert [known.model.id for known in gateway.known] == [known.model.id for known in known_models("openai")]
 
 
 def test_the_user_s_own_model_is_the_default_of_the_user_s_own_server(home: Path) -> None:
@@ -213,14 +219,14 @@ def test_the_user_s_own_model_is_the_default_of_the_user_s_own_server(home: Path
 def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path) -> None:
     _models_json(
         home,
-        box={"baseUrl": "http://box/v1", "models": [{"id": "free"}, {"id": "foreign", "api": "google-vertex"}]},
+        box={"baseUrl": "http://box/v1", "models": [{"id": "free"}, {"id": "foreign", "api": "telepathy"}]},
         paid={"baseUrl": "http://paid/v1", "apiKey": "$PAID", "models": [{"id": "paid-1"}]},
         vault={"baseUrl": "http://vault/v1", "apiKey": "!exit 1", "models": [{"id": "vault-1"}]},
     )
 
     available = {model.id for model in ModelRegistry(home, _ANTHROPIC).available()}
 
-    assert available == {*(known.model.id for known in CATALOGUE["anthropic"]), "free", "vault-1"}
+    assert available == {*(known.model.id for known in known_models("anthropic")), "free", "vault-1"}
 
 
 @pytest.mark.parametrize(
@@ -230,8 +236,14 @@ def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path
         ({}, "sonnet", {}, "no API key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or add one to"),
         ({}, "openai/gpt-5.2", {}, "no API key for openai: set OPENAI_API_KEY, or add one to"),
         ({}, None, {"default_provider": "openai"}, "no API key for openai"),
-        (_OPENAI, None, {"provider": "nobody"}, "there is no provider 'nobody': there are anthropic, openai, and"),
-        (_ANTHROPIC | _OPENAI, "gpt-5", {}, "'gpt-5' fits several models, write one of them: openai/gpt-5.2"),
+        (_OPENAI, None, {"provider": "nobody"}, "there is no provider 'nobody': `kaa models --all` lists those"),
+        (_OPENAI, None, {"provider": "opnai"}, "there is no provider 'opnai': did you mean openai"),
+        (
+            _ANTHROPIC | _OPENAI,
+            "gpt-6",
+            {},
+            "'gpt-6' fits several models, write one of them: openai/gpt-6.1-sol, openai/gpt-6.1-terra",
+        ),
         (_ANTHROPIC | _OPENAI, "gpt-9", {}, "no model is called 'gpt-9'"),
     ],
 )
@@ -304,15 +316,16 @@ def test_servers_of_models_json_that_cannot_be_used_are_told(home: Path) -> None
 
     assert [problem.partition("models.json: ")[2] or problem for problem in caught.value.problems] == [
         "providers.box.apiKey uses $NOT_SET, but that variable is not set: set it, or write the value",
-        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions and anthropic-messages",
+        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions, anthropic-messages, openai-responses, "
+        "azure-openai-responses, google-generative-ai, google-vertex",
     ]
 
 
 def test_a_wire_format_kaa_does_not_speak_is_refused_only_when_asked_for(home: Path) -> None:
-    _models_json(home, gem={"baseUrl": "http://g", "api": "google-generative-ai", "models": [{"id": "g-1"}]})
+    _models_json(home, gem={"baseUrl": "http://g", "api": "telepathy", "models": [{"id": "g-1"}]})
 
-    assert _name(_resolve(home, _OPENAI)) == "openai/gpt-5.2"
-    with pytest.raises(NoModelError, match="'google-generative-ai'; this kaa speaks openai-completions and"):
+    assert _name(_resolve(home, _OPENAI)) == "openai/gpt-6.1-sol"
+    with pytest.raises(NoModelError, match="'telepathy'; this kaa speaks openai-completions, "):
         _resolve(home, _OPENAI, "gem/g-1")
 
 
@@ -329,11 +342,110 @@ def test_no_secret_is_shown(home: Path) -> None:
     assert "very-secret" not in repr((resolved, ModelChoice(api_key="very-secret"), ModelRegistry(home, {})))
 
 
-@pytest.mark.parametrize("query", ["openai/gpt-5.2", "anthropic/opus"])
-def test_the_adapter_is_chosen_by_the_wire_format(home: Path, query: str) -> None:
-    provider = create_provider(_resolve(home, _ANTHROPIC | _OPENAI, query), LiveTransport())
+@pytest.mark.parametrize(
+    ("query", "environ", "adapter"),
+    [
+        ("openai/gpt-5.2", _OPENAI, "OpenAIResponses"),
+        ("openai/gpt-5.2", _LOCAL, "OpenAICompletions"),
+        ("anthropic/opus", _ANTHROPIC, "AnthropicMessages"),
+        ("deepseek/deepseek-v4-pro", {"DEEPSEEK_API_KEY": "k"}, "OpenAICompletions"),
+    ],
+)
+def test_the_adapter_is_chosen_by_the_wire_format(
+    home: Path, query: str, environ: dict[str, str], adapter: str
+) -> None:
+    provider = create_provider(_resolve(home, environ, query), LiveTransport())
 
-    assert type(provider).__name__ == {"openai/gpt-5.2": "OpenAICompletions"}.get(query, "AnthropicMessages")
+    assert type(provider).__name__ == adapter
+
+
+def test_a_gateway_is_asked_in_the_format_that_such_servers_speak(home: Path) -> None:
+    """OpenAI's own format is spoken to OpenAI; there, its newer models do not think while they have tools."""
+    gateway = _resolve(home, _LOCAL | _OPENAI, "openai/gpt-6-sol:high")
+    _models_json(home, openai={"api": "openai-responses"})
+    told = _resolve(home, _LOCAL | _OPENAI, "openai/gpt-6-sol:high")
+
+    assert (gateway.model.api, gateway.thinking) == ("openai-completions", "off")
+    assert (told.model.api, told.thinking) == ("openai-responses", "high")
+
+
+def test_a_gateway_gets_all_that_is_meant_for_its_vendor(home: Path) -> None:
+    """Some vendors serve a part of their models at another address, where the user's gateway is not."""
+    _models_json(home, fireworks={"baseUrl": "http://gateway/v1", "apiKey": "k"})
+    known = {known_models("fireworks")[0].model.id, known_models("fireworks")[-1].model.id}
+
+    assert {_resolve(home, {}, f"fireworks/{name}").endpoint.base_url for name in known} == {"http://gateway/v1"}
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "level"),
+    [
+        ("box/qwen3:8b", "box/qwen3:8b", "medium"),
+        ("qwen3:8b:low", "box/qwen3:8b", "low"),
+        ("box/odd:high", "box/odd:high", "medium"),
+        ("odd:high", "box/odd:high", "medium"),
+        ("odd:high:low", "box/odd:high", "low"),
+        ("box/new:high", "box/new", "off"),
+    ],
+)
+def test_an_id_with_a_colon_is_no_thinking_level(home: Path, query: str, name: str, level: str) -> None:
+    models: list[Json] = [{"id": "qwen3:8b", "reasoning": True}, {"id": "odd:high", "reasoning": True}]
+    _models_json(home, box={"baseUrl": "http://box/v1", "models": models})
+
+    resolved = _resolve(home, {}, query)
+
+    assert (_name(resolved), resolved.thinking) == (name, level)
+
+
+def test_a_key_that_is_given_makes_the_provider_usable_that_is_named(home: Path) -> None:
+    """Otherwise it would be sent to a gateway that has a model of the same name."""
+    resolved = _resolve(home, {"OPENROUTER_API_KEY": "k"}, "openai/gpt-oss-120b", api_key="given")
+
+    assert (resolved.model.provider, resolved.endpoint.api_key) == ("openai", "given")
+
+
+def test_several_gateways_with_the_same_model_are_told_apart(home: Path) -> None:
+    environ = {"OPENROUTER_API_KEY": "k", "GROQ_API_KEY": "k"}
+
+    with pytest.raises(NoModelError, match="fits several models") as caught:
+        _resolve(home, environ, "openai/gpt-oss-120b")
+
+    assert set(caught.value.suggestions) == {"openrouter/openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"}
+
+
+def test_a_list_of_names_in_a_message_can_still_be_read(home: Path) -> None:
+    with pytest.raises(NoModelError) as caught:
+        _resolve(home, {"OPENROUTER_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}, "4.")
+
+    assert len(caught.value.suggestions) <= 8
+    assert len(caught.value.reason) < 500
+
+
+def test_free_is_what_is_known_to_cost_nothing(home: Path) -> None:
+    cost: Json = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    models: list[Json] = [{"id": "gift", "cost": cost}, {"id": "unpriced"}]
+    _models_json(home, box={"baseUrl": "http://box/v1", "models": models})
+    registry = ModelRegistry(home, {})
+
+    free = [name for name in ("gift", "unpriced", "nobody") if registry.is_free("box", name)]
+
+    assert free == ["gift"]
+    assert not registry.is_free("openai", "gpt-5.2")
+    assert not registry.is_free("nobody", "gift")
+
+
+def test_what_is_said_of_a_provider_counts_less_than_what_is_said_of_its_model(home: Path) -> None:
+    _models_json(
+        home,
+        deepseek={
+            "compat": {"supportsStore": True, "maxTokensField": "max_completion_tokens"},
+            "modelOverrides": {"deepseek-v4-pro": {"compat": {"maxTokensField": "max_tokens"}}},
+        },
+    )
+
+    compat = _resolve(home, {"DEEPSEEK_API_KEY": "k"}, "deepseek/deepseek-v4-pro").endpoint.compat
+
+    assert (compat.supports_store, compat.max_tokens_field) == (True, "max_tokens")
 
 
 def test_loading_imports_neither_adapters_nor_clients(home: Path) -> None:

@@ -15,17 +15,28 @@ def split_thinking(query: str) -> tuple[str, ThinkingLevel | None]:
     return (head, _LEVELS[tail]) if colon and head and tail in _LEVELS else (query, None)
 
 
+def split_level(query: str, models: Iterable[Model]) -> tuple[str, ThinkingLevel | None]:
+    """The same, except where a model of `models`, which are looked at only then, is called so with its colon."""
+    head, level = split_thinking(query)
+    if level is not None and any(query in (model.id, model.qualified_id) for model in models):
+        return query, None
+    return head, level
+
+
 def best_matches(query: str, models: Iterable[Model]) -> Sequence[Model]:
     """The models that `query` fits best; several if it does not tell them apart.
 
     An exact id fits best; then the same with other case or punctuation; then the end of an id (`opus-5`);
     then any part of id or name. A nickname without a version number (`sonnet`) means the first model it
-    fits, because models come in order of preference.
+    fits, because models come in order of preference; and the vendor's own before what gateways call `vendor/id`.
     """
+    models = tuple(models)
     for fits in (_is_exact, _is_same, _is_end, _is_part):
         found = [model for model in models if fits(query, model)]
         if found:
-            return found if any(character.isdigit() for character in query) else _first_of_each_provider(found)
+            nickname = not any(character.isdigit() for character in query)
+            own = [model for model in found if "/" not in model.id] or found
+            return _first_of_each_provider(own) if nickname else own
     return ()
 
 
@@ -36,11 +47,16 @@ def is_certain(query: str, model: Model) -> bool:
 
 def suggestions(query: str, models: Iterable[Model], limit: int = 5) -> list[str]:
     """The models whose names are close to `query`, as `provider/id`."""
-    import difflib
-
-    names = {f"{model.provider}/{model.id}": model.id for model in models}
-    close = difflib.get_close_matches(query.rpartition("/")[2], list(names.values()), limit, cutoff=0.5)
+    names = {model.qualified_id: model.id for model in models}
+    close = close_names(query.rpartition("/")[2], dict.fromkeys(names.values()), limit)
     return [name for model_id in close for name, other in names.items() if other == model_id][:limit]
+
+
+def close_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
+    """Those of `names` that `name` may be a slip of, the closest first."""
+    import difflib  # lazy: only for who made a mistake
+
+    return difflib.get_close_matches(name, list(names), limit, cutoff=0.5)
 
 
 def _plain(text: str) -> str:

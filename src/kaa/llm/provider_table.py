@@ -74,6 +74,7 @@ BUILTINS: dict[str, Builtin] = {
     "openai": Builtin(
         "https://api.openai.com/v1",
         (("OPENAI_API_KEY", "api_key"),),
+        "openai-responses",
         base_url_variable="OPENAI_BASE_URL",
     ),
     "azure": Builtin(
@@ -102,7 +103,7 @@ BUILTINS: dict[str, Builtin] = {
     ),
     "openrouter": _builtin("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "vercel-ai-gateway": _builtin("https://ai-gateway.vercel.sh", "AI_GATEWAY_API_KEY", "anthropic-messages"),
-    "xai": _builtin("https://api.x.ai/v1", "XAI_API_KEY"),
+    "xai": _builtin("https://api.x.ai/v1", "XAI_API_KEY", "openai-responses"),
     "groq": _builtin("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "cerebras": _builtin("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
     "zai": _builtin("https://api.z.ai/api/coding/paas/v4", "ZAI_API_KEY"),

@@ -38,7 +38,7 @@ class ConfiguredProvider:
     def models(self) -> tuple[KnownModel, ...]:
         """All that are known, in order of preference."""
         known = known_models(self.name)
-        if not self.official and self.config.api is None:
+        if self.config.api == DEFAULT_API or (self.config.api is None and not self.official):
             known = tuple(map(behind_gateway, known))
         return models_of(self.name, self.config, known)
 

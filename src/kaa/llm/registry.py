@@ -3,7 +3,7 @@
 Only the user's own home and environment are read here. A project never sets an address, a header or a key.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,10 +11,10 @@ import msgspec
 from kaa.core.provider import Model, Provider, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
-from kaa.llm.compat import compat_for
+from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.http.authorized import Authorizer, authorized
 from kaa.llm.http.transport import Transport
-from kaa.llm.matching import best_matches, is_certain, split_thinking, suggestions
+from kaa.llm.lookup import Found, Lookup, UnclearError
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
@@ -137,6 +137,7 @@ class ModelRegistry:
         self.problems = (*problems, *self._untunable)
         self.credentials = CredentialStore(self._auth_file, self._environ)
         self._keys = Keys(self.credentials, self._environ, self._models_file, self._given_keys)
+        self._lookup = Lookup(self._providers, self._is_usable)
 
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way from now on; those that were resolved already stay as they are."""
@@ -151,13 +152,18 @@ class ModelRegistry:
 
         Keys are not evaluated: a command that would fail is not noticed here.
         """
-        models = [known.model for provider in self._usable() for known in provider.models]
+        models = [known.model for provider in self._lookup.usable() for known in provider.models]
         return [model for model in models if model.api in _SUPPORTED_APIS]
 
     def find(self, provider: str, model_id: str) -> Model | None:
         """A model by its names, None if it is not known."""
         known = self._providers[provider].find(model_id) if provider in self._providers else None
         return known.model if known is not None else None
+
+    def is_free(self, provider: str, model_id: str) -> bool:
+        """Whether a model is known to cost nothing, instead of having an unknown price."""
+        model = self.find(provider, model_id)
+        return model is not None and model.cost is not None and model.cost.is_free
 
     def use_key(self, provider: str, key: str) -> None:
         """Use a key that was given for this run, for this provider and no other, instead of any stored one."""
@@ -173,14 +179,11 @@ class ModelRegistry:
             NoModelError: nothing fits, or the key is missing.
             CredentialError: a key cannot be read.
         """
-        query, level = split_thinking(choice.query or "")
-        if query or choice.provider not in (None, choice.default_provider):
-            provider, known = self._asked_for(query, choice.provider)
-        else:
-            default, default_level = split_thinking(choice.default_model or "")
-            level = level or (None if choice.thinking else default_level)
-            provider, known = self._by_default(default, choice.default_provider)
-        of_model = self.tuning.thinking_levels.get(f"{provider.name}/{known.model.id}") if known else None
+        try:
+            (provider, known), level = self._meant(choice)
+        except UnclearError as error:
+            raise self.no_model(error.reason, error.suggestions) from None
+        of_model = self.tuning.thinking_levels.get(known.model.qualified_id) if known else None
         thinking = choice.thinking or level or of_model or choice.default_thinking or _DEFAULT_THINKING
         credential = self._credential(provider, known, choice.api_key)
         if known is not None:
@@ -221,71 +224,33 @@ class ModelRegistry:
 
     @staticmethod
     def _unspoken(provider: ConfiguredProvider, api: str) -> str:
-        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {' and '.join(_SUPPORTED_APIS)}"
+        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {', '.join(_SUPPORTED_APIS)}"
 
-    def _usable(self) -> list[ConfiguredProvider]:
-        return [p for p in self._providers.values() if not p.needs_key or self._keys.has(p)]
+    def _is_usable(self, provider: ConfiguredProvider) -> bool:
+        return not provider.needs_key or self._keys.has(provider)
 
-    def _asked_for(self, query: str, name: str | None) -> tuple[ConfiguredProvider, KnownModel | None]:
-        """What was wished for; no model if the server is to be asked."""
-        if name is not None:
-            provider = self._named(name)
-            return provider, _within(provider, query.removeprefix(f"{name}/")) if query else provider.default
-        name, slash, rest = query.partition("/")
-        if slash and rest and name in self._providers:
-            return self._providers[name], _within(self._providers[name], rest)
-        usable = self._usable()
-        if found := self._anywhere(query, usable):
-            return found
-        # A model kaa does not know, where there is only one server it can be on.
-        servers = [p for p in usable if not p.official]
-        if len(usable) == 1 or len(servers) == 1:
-            provider = (usable if len(usable) == 1 else servers)[0]
-            return provider, provider.unknown_model(query)
-        # Not usable, but then the message names the key that is missing.
-        if found := self._anywhere(query, self._providers.values()):
-            return found
-        raise self.no_model(
-            f"no model is called {query!r}: if there is one, write its provider before it, as in openai/{query}",
-            tuple(suggestions(query, self.models())),
-        )
+    def _meant(self, choice: ModelChoice) -> tuple[Found, ThinkingLevel | None]:
+        """What is wished for, or else what the settings say, with the thinking level behind it.
 
-    def _anywhere(
-        self, query: str, providers: Iterable[ConfiguredProvider]
-    ) -> tuple[ConfiguredProvider, KnownModel] | None:
-        found = best_matches(
-            query,
-            [
-                known.model
-                for provider in providers
-                for known in provider.models
-                # At another address than the vendor's, a part of a name may well mean a model kaa does not know.
-                if provider.knows_its_models or is_certain(query, known.model)
-            ],
-        )
-        if len(found) > 1:
-            names = tuple(f"{model.provider}/{model.id}" for model in found)
-            raise self.no_model(f"{query!r} fits several models, write one of them: {', '.join(names)}", names)
-        for model in found:
-            provider = self._providers[model.provider]
-            known = provider.find(model.id)
-            return (provider, known) if known else None
-        return None
+        Raises:
+            NoModelError: there is nothing that could be used.
+            UnclearError: there is nothing of that name, or several are.
+        """
+        query, level = self._lookup.split_level(choice.query or "")
+        if query or choice.provider not in (None, choice.default_provider):
+            return self._lookup.find(query, choice.provider, keyed=choice.api_key is not None), level
+        default, default_level = self._lookup.split_level(choice.default_model or "")
+        level = level or (None if choice.thinking else default_level)
+        if default or choice.default_provider:
+            return self._lookup.find(default, choice.default_provider), level
+        return self._first(), level
 
-    def _by_default(self, query: str, name: str | None) -> tuple[ConfiguredProvider, KnownModel | None]:
-        """What the settings say, or the first that can be used."""
-        if query or name:
-            return self._asked_for(query, name)
-        for provider in self._usable():
+    def _first(self) -> Found:
+        """What there is when nobody says anything: the first provider's, of those that can be used."""
+        for provider in self._lookup.usable():
             if (provider.default.model.api if provider.default else provider.api) in _SUPPORTED_APIS:
                 return provider, provider.default
         raise self.no_model("there is no model to talk to: there is no API key, and no local server is set up")
-
-    def _named(self, name: str) -> ConfiguredProvider:
-        if name not in self._providers:
-            names = ", ".join(self._providers)
-            raise self.no_model(f"there is no provider {name!r}: there are {names}, and those in models.json")
-        return self._providers[name]
 
     def _credential(
         self, provider: ConfiguredProvider, known: KnownModel | None, api_key: str | None
@@ -311,7 +276,7 @@ class ModelRegistry:
             headers=self._keys.headers(provider, known),
             auth="bearer" if bearer else provider.auth,
             authorizer=self._authorizer(provider, credential, base_url),
-            compat=compat_for(base_url, known.model.id, provider.config.compat | known.compat),
+            compat=compat_for(base_url, known.model.id, laid_over(provider.config.compat, known.compat)),
             thinking_levels=known.thinking_levels,
             tuning=self.tuning,
         )
@@ -334,15 +299,6 @@ class ModelRegistry:
         from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 
         return OAuthAuthorizer(AuthFile(self._auth_file), provider.name, provider.config.oauth)
-
-
-def _within(provider: ConfiguredProvider, query: str) -> KnownModel:
-    """The model of `provider` that `query` means; one that is not known is taken at its word."""
-    found = best_matches(query, [known.model for known in provider.models])
-    nickname = not any(character.isdigit() for character in query)
-    if found and (nickname or (len(found) == 1 and is_certain(query, found[0]))):
-        return provider.find(found[0].id) or provider.unknown_model(query)
-    return provider.unknown_model(query)
 
 
 def offered_levels(model: Model, levels: ThinkingLevels) -> tuple[ThinkingLevel, ...]:

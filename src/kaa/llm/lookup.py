@@ -1,0 +1,152 @@
+"""From what a person asks for to a provider and its model: `provider/id`, an id, or a part of one, with `:level`."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kaa.core.provider import Model, ThinkingLevel
+from kaa.llm.catalogue import KnownModel
+from kaa.llm.matching import best_matches, close_names, is_certain, split_level, suggestions
+from kaa.llm.providers import ConfiguredProvider
+
+Found = tuple[ConfiguredProvider, KnownModel | None]
+
+# As many names as a message can have and still be read.
+_NAMES_TOLD = 8
+
+
+class UnclearError(Exception):
+    """No model is meant, or several are. `suggestions`: which may be, as `provider/id`."""
+
+    def __init__(self, reason: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.suggestions = tuple(suggestions)
+
+
+class Lookup:
+    """Finds models.
+
+    Args:
+        providers: all of them by name, in order of preference.
+        is_usable: whether a provider can be used: the key is there or not needed.
+    """
+
+    def __init__(
+        self, providers: Mapping[str, ConfiguredProvider], is_usable: Callable[[ConfiguredProvider], bool]
+    ) -> None:
+        self._providers = providers
+        self._is_usable = is_usable
+
+    def usable(self) -> list[ConfiguredProvider]:
+        """The providers that can be used, in order of preference."""
+        return [provider for provider in self._providers.values() if self._is_usable(provider)]
+
+    def split_level(self, query: str) -> tuple[str, ThinkingLevel | None]:
+        """The query without its `:level`, and the level."""
+        return split_level(query, (known.model for provider in self.usable() for known in provider.models))
+
+    def find(self, query: str, name: str | None = None, *, keyed: bool = False) -> Found:
+        """What a query means, of the provider `name` or of any; no model if the server is to be asked.
+
+        Args:
+            query: without its `:level`; empty for the provider's default.
+            name: of a provider.
+            keyed: a key comes along, so that the provider that the query names can be used.
+
+        Raises:
+            UnclearError: there is nothing of that name, or several are.
+        """
+        if name is not None:
+            provider = self._named(name)
+            return provider, _within(provider, query.removeprefix(f"{name}/"), query) if query else provider.default
+        if before := self._before_slash(query):
+            provider, rest = before
+            elsewhere = None if keyed or self._is_usable(provider) else self._called(query)
+            return elsewhere or (provider, _within(provider, rest, query))
+        return self._anywhere(query)
+
+    def _anywhere(self, query: str) -> Found:
+        usable = self.usable()
+        if fitting := self._fitting(query, usable):
+            if len(fitting) > 1:
+                raise _several(query, fitting)
+            return self._of(fitting[0])
+        # A model kaa does not know, where there is only one server it can be on.
+        servers = [provider for provider in usable if not provider.official]
+        if len(usable) == 1 or len(servers) == 1:
+            provider = (usable if len(usable) == 1 else servers)[0]
+            return provider, provider.unknown_model(query)
+        # Not usable, but then the message names the key that is missing.
+        if fitting := self._fitting(query, self._providers.values()):
+            return self._of(fitting[0])
+        every = [known.model for provider in self._providers.values() for known in provider.models]
+        raise UnclearError(
+            f"no model is called {query!r}: if there is one, write its provider before it, as in openai/{query}",
+            suggestions(query, every),
+        )
+
+    def _before_slash(self, query: str) -> tuple[ConfiguredProvider, str] | None:
+        """The provider that a query begins with, the one with the longest name, and what is behind it."""
+        written = query.lower()
+        names = [name for name in self._providers if written.startswith(f"{name.lower()}/") and query[len(name) + 1 :]]
+        name = max(names, key=len, default=None)
+        return (self._providers[name], query[len(name) + 1 :]) if name is not None else None
+
+    def _called(self, model_id: str) -> Found | None:
+        """The model with just this id: gateways call other vendors' models `vendor/id`.
+
+        Raises:
+            UnclearError: several of the providers that can be used have it.
+        """
+        called = [known for provider in self.usable() if (known := provider.find(model_id))]
+        if len(called) > 1:
+            raise _several(model_id, [known.model for known in called])
+        return self._of(called[0].model) if called else None
+
+    def _fitting(self, query: str, providers: Iterable[ConfiguredProvider]) -> Sequence[Model]:
+        return best_matches(
+            query,
+            [
+                known.model
+                for provider in providers
+                for known in provider.models
+                # At another address than the vendor's, a part of a name may well mean a model kaa does not know.
+                if provider.knows_its_models or is_certain(query, known.model)
+            ],
+        )
+
+    def _of(self, model: Model) -> Found:
+        provider = self._providers[model.provider]
+        return provider, provider.find(model.id)
+
+    def _named(self, name: str) -> ConfiguredProvider:
+        if name not in self._providers:
+            close = close_names(name, self._providers)
+            meant = f"did you mean {' or '.join(close)}? If not, " if close else ""
+            raise UnclearError(
+                f"there is no provider {name!r}: {meant}`kaa models --all` lists those there are, "
+                "and models.json can add others"
+            )
+        return self._providers[name]
+
+
+def _several(query: str, models: Sequence[Model]) -> UnclearError:
+    names = [model.qualified_id for model in models]
+    told = ", ".join(names[:_NAMES_TOLD]) + (", …" if len(names) > _NAMES_TOLD else "")
+    return UnclearError(f"{query!r} fits several models, write one of them: {told}", names[:_NAMES_TOLD])
+
+
+def _within(provider: ConfiguredProvider, query: str, whole: str) -> KnownModel:
+    """The model of `provider` that `query` means; one that is not known is taken at its word.
+
+    Args:
+        provider: where it is.
+        query: what is behind the provider's name.
+        whole: with it, for that may be the id.
+    """
+    if named := provider.find(query) or provider.find(whole):
+        return named
+    found = best_matches(query, [known.model for known in provider.models])
+    nickname = not any(character.isdigit() for character in query)
+    if found and (nickname or (len(found) == 1 and is_certain(query, found[0]))):
+        return provider.find(found[0].id) or provider.unknown_model(query)
+    return provider.unknown_model(query)
