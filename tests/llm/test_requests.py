@@ -141,11 +141,19 @@ def test_openai_compat_of_servers_with_wishes() -> None:
         (Compat(supports_reasoning_effort=False), "high", {}),
         (Compat(thinking_format="openrouter"), "low", {"reasoning": {"effort": "low"}}),
         (Compat(thinking_format="openrouter"), "off", {"reasoning": {"effort": "none"}}),
-        (Compat(thinking_format="together"), "low", {"reasoning": {"enabled": True}}),
+        (Compat(thinking_format="together"), "low", {"reasoning": {"enabled": True}, "reasoning_effort": "low"}),
         (Compat(thinking_format="deepseek"), "off", {"thinking": {"type": "disabled"}}),
-        (Compat(thinking_format="zai", supports_reasoning_effort=False), "low", {"thinking": {"type": "enabled"}}),
+        (
+            Compat(thinking_format="zai", supports_reasoning_effort=False),
+            "low",
+            {"thinking": {"type": "enabled", "clear_thinking": False}},
+        ),
         (Compat(thinking_format="qwen"), "off", {"enable_thinking": False}),
-        (Compat(thinking_format="qwen-chat-template"), "low", {"chat_template_kwargs": {"enable_thinking": True}}),
+        (
+            Compat(thinking_format="qwen-chat-template"),
+            "low",
+            {"chat_template_kwargs": {"enable_thinking": True, "preserve_thinking": True}},
+        ),
         (
             Compat(thinking_format="baseten"),
             "low",

@@ -20,6 +20,8 @@ ThinkingFormat = Literal[
     "zai",
     "qwen",
     "qwen-chat-template",
+    "string-thinking",
+    "chat-template",
     "ant-ling",
     "baseten",
 ]
@@ -41,7 +43,19 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         requires_reasoning_content_on_assistant_messages: every assistant message carries `reasoning_content`.
         cache_control_format: takes Anthropic's cache marks within chat completions.
         send_prompt_cache_key: takes `prompt_cache_key` to route a session to its warm cache.
-        send_session_affinity_headers: takes `x-session-affinity` for the same purpose.
+        send_session_affinity_headers: takes the session's id in headers for the same purpose.
+        session_affinity_format: in which ones; see `kaa.llm.wire.Endpoint.session_headers`.
+        send_session_id_header: (Responses) whether `session_id` is one of them; pi's older name for a format.
+        session_header: one more header the session's id goes into, whatever else is said.
+        chat_template_kwargs: what the thinking format `chat-template` sends; see `kaa.llm.completions.thinking`.
+        chat_template_args: the same for `baseten`.
+        open_router_routing: OpenRouter's `provider`, as it is: which vendors may serve a request.
+        vercel_gateway_routing: the same for Vercel's gateway.
+        supports_strict_mode: takes `strict` in tools, which kaa sets to false.
+        zai_tool_stream: takes `tool_stream`, to get the arguments of calls while they are written.
+        requires_non_null_assistant_content: a reply without text has an empty one.
+        requires_tools_with_tool_history: `tools` must be there where there are results of calls.
+        supports_eager_tool_input_streaming: (Anthropic) the same, asked for in each tool.
         supports_long_cache_retention: keeps prompts longer than usual when asked to.
         supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
         force_adaptive_thinking: (Anthropic) the model decides how long it thinks; None: by the model's name.
@@ -61,6 +75,18 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     cache_control_format: Literal["anthropic"] | None = None
     send_prompt_cache_key: bool = False
     send_session_affinity_headers: bool = False
+    session_affinity_format: Literal["openai", "openai-nosession", "openrouter"] | None = None
+    send_session_id_header: bool | None = None
+    session_header: str | None = None
+    chat_template_kwargs: dict[str, Json] = {}
+    chat_template_args: dict[str, Json] = {}
+    open_router_routing: dict[str, Json] = {}
+    vercel_gateway_routing: dict[str, Json] = {}
+    supports_strict_mode: bool = False
+    zai_tool_stream: bool = False
+    requires_non_null_assistant_content: bool = False
+    requires_tools_with_tool_history: bool = False
+    supports_eager_tool_input_streaming: bool = False
     supports_long_cache_retention: bool = False
     supports_cache_control_on_tools: bool = True
     force_adaptive_thinking: bool | None = None
@@ -79,14 +105,27 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("openai.azure.com", _OPENAI),
     ("cognitiveservices.azure.com", _OPENAI),
     ("ai.azure.com", _OPENAI),
-    ("api.anthropic.com", {"supportsLongCacheRetention": True}),
-    ("openrouter.ai", {"thinkingFormat": "openrouter"}),
-    ("deepseek.com", {"thinkingFormat": "deepseek"}),
+    ("api.anthropic.com", {"supportsLongCacheRetention": True, "supportsEagerToolInputStreaming": True}),
+    (
+        "openrouter.ai",
+        {
+            "thinkingFormat": "openrouter",
+            "sendSessionAffinityHeaders": True,
+            "sessionAffinityFormat": "openrouter",
+        },
+    ),
+    ("deepseek.com", {"thinkingFormat": "deepseek", "requiresReasoningContentOnAssistantMessages": True}),
     ("z.ai", {"thinkingFormat": "zai", "supportsReasoningEffort": False}),
     ("bigmodel.cn", {"thinkingFormat": "zai", "supportsReasoningEffort": False}),
     ("together.xyz", {"thinkingFormat": "together", "supportsReasoningEffort": False}),
     ("together.ai", {"thinkingFormat": "together", "supportsReasoningEffort": False}),
-    ("aliyuncs.com", {"thinkingFormat": "qwen"}),
+    ("aliyuncs.com", {"thinkingFormat": "qwen", "supportsReasoningEffort": False}),
+    ("api.ant-ling.com", {"thinkingFormat": "ant-ling", "supportsReasoningEffort": False}),
+    ("integrate.api.nvidia.com", {"supportsReasoningEffort": False}),
+    ("gateway.ai.cloudflare.com", {"supportsReasoningEffort": False, "sendSessionAffinityHeaders": True}),
+    ("api.cloudflare.com", {"sendSessionAffinityHeaders": True}),
+    ("inference.baseten.co", {"sendSessionAffinityHeaders": True}),
+    ("opencode.ai", {"sessionHeader": "x-opencode-session"}),
     ("api.x.ai", {"supportsReasoningEffort": False}),
     ("moonshot.ai", {"supportsReasoningEffort": False}),
     ("moonshot.cn", {"supportsReasoningEffort": False}),

@@ -76,6 +76,29 @@ class Endpoint(msgspec.Struct, frozen=True):
         """
         return "" if self.retention(request) == "none" else request.session_id[:_LONGEST_CACHE_KEY]
 
+    def session_headers(self, request: Request) -> list[tuple[str, str]]:
+        """The session's id in the headers by which routers find the server that has its prompt in the cache.
+
+        `openrouter` has its own; `openai` those of OpenAI's own programs, `openai-nosession` without the one that
+        some proxies refuse for its underscore.
+        """
+        compat, session = self.compat, self.cache_key(request)
+        if not session:
+            return []
+        names = [compat.session_header] if compat.session_header else []
+        # pi's older `sendSessionIdHeader` was about OpenAI's format alone.
+        if compat.send_session_affinity_headers or compat.session_affinity_format or compat.send_session_id_header:
+            match compat.session_affinity_format or ("openai" if compat.send_session_id_header else None):
+                case None:
+                    names += ["x-session-affinity"]
+                case "openrouter":
+                    names += ["x-session-id"]
+                case "openai" if compat.send_session_id_header is not False:
+                    names += ["session_id", "x-client-request-id", "x-session-affinity"]
+                case _:
+                    names += ["x-client-request-id", "x-session-affinity"]
+        return [(name, session) for name in names]
+
     def request_headers(self, usual_auth: AuthStyle, own: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """All headers of a request: kaa's `own`, the key, and those of the endpoint."""
         headers = {"content-type": "application/json", "accept": "text/event-stream", **dict(own)}

@@ -56,7 +56,7 @@ def renderer(compat: Compat) -> Renderer:
     """Renders messages and tools; worth keeping from request to request."""
     return Renderer(
         messages=RenderedOnce(lambda message, model: _rendered(message, model, compat)),
-        tools=RenderedOnce(lambda tool, _model: _tool(tool)),
+        tools=RenderedOnce(lambda tool, _model: _tool(tool, compat)),
     )
 
 
@@ -66,8 +66,7 @@ def messages_request(request: Request, endpoint: Endpoint, kept: Renderer | None
     own = [("anthropic-version", _VERSION)]
     if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
         own.append(("anthropic-beta", _INTERLEAVED_THINKING))
-    if endpoint.compat.send_session_affinity_headers and request.session_id:
-        own.append(("x-session-affinity", request.session_id))
+    own += endpoint.session_headers(request)
     # The SDKs take base URLs without the version; users also write it down.
     path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
     headers = endpoint.request_headers("x-api-key", own)
@@ -135,9 +134,12 @@ def _effort(level: ThinkingLevel, generation: tuple[int, int]) -> str:
     return level
 
 
-def _tool(tool: ToolSchema) -> JsonObject:
+def _tool(tool: ToolSchema, compat: Compat) -> JsonObject:
     schema = {"type": "object", **clean_json(tool.parameters)}
-    return {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
+    rendered: JsonObject = {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
+    if compat.supports_eager_tool_input_streaming:
+        rendered["eager_input_streaming"] = True
+    return rendered
 
 
 def _marked(message: JsonObject, mark: JsonObject) -> JsonObject:
@@ -220,8 +222,8 @@ def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> J
         case ToolCall():
             arguments = clean_json(block.arguments)
             return {"type": "tool_use", "id": portable_id(block.id), "name": clean(block.name), "input": arguments}
-        case ThinkingContent(redacted=True):
-            return {"type": "redacted_thinking", "data": block.thinking_signature or ""} if own else None
+        case ThinkingContent(redacted=True, thinking_signature=sealed):
+            return {"type": "redacted_thinking", "data": sealed} if own and sealed else None
         case ThinkingContent():
             signature = block.thinking_signature or ""
             if own and (signature or compat.allow_empty_signature):

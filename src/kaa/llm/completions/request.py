@@ -19,9 +19,10 @@ from kaa.core.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
+from kaa.llm.completions.thinking import thinking_fields
 from kaa.llm.handoff import clean, clean_json, joined_text, made_by, shortened_id, takes_images, thinking_as_text
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
@@ -30,15 +31,6 @@ from kaa.llm.wire import Endpoint
 # The fields in which servers deliver reasoning; also the only ones in which it is sent back.
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
 
-_USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    # Not every model has these; one that has says so in its `thinking_levels`.
-    "xhigh": "high",
-    "max": "high",
-}
 # OpenAI refuses longer ones, and those of other formats can be. Characters are left alone: some models read meaning
 # into the ids they gave.
 _LONGEST_ID: Final = 40
@@ -51,15 +43,13 @@ def renderer(compat: Compat) -> Renderer:
     """Renders messages and tools; worth keeping from request to request."""
     return Renderer(
         messages=RenderedOnce(lambda message, model: _rendered(message, model, compat)),
-        tools=RenderedOnce(lambda tool, _model: _tool(tool)),
+        tools=RenderedOnce(lambda tool, _model: _tool(tool, compat)),
     )
 
 
 def completion_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
     """The HTTP request that asks for one streamed reply; for `kept` see `completion_body`."""
-    own: list[tuple[str, str]] = []
-    if endpoint.compat.send_session_affinity_headers and (key := endpoint.cache_key(request)):
-        own.append(("x-session-affinity", key))
+    own = endpoint.session_headers(request)
     body = msgspec.json.encode(completion_body(request, endpoint, kept))
     return HttpRequest("POST", endpoint.url("/chat/completions"), endpoint.request_headers("bearer", own), body)
 
@@ -84,7 +74,8 @@ def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None 
             body["prompt_cache_retention"] = "24h"
     body[compat.max_tokens_field] = request.reply_limit
     if model.reasoning:
-        body |= _reasoning(request.thinking, endpoint)
+        body |= thinking_fields(request.thinking, endpoint)
+    body |= _routing(compat)
     render = kept or renderer(compat)
     tools = [tool for _, tool in render.tools(request.tools, model)]
     system = _system(request, compat)
@@ -96,36 +87,36 @@ def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None 
         tools[-1:] = [{**tool, **mark} for tool in tools[-1:]]
     if tools:
         body["tools"] = tools
+        if compat.zai_tool_stream:
+            body["tool_stream"] = True
+    elif compat.requires_tools_with_tool_history and _has_tool_history(request):
+        body["tools"] = []
     body["messages"] = [*system, *messages]
     return body
 
 
-def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
-    """The parameters that switch reasoning, in the server's own dialect."""
-    enabled = level != "off"
-    effort = endpoint.thinking_levels.get(level, _USUAL_EFFORTS.get(level))
-    by_effort = {"reasoning_effort": effort} if effort and endpoint.compat.supports_reasoning_effort else {}
-    match endpoint.compat.thinking_format:
-        case "openai":
-            return by_effort
-        case "openrouter":
-            return {"reasoning": {"effort": effort or "none"}}
-        case "together":
-            return {"reasoning": {"enabled": enabled}}
-        case "deepseek" | "zai":
-            return {"thinking": {"type": "enabled" if enabled else "disabled"}} | by_effort
-        case "qwen":
-            return {"enable_thinking": enabled}
-        case "qwen-chat-template":
-            return {"chat_template_kwargs": {"enable_thinking": enabled}}
-        case "baseten":
-            return {"chat_template_args": {"enable_thinking": enabled}} | by_effort
-        case "ant-ling":
-            return {"reasoning": {"effort": effort}} if enabled and effort else {}
+def _routing(compat: Compat) -> JsonObject:
+    """Which vendors a router may send the request to, as the user wishes."""
+    routing: JsonObject = {}
+    if compat.open_router_routing:
+        routing["provider"] = compat.open_router_routing
+    if compat.vercel_gateway_routing:
+        routing["providerOptions"] = {"gateway": compat.vercel_gateway_routing}
+    return routing
 
 
-def _tool(tool: ToolSchema) -> JsonObject:
-    function = {"name": tool.name, "description": clean(tool.description), "parameters": clean_json(tool.parameters)}
+def _has_tool_history(request: Request) -> bool:
+    return any(isinstance(message, ToolResultMessage) for message in request.messages)
+
+
+def _tool(tool: ToolSchema, compat: Compat) -> JsonObject:
+    function: JsonObject = {
+        "name": tool.name,
+        "description": clean(tool.description),
+        "parameters": clean_json(tool.parameters),
+    }
+    if compat.supports_strict_mode:
+        function["strict"] = False  # in the open: some servers take schemas strictly if nothing is said
     return {"type": "function", "function": function}
 
 
@@ -223,7 +214,8 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
     text = "\n".join(part for part in texts if part.strip())
     if not text and not calls:
         return []
-    rendered: JsonObject = {"role": "assistant", "content": text or None}
+    content = text or ("" if compat.requires_non_null_assistant_content else None)
+    rendered: JsonObject = {"role": "assistant", "content": content}
     rendered |= {field: "\n".join(parts) for field, parts in reasoning.items()}
     if compat.requires_reasoning_content_on_assistant_messages:
         rendered.setdefault("reasoning_content", "")

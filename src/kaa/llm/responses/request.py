@@ -61,9 +61,7 @@ def renderer() -> Renderer:
 
 def responses_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
     """The HTTP request that asks for one streamed reply; for `kept` see `responses_body`."""
-    own: list[tuple[str, str]] = []
-    if endpoint.compat.send_session_affinity_headers and (key := endpoint.cache_key(request)):
-        own.append(("x-session-affinity", key))
+    own = endpoint.session_headers(request)
     body = msgspec.json.encode(responses_body(request, endpoint, kept))
     usual_auth: AuthStyle = "api-key" if request.model.api == "azure-openai-responses" else "bearer"
     return HttpRequest("POST", endpoint.url("/responses"), endpoint.request_headers(usual_auth, own), body)
