@@ -37,6 +37,8 @@ _OVERFLOW: Final = (
 )
 _PER_MINUTE: Final = r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit"
 _NO_CREDIT: Final = r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing"
+# Errors of OpenAI's that are in what was sent: an image nobody can read, a prompt that a policy forbids.
+_IN_THE_REQUEST: Final = r"^invalid_|image|_policy|_mismatch$"
 _MARKUP: Final = r"(?is)<(script|style|head)\b.*?</\1\s*>|<[^>]*>"
 _TITLE: Final = r"(?is)<title[^>]*>(.*?)</title>"
 
@@ -102,6 +104,8 @@ def failure_of_event(error: Json, peer: Peer) -> ProviderError:
     if kind is None and any(name.isdigit() and 400 <= int(name) < 600 for name in names):
         status = next(int(name) for name in names if name.isdigit() and 400 <= int(name) < 600)
         kind = _kind_of_status(status, detail, names)
+    if kind is None and any(re.search(_IN_THE_REQUEST, name) for name in names):
+        kind = BadRequestError
     kind = kind or OverloadedError
     message = _sentence(kind, peer, detail or "an error without an explanation", _advice(kind, peer))
     return kind(message, retry_after=rpc_details(error).retry_after)

@@ -86,14 +86,15 @@ class OpenItems:
 
     def _find(self, kind: ItemKind, ids: set[str], index: int | None) -> OpenItem | None:
         same = [known for known in reversed(self._items) if known.kind == kind]
-        by_id = next((known for known in same if known.ids & ids), None)
-        if by_id is not None:
-            return by_id
+        named = [known for known in same if known.ids & ids]
         opened = [known for known in same if not known.complete]
-        by_index = next((known for known in opened if index is not None and known.index == index), None)
-        if by_index is None and opened and (index is None or opened[0].index is None):
+        placed = [known for known in opened if index is not None and known.index == index]
+        # An item of the same name elsewhere, which is complete, is another one.
+        if named and (not named[0].complete or index in (None, named[0].index)):
+            return named[0]
+        if not placed and opened and None in (index, opened[0].index):
             return opened[0]  # without a place it can only be the one that came last
-        return by_index
+        return placed[0] if placed else None
 
 
 def kind_of(item: Item) -> ItemKind | None:
