@@ -24,6 +24,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.anthropic import vertex
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, portable_id, takes_images, thinking_as_text
@@ -67,6 +68,10 @@ def messages_request(request: Request, endpoint: Endpoint, kept: Renderer | None
     if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
         own.append(("anthropic-beta", _INTERLEAVED_THINKING))
     own += endpoint.session_headers(request)
+    if request.model.api == vertex.API:
+        url = vertex.vertex_url(endpoint, request.model.id)
+        content = msgspec.json.encode(vertex.vertex_body(body))
+        return HttpRequest("POST", url, endpoint.request_headers("bearer", own[1:]), content)
     # The SDKs take base URLs without the version; users also write it down.
     path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
     headers = endpoint.request_headers("x-api-key", own)
