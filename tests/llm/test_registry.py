@@ -316,7 +316,7 @@ def test_servers_of_models_json_that_cannot_be_used_are_told(home: Path) -> None
 
     assert [problem.partition("models.json: ")[2] or problem for problem in caught.value.problems] == [
         "providers.box.apiKey uses $NOT_SET, but that variable is not set: set it, or write the value",
-        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions, anthropic-messages, openai-responses, "
+        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions, anthropic-messages, anthropic-vertex, openai-responses, "
         "azure-openai-responses, google-generative-ai, google-vertex",
     ]
 

@@ -5,6 +5,7 @@ Only the user's own home and environment are read here. A project never sets an 
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -22,6 +23,7 @@ from kaa.llm.wire import Endpoint
 _SUPPORTED_APIS = (
     "openai-completions",
     "anthropic-messages",
+    "anthropic-vertex",
     "openai-responses",
     "azure-openai-responses",
     "google-generative-ai",
@@ -29,6 +31,7 @@ _SUPPORTED_APIS = (
 )
 _DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
 _UNTUNED = Tuning()
+_Stamp: TypeAlias = tuple[int, int, int] | None
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -129,15 +132,21 @@ class ModelRegistry:
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
         self._given_keys: dict[str, str] = {}
+        self._stamps: tuple[_Stamp, _Stamp] = (None, None)
         self.reload()
 
-    def reload(self) -> None:
-        """Read models.json and auth.json, again. Keys that were given for this run stay."""
+    def reload(self) -> bool:
+        """Read models.json and auth.json, again. Keys that were given for this run stay.
+
+        Returns whether one of the files is not what it was.
+        """
+        before, self._stamps = self._stamps, (_stamp(self._models_file), _stamp(self._auth_file))
         self._providers, problems = load_providers(self._models_file, self._environ)
         self.problems = (*problems, *self._untunable)
         self.credentials = CredentialStore(self._auth_file, self._environ)
         self._keys = Keys(self.credentials, self._environ, self._models_file, self._given_keys)
         self._lookup = Lookup(self._providers, self._is_usable)
+        return before != self._stamps
 
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way from now on; those that were resolved already stay as they are."""
@@ -154,6 +163,10 @@ class ModelRegistry:
         """
         models = [known.model for provider in self._lookup.usable() for known in provider.models]
         return [model for model in models if model.api in _SUPPORTED_APIS]
+
+    def split_level(self, query: str) -> tuple[str, ThinkingLevel | None]:
+        """What names the model in a query, and the thinking level behind it."""
+        return self._lookup.split_level(query)
 
     def find(self, provider: str, model_id: str) -> Model | None:
         """A model by its names, None if it is not known."""
@@ -301,6 +314,15 @@ class ModelRegistry:
         return OAuthAuthorizer(AuthFile(self._auth_file), provider.name, provider.config.oauth)
 
 
+def _stamp(file: Path) -> _Stamp:
+    """What changes with a file's content; None if it is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 def offered_levels(model: Model, levels: ThinkingLevels) -> tuple[ThinkingLevel, ...]:
     """The thinking levels that a model has, the lowest first. The two highest are only there where it names them."""
     if not model.reasoning:
@@ -328,7 +350,7 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
             from kaa.llm.completions.provider import OpenAICompletions
 
             return OpenAICompletions(resolved.endpoint, transport)
-        case "anthropic-messages":
+        case "anthropic-messages" | "anthropic-vertex":
             from kaa.llm.anthropic.provider import AnthropicMessages
 
             return AnthropicMessages(resolved.endpoint, transport)

@@ -1,0 +1,25 @@
+"""Claude on Google's Vertex AI: the same body but for two fields, at an address that names the model.
+
+Format: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude.
+"""
+
+from typing import Final
+from urllib.parse import quote
+
+from kaa.llm.rendering import JsonObject
+from kaa.llm.wire import Endpoint
+
+API: Final = "anthropic-vertex"
+"""The wire format's name where Vertex AI serves it; everywhere else it is `anthropic-messages`."""
+
+_VERSION: Final = "vertex-2023-10-16"
+
+
+def vertex_body(body: JsonObject) -> JsonObject:
+    """`body` as Vertex AI takes it: the version in it, the model not."""
+    return {"anthropic_version": _VERSION, **{name: value for name, value in body.items() if name != "model"}}
+
+
+def vertex_url(endpoint: Endpoint, model_id: str) -> str:
+    """The address that streams a reply; the base URL ends with `/publishers/anthropic`."""
+    return endpoint.url(f"/models/{quote(model_id, safe='@')}:streamRawPredict")
