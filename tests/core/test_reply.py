@@ -89,3 +89,12 @@ def test_later_information_replaces_earlier() -> None:
 
     assert message.response_id == "r1"
     assert message.usage.total_tokens == 7
+
+
+def test_what_is_kept_for_an_hour_costs_twice_the_input() -> None:
+    rates = ModelRates(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
+
+    cost = price(Usage(cache_write=1_000_000, cache_write_1h=400_000), rates).cost
+
+    assert cost.cache_write == 0.6 * 3.75 + 0.4 * 6.0
+    assert cost.total == cost.cache_write

@@ -205,7 +205,7 @@ def _turns(draw: st.DrawFn) -> list[Message]:
         ids = draw(st.lists(_ANY_ID, max_size=2, unique=True))
         seal = _seal(wire) if wire == "google-generative-ai" else None
         calls = [ToolCall(call_id, "read", {"path": draw(_TEXT)}, thought_signature=seal) for call_id in ids]
-        signatures = st.none() | st.uuids().map(lambda name, wire=wire: _signature(wire, name.hex))
+        signatures = st.none() | st.builds(_signature, st.just(wire), st.uuids().map(str))
         thoughts = st.builds(ThinkingContent, _TEXT, signatures, redacted=st.booleans())
         spoken = draw(st.lists(thoughts | st.builds(TextContent, _TEXT), max_size=3))
         stop: StopReason = draw(st.sampled_from(_STOPS))
