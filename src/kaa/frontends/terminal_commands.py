@@ -19,6 +19,8 @@ TERMINAL_COMMANDS = {
     "fork": "--fork ID goes on in a copy",
     "fullscreen": "",
     "hotkeys": "/help lists the slash commands",
+    "login": "`kaa login PROVIDER` does the same",
+    "logout": "`kaa logout PROVIDER` does the same",
     "model": "--model NAME does the same",
     "new": "without -c a new session begins",
     "quit": "",

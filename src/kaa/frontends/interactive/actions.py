@@ -80,7 +80,7 @@ class Actions:
         """Slash commands."""
         models, settings = self._ui.model_selectors, self._ui.settings_selectors
         conversation, copy = self._ui.conversation_selectors, self._ui.copying.copy_answer
-        begin = self._ui.conversations.open_new
+        begin, login = self._ui.conversations.open_new, self._ui.logging_in
         return [
             *self._session_commands(),
             UiCommand(
@@ -103,6 +103,8 @@ class Actions:
             UiCommand("fullscreen", "Use the full screen, or no longer", lambda _: self._desk.app.toggle_fullscreen()),
             UiCommand("help", "Show keys and commands", lambda _: self._help(), is_independent=True),
             UiCommand("hotkeys", "Show keys and commands", lambda _: self._help(), is_independent=True),
+            UiCommand("login", "Keep an API key, or log in to a provider", login.login, is_independent=True),
+            UiCommand("logout", "Forget the key or login of a provider", login.logout, is_independent=True),
             UiCommand("model", "Choose the model", models.model),
             UiCommand("new", "Begin a new session", lambda _: begin(clear=False), is_independent=True),
             UiCommand("quit", "Leave", lambda _: self._ui.say_goodbye(), is_independent=True),

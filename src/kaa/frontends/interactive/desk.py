@@ -49,6 +49,9 @@ class Desk:
         problems: what is wrong with the user's files, to be told behind the first frame.
     """
 
+    # Whether the terminal shows whatever is typed, secrets too.
+    shows_typing = False
+
     # What the header says, besides where we are.
     hints: tuple[tuple[str, str], ...] = (
         ("app.help", "help"),

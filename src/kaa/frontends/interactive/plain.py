@@ -33,6 +33,7 @@ _WRITE_SECONDS = 0.05
 class PlainDesk(Desk):
     """A desk whose words about what just happened are lines like all others, and that has no keys but Enter."""
 
+    shows_typing = True
     hints = ()
 
     def __init__(self, folder: str, terminal: Terminal, reactor: Reactor) -> None:

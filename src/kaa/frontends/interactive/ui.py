@@ -19,6 +19,7 @@ from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.image_input import ImageInput
+from kaa.frontends.interactive.login.logging_in import LoggingIn
 from kaa.frontends.interactive.look import Look
 from kaa.frontends.interactive.navigation.arrival import Arrived
 from kaa.frontends.interactive.navigation.departure import Departure
@@ -79,6 +80,7 @@ class InteractiveUI:
         )
         self.images = ImageInput(desk, core, self.attachments)
         self.copying = Copying(desk, transcript)
+        self.logging_in = LoggingIn(desk, core, lists, self.board, self.copying.copy, self.conversations.open)
         self.model_selectors = ModelSelectors(desk, core, lists, fail)
         self.conversation_selectors = ConversationSelectors(desk, core, lists, fail)
         departure = Departure(desk, core, self.asides, self.activity, self._arrived, fail)

@@ -74,6 +74,10 @@ class DialogFrame:
         """Let something else take the keys from now on."""
         self._control, self._hint, self._painted_for = control, hint, ()
 
+    def tell(self, body: Body) -> None:
+        """Let something else be read from now on, from its beginning."""
+        self._body, self._body_for, self._scroll, self._painted_for = body, None, 0, ()
+
     def render(self, width: int) -> list[str]:
         """The dialog, not higher than the screen leaves room for."""
         inner = _inner(width)

@@ -1,0 +1,1 @@
+"""Keeping keys and logging in, from within the interactive terminal."""

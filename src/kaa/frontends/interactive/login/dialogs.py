@@ -1,0 +1,131 @@
+"""What is shown while somebody logs in: where a key is typed, and where the browser is to go."""
+
+from collections.abc import Callable
+
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.dialogs.paragraph import paragraph
+from kaa.tui.component import Component
+from kaa.tui.components.input import Input
+from kaa.tui.context import Context
+
+
+class KeyDialog(DialogFrame):
+    """Asks for an API key, and never shows it.
+
+    Args:
+        context: colours and keys.
+        provider: whose.
+        problem: what was wrong with the one before; empty if there was none.
+        on_enter: gets the key.
+        on_cancel: called for Esc.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        provider: str,
+        problem: str,
+        on_enter: Callable[[str], None],
+        on_cancel: Callable[[], None],
+    ) -> None:
+        control = Input(context, "API key: ", placeholder="paste it here; it is not shown", mask="*")
+        control.on_submit = lambda key: on_enter(key.strip()) if key.strip() else None
+        control.on_cancel = on_cancel
+
+        def body(width: int) -> list[str]:
+            said = "It is kept in auth.json in kaa's home, once the provider has accepted it."
+            lines = paragraph(context, problem, "error", width) if problem else []
+            return lines + paragraph(context, said, "text", width)
+
+        super().__init__(context, f"Log in to {provider}", body, control, "Enter checks and keeps it, Esc aborts")
+
+
+class WayDialog(DialogFrame):
+    """Says where the browser is to go, and waits. Changes as the login goes on.
+
+    Args:
+        context: colours and keys.
+        provider: to whom somebody logs in.
+        on_open: opens an address in the browser.
+        on_copy: copies a text.
+        on_paste: gets what the person copied from the browser.
+        on_cancel: called for Esc.
+        refresh: has the screen painted.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        provider: str,
+        *,
+        on_open: Callable[[str], None],
+        on_copy: Callable[[str], None],
+        on_paste: Callable[[str], None],
+        on_cancel: Callable[[], None],
+        refresh: Callable[[], None],
+    ) -> None:
+        self._refresh = refresh
+        self._said: list[tuple[str, str]] = [("asking where to log in…", "muted")]
+        self._open, self._copy, self._paste, self._cancel = on_open, on_copy, on_paste, on_cancel
+        self._address = ""
+        super().__init__(
+            context, f"Log in to {provider}", None, Choices(context, [Choice("a", "Abort", on_cancel)], on_cancel)
+        )
+        self._show()
+
+    def show_address(self, address: str) -> None:
+        """Ask for this address to be opened, and offer to paste what comes of it."""
+        self._address = address
+        self._said = [
+            ("Log in with a browser at", "text"),
+            (address, "accent"),
+            ("kaa goes on by itself when you are done. From a browser elsewhere, paste its last address.", "muted"),
+        ]
+        self._offer(Choice("p", "Paste the address the browser ended at, or the code", self._ask_for_paste))
+
+    def show_code(self, address: str, code: str) -> None:
+        """Ask for this code to be entered there."""
+        self._address = address
+        self._said = [
+            ("Open in any browser", "text"),
+            (address, "accent"),
+            (f"and enter the code  {code}", "text"),
+            ("kaa goes on by itself when you are done.", "muted"),
+        ]
+        self._offer()
+
+    def complain(self, problem: str) -> None:
+        """Say that what was pasted is of no use."""
+        self._said = [(self._address, "accent"), (problem, "error")]
+        self._ask_for_paste()
+
+    def _offer(self, *more: Choice) -> None:
+        choices = [
+            Choice("o", "Open it in the browser", lambda: self._open(self._address)),
+            Choice("c", "Copy the address", lambda: self._copy(self._address)),
+            *more,
+            Choice("a", "Abort", self._cancel),
+        ]
+        self._show(Choices(self._context, choices, self._cancel))
+
+    def _ask_for_paste(self) -> None:
+        control = Input(self._context, "Address or code: ")
+        control.on_submit = self._pasted
+        control.on_cancel = self._cancel
+        self._show(control)
+
+    def _pasted(self, text: str) -> None:
+        self._said = [("checking…", "muted")]
+        self._show(Choices(self._context, [Choice("a", "Abort", self._cancel)], self._cancel))
+        self._paste(text)
+
+    def _show(self, control: Component | None = None) -> None:
+        said = self._said
+
+        def body(width: int) -> list[str]:
+            return [line for text, token in said for line in paragraph(self._context, text, token, width)]
+
+        self.tell(body)
+        self.exchange(control or self.control, "Esc aborts")
+        self._refresh()

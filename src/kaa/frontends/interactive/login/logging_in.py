@@ -1,0 +1,202 @@
+"""`/login` and `/logout`: which provider, in which way, and what came of it."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kaa.frontends.browser import open_in_browser
+from kaa.frontends.interactive.board import Board
+from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.dialogs.choices import Choice
+from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.login import session
+from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
+from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.tui.components.select_list import SelectItem
+
+if TYPE_CHECKING:
+    from kaa.llm.auth.verification import Verdict
+    from kaa.shell.logins import LoginOption, Method
+
+_WAYS = {
+    "browser": ("in the browser", "on this machine, or on another one with an address to paste"),
+    "device": ("with a code", "in a browser on any machine"),
+    "key": ("with an API key", "that you got from the provider"),
+}
+
+
+class LoggingIn:
+    """Asks, shows and tells.
+
+    Args:
+        desk: where dialogs are opened.
+        core: checks, logs in and keeps.
+        lists: opens lists.
+        board: shows what came of it.
+        copy: copies a text.
+        open_conversation: tries again to open the conversation that could not be opened without a key.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        core: CoreThread[Engine],
+        lists: Lists,
+        board: Board,
+        copy: Callable[[str], None],
+        open_conversation: Callable[[], None],
+    ) -> None:
+        self._desk = desk
+        self._core = core
+        self._lists = lists
+        self._board = board
+        self._copy = copy
+        self._open_conversation = open_conversation
+        self._attempt = 0  # answers to a check that was given up are no answers any more
+
+    def login(self, provider: str = "") -> None:
+        """Log in to a provider; one that is not named is chosen from a list."""
+
+        def choose(options: "Sequence[LoginOption]") -> None:
+            named = {option.provider: option for option in options}
+            if provider in named:
+                self._choose_way(named[provider])
+                return
+            items = [SelectItem(one.provider, one.provider, one.source or "") for one in options]
+            self._lists.choose(
+                "Log in", items, lambda name: self._choose_way(named[name]), hint="Esc goes back", query=provider
+            )
+
+        self._core.call(session.options, choose, self._board.show_failure)
+
+    def logout(self, provider: str = "") -> None:
+        """Forget the key or login of a provider; one that is not named is chosen from a list."""
+
+        def choose(stored: Sequence[str]) -> None:
+            if stored:
+                items = [SelectItem(name, name) for name in stored]
+                self._lists.choose("Forget the key or login of", items, self._log_out, hint="Esc goes back")
+            else:
+                self._desk.say("auth.json has no key and no login", "warning")
+
+        if provider:
+            self._log_out(provider)
+        else:
+            self._core.call(session.stored, choose, self._board.show_failure)
+
+    def _log_out(self, provider: str) -> None:
+        def told(left: str | None) -> None:
+            there = f" There is still one in {left}." if left else ""
+            self._board.show_notice(f"The key or login of {provider} is forgotten.{there}")
+
+        self._core.call(lambda engine: session.log_out(engine, provider), told, self._board.show_failure)
+
+    def _choose_way(self, option: "LoginOption") -> None:
+        if len(option.methods) == 1:
+            self._begin(option.provider, option.methods[0])
+            return
+        items = [SelectItem[str](method, *_WAYS[method]) for method in option.methods]
+        methods: dict[str, Method] = {method: method for method in option.methods}
+        self._lists.choose(
+            f"Log in to {option.provider}", items, lambda method: self._begin(option.provider, methods[method])
+        )
+
+    def _begin(self, provider: str, method: "Method") -> None:
+        if method == "key":
+            self._ask_for_key(provider)
+            return
+        way = method
+
+        def cancel() -> None:
+            self._lists.close(dialog)
+            self._core.call(lambda _: login.abort())
+            self._desk.say("the login was aborted")
+
+        def open_address(address: str) -> None:
+            if not open_in_browser(address):
+                self._desk.say("there is no browser here: open the address yourself", "warning")
+
+        def finished(is_open: bool) -> None:
+            self._lists.close(dialog)
+            self._done(f"You are logged in to {provider}.", is_open=is_open)
+
+        def failed(error: BaseException) -> None:
+            self._lists.close(dialog)
+            self._board.show_failure(error)
+
+        dialog = WayDialog(
+            self._desk.context,
+            provider,
+            on_open=open_address,
+            on_copy=self._copy,
+            on_paste=lambda text: self._core.call(lambda _: login.take(text)),
+            on_cancel=cancel,
+            refresh=self._desk.app.refresh,
+        )
+        login = session.LoginSession(self._desk.app.reactor.post, dialog)
+        self._open(dialog)
+        self._core.call(lambda engine: login.run(engine, provider, way), finished, failed)
+
+    def _ask_for_key(self, provider: str, problem: str = "") -> None:
+        if self._desk.shows_typing:
+            self._board.show_notice(
+                f"Line by line, what you type would be shown: run  kaa login {provider}  in a terminal.", "warning"
+            )
+            return
+
+        def entered(key: str) -> None:
+            self._lists.close(dialog)
+            self._check(provider, key)
+
+        dialog = KeyDialog(self._desk.context, provider, problem, entered, lambda: self._lists.close(dialog))
+        self._open(dialog)
+
+    def _check(self, provider: str, key: str) -> None:
+        self._attempt += 1
+        attempt = self._attempt
+
+        def judge(verdict: "Verdict") -> None:
+            if attempt != self._attempt:
+                return
+            match verdict.state:
+                case "works":
+                    self._keep(provider, key, f"The key of {provider} is kept; it works. {verdict.said}".rstrip())
+                case "refused" | "expired":
+                    self._ask_for_key(provider, verdict.said)
+                case "unreachable" | "unverified":
+                    self._ask_whether_to_keep(provider, key, verdict.said)
+
+        self._desk.say(f"asking {provider} whether it knows this key…")
+        self._core.call(
+            lambda engine: session.check_key(engine, provider, key),
+            judge,
+            lambda error: self._ask_for_key(provider, str(error)),
+        )
+
+    def _ask_whether_to_keep(self, provider: str, key: str, why: str) -> None:
+        def keep() -> None:
+            self._lists.close(dialog)
+            self._keep(provider, key, f"The key of {provider} is kept, but not checked.")
+
+        choices = [
+            Choice("n", "No, forget it", lambda: self._lists.close(dialog)),
+            Choice("y", "Yes, keep it unchecked", keep),
+        ]
+        dialog = self._lists.ask("The key could not be checked. Keep it?", why, choices)
+
+    def _keep(self, provider: str, key: str, said: str) -> None:
+        self._core.call(
+            lambda engine: session.keep_key(engine, provider, key),
+            lambda is_open: self._done(said, is_open=is_open),
+            self._board.show_failure,
+        )
+
+    def _done(self, said: str, *, is_open: bool) -> None:
+        self._board.show_notice(f"{said} /model chooses among what can be used now." if is_open else said)
+        if not is_open:
+            self._open_conversation()
+
+    def _open(self, dialog: DialogFrame) -> None:
+        self._desk.dock.open(dialog)
+        self._desk.app.refresh()
