@@ -1,4 +1,4 @@
-"""The transport and both adapters against a real server on the loopback interface."""
+"""The transport and the adapters against a real server on the loopback interface."""
 
 import asyncio
 import gzip
@@ -22,6 +22,7 @@ from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Done, Model, Request, StreamEvent, TextDelta
 from kaa.llm.anthropic.provider import AnthropicMessages
 from kaa.llm.completions.provider import OpenAICompletions
+from kaa.llm.gemini.provider import GoogleGemini
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.wire import Endpoint
@@ -140,10 +141,15 @@ _ANTHROPIC_STREAM = b"".join(
     for event in _ANTHROPIC_EVENTS
 )
 
-_Adapter = type[OpenAICompletions] | type[AnthropicMessages]
-_BOTH = pytest.mark.parametrize(
-    ("adapter", "stream"), [(OpenAICompletions, _OPENAI_STREAM), (AnthropicMessages, _ANTHROPIC_STREAM)]
-)
+_GEMINI_STREAM = b"".join(
+    b"data: %s\r\n\r\n"
+    % msgspec.json.encode({"candidates": [{"content": {"role": "model", "parts": [{"text": word}]}}]})
+    for word in ("Hello", ", ", "wörld", "!")
+) + (b'data: {"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}]}\r\n\r\n')
+
+_Adapter = type[OpenAICompletions] | type[AnthropicMessages] | type[GoogleGemini]
+_WITH_END_MARK = [(OpenAICompletions, _OPENAI_STREAM), (AnthropicMessages, _ANTHROPIC_STREAM)]
+_ALL = pytest.mark.parametrize(("adapter", "stream"), [*_WITH_END_MARK, (GoogleGemini, _GEMINI_STREAM)])
 _REQUEST = Request(Model("model-1", "acme", "wire"), "Be brief.", [UserMessage("hi")])
 
 
@@ -218,7 +224,7 @@ def _answers(body: bytes, *headers: str, status: str = "200 OK") -> Callable[[_C
     return behaviour
 
 
-@_BOTH
+@_ALL
 @pytest.mark.parametrize("size", [1, 13, 1000])
 def test_a_reply_in_chunks_of_any_size(adapter: _Adapter, stream: bytes, size: int) -> None:
     events = _replies(adapter, _Server(_streams(stream, size)))
@@ -262,14 +268,28 @@ def test_what_the_server_is_sent_by_the_anthropic_adapter() -> None:
     assert "anthropic-beta" not in call.headers
 
 
-@_BOTH
+def test_what_the_server_is_sent_by_the_gemini_adapter() -> None:
+    server = _Server(_streams(_GEMINI_STREAM))
+
+    _replies(GoogleGemini, server)
+
+    call = server.calls[0]
+    assert (call.method, call.path) == ("POST", "/v1beta/models/model-1:streamGenerateContent?alt=sse")
+    assert call.headers["x-goog-api-key"] == _KEY
+    assert "authorization" not in call.headers
+    body: Json = msgspec.json.decode(call.body)
+    assert body["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
+    assert body["contents"] == [{"role": "user", "parts": [{"text": "hi"}]}]
+
+
+@_ALL
 def test_a_compressed_reply(adapter: _Adapter, stream: bytes) -> None:
     packed = _answers(gzip.compress(stream), "content-encoding: gzip", "content-type: text/event-stream")
 
     assert _text(_replies(adapter, _Server(packed))) == "Hello, wörld!"
 
 
-@_BOTH
+@_ALL
 def test_one_connection_serves_one_turn_after_another(adapter: _Adapter, stream: bytes) -> None:
     server = _Server(_streams(stream))
 
@@ -420,7 +440,7 @@ def _url_of(server: asyncio.Server) -> str:
     return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-@_BOTH
+@pytest.mark.parametrize(("adapter", "stream"), _WITH_END_MARK)
 def test_the_reply_is_done_although_the_server_keeps_the_connection_open(adapter: _Adapter, stream: bytes) -> None:
     async def behaviour(call: _Call) -> None:
         await call.head()
@@ -430,7 +450,7 @@ def test_the_reply_is_done_although_the_server_keeps_the_connection_open(adapter
     assert _replies(adapter, _Server(behaviour))[-1] == Done("stop")
 
 
-@_BOTH
+@_ALL
 def test_deltas_are_shown_as_they_come(adapter: _Adapter, stream: bytes) -> None:
     shown = asyncio.Event()
 
@@ -454,7 +474,7 @@ def test_deltas_are_shown_as_they_come(adapter: _Adapter, stream: bytes) -> None
     _run(server, scenario)
 
 
-@_BOTH
+@_ALL
 def test_a_reset_in_the_middle_keeps_what_came(adapter: _Adapter, stream: bytes) -> None:
     async def behaviour(call: _Call) -> None:
         await call.head()
@@ -475,14 +495,14 @@ def test_a_reset_in_the_middle_keeps_what_came(adapter: _Adapter, stream: bytes)
     assert _text(got).startswith("Hello")
 
 
-@_BOTH
+@_ALL
 def test_an_answer_cut_short_is_no_reply(adapter: _Adapter, stream: bytes) -> None:
     failure = _fails(adapter, _Server(_answers(stream[: stream.index(b"w\xc3\xb6rld")])), MalformedStreamError)
 
     assert failure.transient
 
 
-@_BOTH
+@_ALL
 @pytest.mark.parametrize("after_head", [False, True])
 def test_a_silent_server_is_given_up(adapter: _Adapter, stream: bytes, after_head: bool) -> None:
     async def behaviour(call: _Call) -> None:
@@ -496,7 +516,7 @@ def test_a_silent_server_is_given_up(adapter: _Adapter, stream: bytes, after_hea
     assert "sent nothing for 0.2 s" in str(failure)
 
 
-@_BOTH
+@_ALL
 def test_cancelling_closes_the_connection_at_once(adapter: _Adapter, stream: bytes) -> None:
     left = asyncio.Event()
 
@@ -526,7 +546,7 @@ def test_cancelling_closes_the_connection_at_once(adapter: _Adapter, stream: byt
     _run(server, scenario)
 
 
-@_BOTH
+@_ALL
 def test_cancelling_does_not_wait_for_a_server_that_thinks(adapter: _Adapter, stream: bytes) -> None:
     asked, left = asyncio.Event(), asyncio.Event()
 
@@ -548,7 +568,7 @@ def test_cancelling_does_not_wait_for_a_server_that_thinks(adapter: _Adapter, st
     _run(server, scenario)
 
 
-@_BOTH
+@_ALL
 @pytest.mark.parametrize(
     ("status", "kind"),
     [("401 Unauthorized", AuthError), ("429 Too Many", RateLimitError), ("529 Overloaded", OverloadedError)],
@@ -562,7 +582,7 @@ def test_a_refusal_is_typed(adapter: _Adapter, stream: bytes, status: str, kind:
     assert "not with [redacted]" in str(failure)
 
 
-@_BOTH
+@_ALL
 def test_a_redirect_is_not_followed_with_the_key(adapter: _Adapter, stream: bytes) -> None:
     server = _Server(_answers(b"", "location: http://elsewhere.test/", status="307 Temporary Redirect"))
 
@@ -572,7 +592,7 @@ def test_a_redirect_is_not_followed_with_the_key(adapter: _Adapter, stream: byte
     assert len(server.calls) == 1
 
 
-@_BOTH
+@_ALL
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -592,6 +612,16 @@ def test_a_completion_in_one_piece_is_a_reply() -> None:
     body = msgspec.json.encode({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
     events = _replies(OpenAICompletions, _Server(_answers(body, "content-type: application/json")))
+
+    assert _text(events) == "hi"
+    assert events[-1] == Done("stop")
+
+
+def test_a_reply_of_gemini_as_the_array_of_its_chunks_is_a_reply() -> None:
+    chunks = [{"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in ("h", "i")]
+    body = msgspec.json.encode([*chunks, {"candidates": [{"finishReason": "STOP"}]}])
+
+    events = _replies(GoogleGemini, _Server(_answers(body, "content-type: application/json")))
 
     assert _text(events) == "hi"
     assert events[-1] == Done("stop")
