@@ -280,3 +280,58 @@ def test_the_models_are_read_again(shelf: Stage) -> None:
         return [model.id for model in conversation.models.available()]
 
     assert shelf.play(scene, opened()) == ["small", "new"]
+
+
+def test_what_changed_of_the_model_in_force_holds_from_the_next_request_on(shelf: Stage) -> None:
+    shelf.server.begin([say("one"), say("two")])
+    provider = {"baseUrl": f"{shelf.server.url}/v1", "api": "openai-completions"}
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        changed: Json = {
+            "id": "small",
+            "maxTokens": 77,
+            "headers": {"x-team": "blue"},
+            "cost": {"input": 1, "output": 1},
+        }
+        write(shelf, {"shelf": {**provider, "models": [changed]}})
+        assert await conversation.models.reload() is None
+        await conversation.submit("and now?")
+
+    shelf.play(scene, opened())
+
+    first, second = (request for request in shelf.server.requests if request.method == "POST")
+    assert ("x-team", "blue") not in first.headers
+    assert ("x-team", "blue") in second.headers
+    assert second.json["max_tokens"] == 77
+    assert [entry["type"] for entry in entries(shelf)].count("model_change") == 1  # it is the same model
+
+
+def test_the_model_in_force_stays_as_it_is_when_it_could_not_be_asked_any_more(shelf: Stage) -> None:
+    shelf.server.begin([say("one"), say("two")])
+
+    async def scene(conversation: Conversation) -> str | None:
+        await conversation.submit("hello")
+        write(shelf, {})
+        told = await conversation.models.reload()
+        await conversation.submit("still there?")
+        return told
+
+    told = shelf.play(scene, opened())
+
+    assert told is not None
+    assert told.startswith("shelf/small is asked as before: there is no provider 'shelf'")
+    assert asked(shelf) == ["small", "small"]
+
+
+def test_reading_again_runs_no_command_where_nothing_changed(shelf: Stage, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    provider = {"baseUrl": f"{shelf.server.url}/v1", "apiKey": f"!echo x >> {mark}; echo key", "models": [{"id": "m"}]}
+    write(shelf, {"safe": provider})
+
+    async def scene(conversation: Conversation) -> None:
+        before = mark.read_text()
+        await conversation.models.reload()
+        assert mark.read_text() == before
+
+    shelf.play(scene, ConversationOptions(model="safe/m"))

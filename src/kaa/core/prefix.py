@@ -37,9 +37,7 @@ def compare(previous: Request, current: Request, *, thinking: bool = True) -> Pr
     """
     before, after = previous.model, current.model
     if (before.provider, before.id) != (after.provider, after.id):
-        return PrefixChange(
-            "model", f"the model was switched from {before.provider}/{before.id} to {after.provider}/{after.id}"
-        )
+        return PrefixChange("model", f"the model was switched from {before.qualified_id} to {after.qualified_id}")
     if detail := _tool_change(previous.tools, current.tools):
         return PrefixChange("tools", detail)
     if previous.system != current.system:

@@ -106,18 +106,10 @@ def _report(parsed: argparse.Namespace) -> int:
     if parsed.days is not None:
         first = time.strftime("%Y-%m-%d", time.localtime(time.time() - (parsed.days - 1) * _SECONDS_PER_DAY))
         rows = [row for row in rows if row.day >= first]
-    groups = _sorted(grouped(rows, _key(parsed.by, known), _is_free(models)), parsed.by)
+    groups = _sorted(grouped(rows, _key(parsed.by, known), models.is_free), parsed.by)
     write = _lines if parsed.json else _table
     deliver(sys.stdout, "".join(f"{line}\n" for line in write(groups, parsed.by, known)))
     return ExitCode.DONE
-
-
-def _is_free(models: ModelRegistry) -> Callable[[str, str], bool]:
-    def is_free(provider: str, model_id: str) -> bool:
-        model = models.find(provider, model_id)
-        return model is not None and model.cost is not None and not any(msgspec.structs.astuple(model.cost))
-
-    return is_free
 
 
 def _key(by: Grouping, known: Mapping[Path, SessionSummary]) -> Callable[[UsageRow], str]:

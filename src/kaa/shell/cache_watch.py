@@ -12,7 +12,7 @@ from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged, CacheMiss, CacheMissCause, CompactionEnd, Event, MessageEnd
 from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage, UserMessage, now_ms
 from kaa.core.prefix import PrefixChange, compare, repeated
-from kaa.core.provider import Model, ModelRates, Request
+from kaa.core.provider import ModelRates, Request
 from kaa.core.usage import prompt_tokens
 from kaa.session.entries import Custom
 from kaa.session.past_usage import MISS_ENTRY
@@ -161,7 +161,7 @@ def _change(before: _Before, request: Request) -> PrefixChange | None:
     provider, model = before.model
     if before.model == (request.model.provider, request.model.id):
         return None
-    return PrefixChange("model", f"the model was switched from {provider}/{model} to {_name(request.model)}")
+    return PrefixChange("model", f"the model was switched from {provider}/{model} to {request.model.qualified_id}")
 
 
 def _forgets_thinking(previous: Request, current: Request) -> bool:
@@ -179,10 +179,6 @@ def _forgets_thinking(previous: Request, current: Request) -> bool:
         if isinstance(message, AssistantMessage) and any(isinstance(b, ThinkingContent) for b in message.content):
             return True
     return False
-
-
-def _name(model: Model) -> str:
-    return f"{model.provider}/{model.id}"
 
 
 def _last_answered(messages: Sequence[Message]) -> _Before | None:
@@ -207,9 +203,10 @@ def _price(missed: int, usage: Usage, rates: ModelRates | None) -> float | None:
     """What `missed` tokens cost more than they would have out of the cache, in US dollars."""
     if rates is None or (rates.input and not rates.cache_read):
         return None  # a cache that costs nothing is one whose price nobody wrote down
+    asked = rates.for_prompt(prompt_tokens(usage))
     written = min(missed, usage.cache_write)
-    paid = written * rates.cache_write + (missed - written) * rates.input
-    return max(0.0, paid - missed * rates.cache_read) / 1_000_000
+    paid = written * asked.cache_write + (missed - written) * asked.input
+    return max(0.0, paid - missed * asked.cache_read) / 1_000_000
 
 
 def _is_dear(miss: CacheMiss) -> bool:

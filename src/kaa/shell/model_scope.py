@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.llm.matching import best_matches, split_thinking
+from kaa.llm.matching import best_matches, split_level
 
 _GLOB_CHARACTERS = frozenset("*?[")
 
@@ -28,7 +28,7 @@ def scoped_models(patterns: Iterable[str], models: Sequence[Model]) -> tuple[Sco
     """
     found: dict[tuple[str, str], ScopedModel] = {}
     for pattern in patterns:
-        query, level = split_thinking(pattern.strip())
+        query, level = split_level(pattern.strip(), models)
         for model in _matching(query, models):
             found.setdefault((model.provider, model.id), ScopedModel(model, level))
     return tuple(found.values())
@@ -40,7 +40,7 @@ def _matching(query: str, models: Sequence[Model]) -> Sequence[Model]:
         return [
             model
             for model in models
-            if fnmatchcase(f"{model.provider}/{model.id}".lower(), wanted) or fnmatchcase(model.id.lower(), wanted)
+            if fnmatchcase(model.qualified_id.lower(), wanted) or fnmatchcase(model.id.lower(), wanted)
         ]
-    named = [model for model in models if f"{model.provider}/{model.id}" == query]
+    named = [model for model in models if model.qualified_id == query]
     return named or best_matches(query, models)[:1]

@@ -17,7 +17,6 @@ from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.discovery import ask_server
-from kaa.llm.matching import split_thinking
 from kaa.llm.registry import (
     ModelChoice,
     ModelRegistry,
@@ -44,7 +43,7 @@ class ModelState(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """`provider/id`."""
-        return f"{self.model.provider}/{self.model.id}"
+        return self.model.qualified_id
 
 
 class Models:
@@ -103,11 +102,10 @@ class Models:
 
     def is_free(self, provider: str, model_id: str) -> bool:
         """Whether a model is known to cost nothing, instead of having an unknown price."""
-        current = self._agent.model
-        same = (current.provider, current.id) == (provider, model_id)
-        model = current if same else self._registry.find(provider, model_id)
-        rates = model.cost if model is not None else None
-        return rates is not None and not any(msgspec.structs.astuple(rates))
+        current = self._agent.model  # may be one that only a server or a recording knows
+        if (current.provider, current.id) == (provider, model_id):
+            return current.cost is not None and current.cost.is_free
+        return self._registry.is_free(provider, model_id)
 
     def set_scope(self, patterns: Sequence[str]) -> None:
         """Cycle through other models from now on, as a changed setting says."""
@@ -122,9 +120,29 @@ class Models:
         endpoint = msgspec.structs.replace(resolved.endpoint, tuning=self._registry.tuning)
         self._agent.use(resolved.model, self._link.switch(msgspec.structs.replace(resolved, endpoint=endpoint)))
 
-    async def reload(self) -> None:
-        """Read models.json and auth.json again. The model in force stays."""
-        await asyncio.to_thread(self._registry.reload)
+    async def reload(self) -> str | None:
+        """Read models.json and auth.json again.
+
+        What they say of the model in force now holds from the next request on, also within a run. Returns why it does
+        not, in a sentence, if it does not.
+        """
+        changed = await asyncio.to_thread(self._registry.reload)
+        if not changed or self._link.fixed is not None:
+            return None
+        async with self._switching:
+            current = self._agent.model
+            choice = ModelChoice(current.id, current.provider, thinking=self._wanted_level)
+            try:
+                # A key may be a command that takes seconds.
+                found = await asyncio.to_thread(self._registry.resolve, choice)
+            except (CredentialError, NoModelError) as error:
+                reason = error.reason if isinstance(error, NoModelError) else str(error)
+                return f"{current.qualified_id} is asked as before: {reason}"
+            if isinstance(found, ResolvedModel):
+                # What a server said of its model is not in any file.
+                known = self._registry.find(current.provider, current.id) is not None
+                self._switch(found if known else msgspec.structs.replace(found, model=current))
+        return None
 
     async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> tuple[ScopedModel, ...]:
         """Choose the models to cycle through.
@@ -157,8 +175,8 @@ class Models:
         """
         if self._link.fixed is not None:
             raise CommandError(self._link.fixed)
-        wanted = level or split_thinking(query)[1]
         async with self._switching:
+            wanted = level or (await asyncio.to_thread(self._registry.split_level, query))[1]
             choice = ModelChoice(query=query, thinking=wanted, default_thinking=self._wanted_level)
             self._switch(await self._find(choice))
             self._wanted_level = wanted or self._wanted_level
@@ -188,8 +206,8 @@ class Models:
             raise CommandError("there is no other model to switch to")
         for one in others[:-1]:
             with contextlib.suppress(CredentialError, NoModelError):
-                return await self.choose(f"{one.model.provider}/{one.model.id}", one.level)
-        return await self.choose(f"{others[-1].model.provider}/{others[-1].model.id}", others[-1].level)
+                return await self.choose(one.model.qualified_id, one.level)
+        return await self.choose(others[-1].model.qualified_id, others[-1].level)
 
     def set_thinking(self, level: ThinkingLevel) -> ThinkingLevel:
         """Have the model think this hard, or as nearly as it can. Returns the level in force."""
@@ -229,6 +247,28 @@ class Models:
         if self._link.fixed is not None:
             raise CommandError(self._link.fixed)
         return await self._find(ModelChoice(query=query))
+
+    @property
+    def in_force(self) -> ResolvedModel:
+        """The model in force, with the way to it."""
+        return self._link.resolved
+
+    async def stand_in(self, query: str) -> ResolvedModel:
+        """A model that could answer in the place of the chosen one, and think as hard unless the query says how hard.
+
+        Raises:
+            NoModelError: nothing fits, several do, or the key is missing.
+            CredentialError: a key cannot be read.
+            CommandError: the conversation is recorded or replayed.
+            ProviderError: an unlisted server does not say what it has.
+        """
+        if self._link.fixed is not None:
+            raise CommandError(self._link.fixed)
+        return await self._find(ModelChoice(query=query, default_thinking=self._wanted_level))
+
+    def hand_to(self, resolved: ResolvedModel) -> None:
+        """Have this model answer from the next request on, without taking it for what the user wants."""
+        self._switch(resolved)
 
     async def _find(self, choice: ModelChoice) -> ResolvedModel:
         # A key may be a command that takes seconds.

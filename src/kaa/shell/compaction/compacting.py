@@ -203,7 +203,7 @@ class Compacting:
 
     @property
     def _model_name(self) -> str:
-        return f"{self._agent.model.provider}/{self._agent.model.id}"
+        return self._agent.model.qualified_id
 
     def _tokens(self) -> int:
         return self._meter.measure(self._agent.messages, self._agent.model.context_window).tokens

@@ -46,18 +46,21 @@ class ModelSelectors:
     def model(self, query: str = "") -> None:
         """Choose the model; a query that means one model chooses it at once, another one is searched for."""
 
-        async def models(engine: Engine) -> tuple[Sequence[Model], ModelState]:
+        async def models(engine: Engine) -> tuple[Sequence[Model], ModelState, str | None]:
             models = engine.conversation.models
-            await models.reload()
-            return models.available(), models.current
+            unchanged = await models.reload()
+            return models.available(), models.current, unchanged
 
-        def choose(found: tuple[Sequence[Model], ModelState]) -> None:
+        def choose(found: tuple[Sequence[Model], ModelState, str | None]) -> None:
+            available, current, unchanged = found
+            if unchanged:
+                self._desk.say(unchanged, "warning")
             # A name with its provider is taken at its word: servers have models that no list knows.
-            meant = query if "/" in query else _meant(query, [_name(model) for model in found[0]])
+            meant = query if "/" in query else _meant(query, [model.qualified_id for model in available])
             if meant:
                 self._choose_model(meant)
             else:
-                self._open_models(*found, query)
+                self._open_models(available, current, query)
 
         self._core.call(models, choose, self._on_failure)
 
@@ -67,7 +70,7 @@ class ModelSelectors:
         async def models(engine: Engine) -> tuple[Sequence[Model], list[str]]:
             models = engine.conversation.models
             scoped = models.scoped()
-            return models.available(), [_name(one.model) for one in scoped]
+            return models.available(), [one.model.qualified_id for one in scoped]
 
         self._core.call(models, lambda found: self._open_scope(*found), self._on_failure)
 
@@ -84,7 +87,10 @@ class ModelSelectors:
 
     def _open_models(self, models: Sequence[Model], current: ModelState, query: str) -> None:
         here = current.name
-        items = [SelectItem(_name(model), _name(model), _facts(model), _name(model) == here) for model in models]
+        items = [
+            SelectItem(model.qualified_id, model.qualified_id, _facts(model), model.qualified_id == here)
+            for model in models
+        ]
         self._lists.choose("Model", items, self._choose_model, hint="it is kept for new sessions", query=query)
 
     def _choose_model(self, query: str) -> None:
@@ -107,7 +113,7 @@ class ModelSelectors:
 
         control = CheckList(
             self._desk.context,
-            [SelectItem(_name(model), _name(model), _facts(model)) for model in models],
+            [SelectItem(model.qualified_id, model.qualified_id, _facts(model)) for model in models],
             ticked,
             _ACTIONS,
             on_change=changed,
@@ -146,10 +152,6 @@ def _meant(query: str, names: Sequence[str]) -> str:
         if len(exact or fitting) == 1:
             return (exact or fitting)[0] + rest
     return ""
-
-
-def _name(model: Model) -> str:
-    return f"{model.provider}/{model.id}"
 
 
 def _facts(model: Model) -> str:
