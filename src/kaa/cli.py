@@ -5,11 +5,14 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kaa import __version__
+
+if TYPE_CHECKING:
+    from kaa.core.budget import Measure
 
 _USAGE_ERROR = 2
 
@@ -32,7 +35,7 @@ examples:
   kaa stats --by day                      what all sessions used
 
 exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
-5 no model to ask, 128+N interrupted by signal N
+5 no model to ask, 6 the budget is used up, 128+N interrupted by signal N
 """
 
 
@@ -90,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument(
         "--thinking", choices=["off", "minimal", "low", "medium", "high", "xhigh", "max"], help="how much to think"
     )
+    model.add_argument(
+        "--fallback", metavar="A,B", type=_names, help="models that go on, one after another, where one is given up"
+    )
     model.add_argument("--list-models", nargs="?", const="", metavar="TEXT", help="list the usable models")
 
     session = parser.add_argument_group("session")
@@ -126,6 +132,27 @@ def _parser() -> argparse.ArgumentParser:
     tools.add_argument("--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="add to it")
     tools.add_argument("--max-turns", metavar="N", type=_positive, help="requests to the model at most")
 
+    _add_budget(parser)
+    _add_safety(parser)
+
+    wire = parser.add_argument_group("record and replay").add_mutually_exclusive_group()
+    wire.add_argument(
+        "--record", metavar="FILE", type=_given, help="write everything said to the model's server into FILE"
+    )
+    wire.add_argument(
+        "--replay", metavar="FILE", type=_given, help="take the model's replies from FILE, without network"
+    )
+    return parser
+
+
+def _add_budget(parser: argparse.ArgumentParser) -> None:
+    budget = parser.add_argument_group("budget", "what each run may use; the end of it is exit code 6")
+    budget.add_argument("--max-cost", metavar="USD", type=_limit_of("cost"), help="money, such as 0.50")
+    budget.add_argument("--max-tokens", metavar="N", type=_limit_of("tokens"), help="tokens, such as 200k")
+    budget.add_argument("--max-time", metavar="TIME", type=_limit_of("seconds"), help="time, such as 90s, 10m, 1.5h")
+
+
+def _add_safety(parser: argparse.ArgumentParser) -> None:
     safety = parser.add_argument_group("safety")
     safety.add_argument(
         "--sandbox",
@@ -145,15 +172,6 @@ def _parser() -> argparse.ArgumentParser:
     trust = safety.add_mutually_exclusive_group()
     trust.add_argument("--trust", action="store_true", help="use what the project configures, for this run")
     trust.add_argument("--no-trust", action="store_true", help="use nothing that the project configures")
-
-    wire = parser.add_argument_group("record and replay").add_mutually_exclusive_group()
-    wire.add_argument(
-        "--record", metavar="FILE", type=_given, help="write everything said to the model's server into FILE"
-    )
-    wire.add_argument(
-        "--replay", metavar="FILE", type=_given, help="take the model's replies from FILE, without network"
-    )
-    return parser
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -175,6 +193,19 @@ def _session_id(text: str) -> str:
             f"{text!r} is no session id: take letters, digits and ._- between them, 128 at most"
         )
     return text
+
+
+def _limit_of(measure: "Measure") -> Callable[[str], float]:
+    def limit(text: str) -> float:
+        from kaa.core.budget import parse_amount  # lazy: few give one
+
+        try:
+            value = parse_amount(measure, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return int(value) if measure == "tokens" else value
+
+    return limit
 
 
 def _positive(text: str) -> int:

@@ -17,10 +17,10 @@ from kaa.core.errors import (
     QuotaError,
     StalledStreamError,
 )
-from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageEnd, TurnStart
+from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, TurnStart
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.patience import Patience
-from kaa.core.provider import Done, Request, StreamEvent, TextDelta
+from kaa.core.provider import Done, ReplyInfo, Request, StreamEvent, TextDelta
 from kaa.core.retry import RetryPolicy
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
 from tests.support.agents import MODEL, Scene, run, say
@@ -160,13 +160,28 @@ class TestBudget:
         scene = Scene(script)
         ledger = Ledger("run", Budget(turns=2))
         scene.agent.set_allowance(ledger)
-        scene.agent.subscribe(lambda event: _charge(ledger, event))
 
         end = run(scene.agent.run(say("go")))
 
         assert (end.reason, end.error) == ("budget", "the budget is used up: 2 requests of the 2 requests for this run")
         assert len(scene.provider.requests) == 2
         assert isinstance(end.messages[-1], ToolResultMessage)  # what was begun is complete
+
+    def test_what_broke_off_is_paid_for_too(self) -> None:
+        used = Usage(input=7, output=2)
+        scene = Scene(
+            [
+                reply(text="half", before=[ReplyInfo(usage=used)], after=[OverloadedError("busy")]),
+                reply(text="whole", usage=used),
+            ],
+            config=AgentConfig(retry=QUICK),
+        )
+        ledger = Ledger("run")
+        scene.agent.set_allowance(ledger)
+
+        run(scene.agent.run(say("go")))
+
+        assert (ledger.used.tokens, ledger.used.turns) == (18, 2)
 
     def test_time_that_runs_out_ends_a_reply_and_keeps_what_came(self) -> None:
         scene = Scene([])
@@ -197,10 +212,13 @@ class TestBudget:
             def __init__(self) -> None:
                 self.asked = 0
 
-            async def admit(self) -> None:
+            async def admit(self, *, ask: bool = True) -> None:
                 self.asked += 1
                 if self.asked == 2:
                     scene.agent.use(MODEL, provider)
+
+            def charge(self, usage: Usage) -> None:
+                pass
 
             def seconds_left(self) -> float | None:
                 return None if self.asked > 1 else 0.05
@@ -213,8 +231,11 @@ class TestBudget:
 
     def test_who_refuses_is_quoted(self) -> None:
         class Refusing:
-            async def admit(self) -> None:
+            async def admit(self, *, ask: bool = True) -> None:
                 raise BudgetExhaustedError("no more of that")
+
+            def charge(self, usage: Usage) -> None:
+                pass
 
             def seconds_left(self) -> float | None:
                 return None
@@ -227,8 +248,3 @@ class TestBudget:
         assert (end.reason, end.error) == ("budget", "no more of that")
         assert scene.of(AgentEnd) == [end]
         assert scene.provider.requests == []
-
-
-def _charge(ledger: Ledger, event: object) -> None:
-    if isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
-        ledger.charge(Usage(input=1))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Measure, Used, amount, duration
+from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Measure, Used, amount, duration, parse_amount
 from kaa.core.messages import Cost, Usage
 
 
@@ -127,3 +127,37 @@ def test_amounts_are_told_with_their_unit(measure: Measure, value: float, text: 
 )
 def test_times_are_told_for_people(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("measure", "text", "value"),
+    [
+        ("cost", "0.50", 0.5),
+        ("cost", "$2", 2.0),
+        ("tokens", "200k", 200_000),
+        ("tokens", "1.5M", 1_500_000),
+        ("tokens", "10,000", 10_000),
+        ("turns", "12", 12),
+        ("seconds", "90s", 90),
+        ("seconds", "10m", 600),
+        ("seconds", "10 min", 600),
+        ("seconds", "1.5h", 5400),
+    ],
+)
+def test_limits_are_read_as_people_write_them(measure: Measure, text: str, value: float) -> None:
+    assert parse_amount(measure, text) == value
+
+
+@pytest.mark.parametrize(
+    ("measure", "text"),
+    [
+        *[(measure, text) for measure in ("cost", "tokens", "turns") for text in ("", "0", "-1", "nan", "inf", "5m5")],
+        ("seconds", "10"),
+        ("seconds", "m"),
+        ("turns", "0.5"),
+        ("cost", "5k"),
+    ],
+)
+def test_what_is_no_limit_is_refused_with_an_example(measure: Measure, text: str) -> None:
+    with pytest.raises(ValueError, match="write one such as"):
+        parse_amount(measure, text)

@@ -89,7 +89,7 @@ class Asking:
         """
         failures = 0
         while True:
-            attempt = _Attempt(self._request(self._history.sendable()), self._emit, self._why_stopped)
+            attempt = _Attempt(self._request(self._history.sendable()), self._emit, self._allowance)
             stream = patiently(self._provider().stream(attempt.request), self._patience)
             try:
                 message = await self._in_time(attempt.stream(stream, refuse_cut_off=self._keeper.can_make_room))
@@ -125,9 +125,6 @@ class Asking:
         with suppress(_TimeIsUpError):
             await self._in_time(asyncio.sleep(delay))
 
-    def _why_stopped(self) -> str:
-        return "the time of the budget was up" if self._allowance.seconds_left() == 0 else "stopped by the user"
-
     async def _in_time(self, work: Coroutine[object, object, Result]) -> Result:
         """Do `work` within the time that the budget leaves.
 
@@ -158,17 +155,17 @@ class _GivenUpError(Exception):
 
 
 class _Attempt:
-    """One try to get a reply.
+    """One try to get a reply, paid for however it ends.
 
     Attributes:
         request: what is asked.
         was_shown: something of the reply was.
     """
 
-    def __init__(self, request: Request, emit: Callable[[Event], None], why_stopped: Callable[[], str]) -> None:
+    def __init__(self, request: Request, emit: Callable[[Event], None], allowance: Allowance) -> None:
         self.request = request
         self._emit = emit
-        self._why_stopped = why_stopped
+        self._allowance = allowance
         self._builder = ReplyBuilder(request.model)
         self.was_shown = False
 
@@ -190,7 +187,8 @@ class _Attempt:
                         self._emit(MessageUpdate(change))
         except asyncio.CancelledError:
             if self.was_shown:
-                self.break_off("aborted", self._why_stopped())
+                is_late = self._allowance.seconds_left() == 0
+                self.break_off("aborted", "the time of the budget was up" if is_late else "stopped by the user")
             raise
         if self._builder.stop_reason is None:
             raise MalformedStreamError("The model's reply ended early. Usually trying again helps.")
@@ -199,6 +197,7 @@ class _Attempt:
             raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
+        self._allowance.charge(message.usage)
         return message
 
     def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
@@ -216,6 +215,8 @@ class _Attempt:
         self._show()
         self._emit(MessageUpdate(ReplyFailed(reason, error)))
         self._emit(MessageEnd(message))
+        if _input_of(message.usage) + message.usage.output:
+            self._allowance.charge(message.usage)
         return message
 
     def _show(self) -> None:

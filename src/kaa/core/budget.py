@@ -105,12 +105,19 @@ class Standing(msgspec.Struct, frozen=True):
 class Allowance(Protocol):
     """Lets requests pass, or does not. The loop asks it; so must whoever asks a model beside the loop."""
 
-    async def admit(self) -> None:
-        """A request is about to be made. May ask a person, and take as long as that takes.
+    async def admit(self, *, ask: bool = True) -> None:
+        """A request is about to be made.
+
+        Args:
+            ask: a person may be asked, which takes as long as it takes. Not for what is made beside the conversation.
 
         Raises:
             BudgetExhaustedError: it must not be made.
         """
+        ...
+
+    def charge(self, usage: Usage) -> None:
+        """A request was answered, and used this."""
         ...
 
     def seconds_left(self) -> float | None:
@@ -121,8 +128,11 @@ class Allowance(Protocol):
 class Unlimited:
     """Lets everything pass."""
 
-    async def admit(self) -> None:
+    async def admit(self, *, ask: bool = True) -> None:
         """Always."""
+
+    def charge(self, usage: Usage) -> None:
+        """Nobody counts."""
 
     def seconds_left(self) -> float | None:
         """For ever."""
@@ -172,7 +182,7 @@ class Ledger:
         return Ledger(scope, budget, parent=self, clock=self._clock)
 
     def charge(self, usage: Usage) -> None:
-        """A request was answered, and used this."""
+        """See `Allowance`. The parent is charged too."""
         used = self._used
         self._used = msgspec.structs.replace(
             used,
@@ -202,7 +212,7 @@ class Ledger:
         ]
         return own + (self._parent.standings() if self._parent is not None else [])
 
-    async def admit(self) -> None:
+    async def admit(self, *, ask: bool = True) -> None:
         """See `Allowance`; nobody is asked."""
         for standing in self.standings():
             if standing.reached:
@@ -235,3 +245,33 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     parts = [f"{count} {unit}" for count, unit in ((hours, "h"), (minutes, "min"), (rest, "s")) if count]
     return " ".join(parts[:2])
+
+
+def parse_amount(measure: Measure, text: str) -> float:
+    """What a person writes for a limit: `0.50` or `$0.50`, `200k` or `1.5m`, `12`, `90s`, `10m`, `1.5h`.
+
+    Raises:
+        ValueError: it is none, or nothing; the message shows what one looks like.
+    """
+    example, units = _SPELLINGS[measure]
+    number = text.strip().lower().removeprefix("$" if measure == "cost" else "").replace(",", "")
+    unit = next((unit for unit in units if unit and number.endswith(unit)), "")
+    try:
+        value = float(number.removesuffix(unit)) * units[unit]
+    except (ValueError, KeyError):
+        value = 0.0
+    if measure in ("tokens", "turns"):
+        value = float(int(value)) if value < float("inf") else 0.0
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{text!r} is no limit of {_NOUNS[measure]}: write one such as {example}")
+    return value
+
+
+_NOUNS: Final[dict[Measure, str]] = {"cost": "money", "tokens": "tokens", "turns": "requests", "seconds": "time"}
+# By measure: an example, and what a number may end with. A time without a unit would be guessed at.
+_SPELLINGS: Final[dict[Measure, tuple[str, dict[str, float]]]] = {
+    "cost": ("0.50", {"": 1.0}),
+    "tokens": ("200k", {"": 1.0, "k": 1e3, "m": 1e6}),
+    "turns": ("20", {"": 1.0}),
+    "seconds": ("10m", {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}),
+}

@@ -217,6 +217,9 @@ class ModelFallback(_Event, tag="model_fallback", frozen=True):
     error_message: str
 
 
+BudgetState = Literal["warning", "reached", "raised", "unknown_price"]
+
+
 class BudgetUpdate(_Event, tag="budget_update", frozen=True):
     """Something is worth knowing of a limit.
 
@@ -228,7 +231,7 @@ class BudgetUpdate(_Event, tag="budget_update", frozen=True):
         message: all of it in words.
     """
 
-    state: Literal["warning", "reached", "raised", "unknown_price"]
+    state: BudgetState
     scope: Scope
     measure: Measure
     used: float

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from kaa.core.budget import Budget, Measure, Scope, Used
 from kaa.core.events import CompactionEnd, CompactionReason, Event
 from kaa.core.hooks import AfterTool, BeforeTool
 from kaa.core.messages import Json, Message, UserMessage
@@ -136,6 +137,22 @@ class SessionAccounts(Protocol):
 
     def prompt_items(self) -> "tuple[ContextItem, ...]":
         """What the system prompt consists of."""
+        ...
+
+
+class SessionBudget(Protocol):
+    """What runs and the session may use."""
+
+    def limits(self, scope: Scope) -> Budget:
+        """The limits of a run, or of the session."""
+        ...
+
+    def used(self, scope: Scope) -> Used:
+        """What the run under way, or the last one, used; or the session."""
+        ...
+
+    def set_limit(self, scope: Scope, measure: Measure, limit: float | None) -> None:
+        """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
         ...
 
 
@@ -291,6 +308,11 @@ class CommandContext(Protocol):
     @property
     def accounting(self) -> SessionAccounts:
         """Where tokens and money went, in detail."""
+        ...
+
+    @property
+    def budget(self) -> SessionBudget:
+        """What runs and the session may use."""
         ...
 
     @property

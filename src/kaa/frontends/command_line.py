@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from kaa.core.budget import Budget
 from kaa.shell.home import expanded
 from kaa.shell.options import (
     ContinueSession,
@@ -55,6 +56,8 @@ def conversation_options(
         session=_session(arguments, session),
         session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
         max_turns=arguments.max_turns,
+        budget=Budget(cost=arguments.max_cost, tokens=arguments.max_tokens, seconds=arguments.max_time),
+        fallback=arguments.fallback,
         wire=_wire(arguments),
     )
 

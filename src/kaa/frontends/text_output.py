@@ -5,10 +5,12 @@ from typing import TextIO
 from kaa.core.events import (
     AgentEnd,
     AutoRetryStart,
+    BudgetUpdate,
     CompactionEnd,
     Event,
     MessageEnd,
     MessageUpdate,
+    ModelFallback,
     TextDelta,
     ToolExecutionEnd,
     ToolExecutionStart,
@@ -59,8 +61,13 @@ class TextOutput:
                 self.progress(f"  {event.tool_name} failed: {_shorten(_last_line(event.result.text))}")
             case AutoRetryStart():
                 seconds = event.delay_ms / 1000
-                retry = f"retry {event.attempt} of {event.max_attempts} in {seconds:g} s"
+                retry = f"retry {event.attempt} of {event.max_attempts} in {seconds:.3g} s"
                 self.progress(f"  {event.error_message} ({retry})")
+            case ModelFallback():
+                self.progress(f"  {event.error_message}")
+                self.progress(f"  {event.from_model} was given up; {event.to_model} goes on")
+            case BudgetUpdate(state=state, message=message) if state != "reached":  # the end of the run says that
+                self.progress(f"  budget: {message}")
             case CompactionEnd(reason="threshold" | "overflow"):
                 self._tell_compaction(event)
             case AgentEnd(reason=reason, error=error) if reason != "done":

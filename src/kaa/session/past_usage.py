@@ -1,6 +1,7 @@
 """What the requests of a session used, without decoding what they said."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -16,6 +17,8 @@ from kaa.session.tree import Node
 # Entries of ours, which other programs keep and pass over: what finding a name used, and a dear miss of the cache.
 TITLE_ENTRY = "kaa.title"
 MISS_ENTRY = "kaa.cache_miss"
+# How long a run took, in seconds, where the time of the session is limited.
+RUN_TIME_ENTRY = "kaa.run_time"
 
 # What holds the cost of a request that was made beside the conversation.
 _ASIDE = frozenset({"compaction", "branch_summary", "custom"})
@@ -44,6 +47,10 @@ class _Details(msgspec.Struct, frozen=True):
     model: str = ""
 
 
+class _RunTime(msgspec.Struct, frozen=True):
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
+
+
 class _Custom(msgspec.Struct, rename="camel", frozen=True):
     custom_type: str = ""
     data: msgspec.Raw = msgspec.Raw(b"null")
@@ -53,6 +60,7 @@ _LINE = msgspec.json.Decoder(_Line)
 _ASIDE_LINE = msgspec.json.Decoder(_Aside)
 _CUSTOM_LINE = msgspec.json.Decoder(_Custom)
 _DETAILS = msgspec.json.Decoder(_Details)
+_RUN_TIME = msgspec.json.Decoder(_RunTime)
 
 
 def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Node, Use]]:
@@ -144,6 +152,25 @@ def past_misses(store: SessionStore, nodes: Iterable[Node]) -> Iterator[CacheMis
                 yield msgspec.convert({**msgspec.json.decode(custom.data), "type": "cache_miss"}, CacheMiss)
         except (*UNREADABLE, TypeError):
             continue  # of another program, or damaged
+
+
+def past_seconds(store: SessionStore, nodes: Iterable[Node]) -> float:
+    """How long the runs took that say so.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    total = 0.0
+    for node in nodes:
+        if node.type != "custom":
+            continue
+        try:
+            custom = _CUSTOM_LINE.decode(store.line(node))
+            if custom.custom_type == RUN_TIME_ENTRY:
+                total += _RUN_TIME.decode(custom.data).seconds
+        except UNREADABLE:
+            continue  # of another program, or damaged
+    return total
 
 
 def _is_users(line: bytes) -> bool:

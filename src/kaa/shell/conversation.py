@@ -13,6 +13,7 @@ from kaa.ext.api import Command, CommandError, OpenSession, Reply, Submit
 from kaa.ext.registry import Registry
 from kaa.session.transcript import Transcript
 from kaa.shell.accounting import Accounting
+from kaa.shell.budgeting import Budgeting
 from kaa.shell.checkpoints.checkpointing import Checkpointing
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
@@ -143,6 +144,11 @@ class Conversation:
     def accounting(self) -> Accounting:
         """Where tokens and money went, in detail."""
         return self._session.accounting
+
+    @property
+    def budget(self) -> Budgeting:
+        """What runs and the session may use."""
+        return self._session.budgeting
 
     @property
     def navigation(self) -> Navigation:

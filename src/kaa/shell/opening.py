@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kaa.builtin import (
     background,
+    budget_command,
     commands,
     compaction_commands,
     naming_commands,
@@ -17,6 +18,7 @@ from kaa.builtin import (
     usage_reports,
 )
 from kaa.core.agent import Agent, AgentConfig
+from kaa.core.budget import Used
 from kaa.core.hooks import BeforeTool, ToolHooks
 from kaa.core.loop import Limits
 from kaa.core.messages import ToolCall
@@ -27,15 +29,18 @@ from kaa.llm.registry import ModelRegistry
 from kaa.session.context import build_context
 from kaa.session.entries import SessionHeader
 from kaa.session.naming import unix_milliseconds
+from kaa.session.past_usage import past_seconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
+from kaa.shell.budgeting import Budgeting, merged
 from kaa.shell.checkpoints.checkpointing import take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import contain
 from kaa.shell.conversation import Confirm, Conversation
 from kaa.shell.exporting import Exporting
+from kaa.shell.fallback_models import FallbackModels
 from kaa.shell.gatekeeper import Gatekeeper, appoint
 from kaa.shell.home import Home, expanded, session_folder
 from kaa.shell.model_link import link_session_model
@@ -160,13 +165,19 @@ async def open_conversation(
         stop.append(agent.abort)
         agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
         switch = Models(agent, recorder, link, models, settings.enabled_models, SettingsFile(home.settings))
-        reloading = Reloading(settings, read_settings, agent, gate, switch)
+        fallback = FallbackModels(
+            agent, switch, settings.fallback_models if options.fallback is None else options.fallback, notify
+        )
+        accounting = Accounting(agent, switch, store, recorder, _prompt_parts(sections, project))
+        budgeting = _budgeting(agent, store, recorder, settings, options, accounting, confirm)
+        reloading = Reloading(settings, read_settings, agent, gate, switch, fallback, budgeting)
         summarizer = Summarizer(agent, link, switch, store, lambda: reloading.settings)
         checkpoints = take_checkpoints(agent, store, recorder, workspace, home, settings.checkpoints, risks, notify)
         session = SessionParts(
             store,
             recorder,
-            Accounting(agent, switch, store, recorder, _prompt_parts(sections, project)),
+            accounting,
+            budgeting,
             Naming(agent, store, recorder, summarizer, lambda: reloading.settings.auto_title),
             Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
             Exporting(store, workspace.root, environ, home, folder),
@@ -194,6 +205,33 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
         limits=Limits(max_turns=options.max_turns),
         retry=settings.retry.policy(),
         patience=settings.retry.patience(),
+    )
+
+
+def _budgeting(
+    agent: Agent,
+    store: SessionStore,
+    recorder: SessionRecorder,
+    settings: Settings,
+    options: ConversationOptions,
+    accounting: Accounting,
+    confirm: Confirm | None,
+) -> Budgeting:
+    """What may be used, with what earlier runs have used already."""
+    session = settings.budget.session.budget()
+    past = accounting.report().total
+    return Budgeting(
+        agent,
+        recorder,
+        run=merged(settings.budget.run.budget(), options.budget),
+        session=session,
+        used=Used(
+            cost=past.usage.cost.total,
+            tokens=past.usage.input + past.usage.cache_write + past.usage.output,
+            turns=past.replies,
+            seconds=0.0 if session.seconds is None else past_seconds(store, store.tree.nodes),
+        ),
+        ask=confirm,
     )
 
 
@@ -230,6 +268,7 @@ def _load_extensions(
         sharing_commands,
         compaction_commands,
         background,
+        budget_command,
     ):
         registry.load(module.__name__, module.extend, built_in=True)
     found = [*discover(home.extensions), *map(expanded, settings.extensions)] if options.discover_extensions else []

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.core.budget import Budget
 from kaa.core.provider import ThinkingLevel
 from kaa.shell.settings import ApprovalPolicy
 
@@ -99,6 +100,8 @@ class ConversationOptions(msgspec.Struct, frozen=True):
             where not.
         trust: whether the project may configure anything. `no` where nobody is there to answer for it.
         max_turns: requests to the model per run.
+        budget: what each run may use; where it has no limit, the settings hold.
+        fallback: models that go on where the chosen one is given up; None takes the setting.
     """
 
     model: str | None = None
@@ -118,4 +121,6 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     session: SessionChoice = NewSession()
     session_dir: Path | None = None
     max_turns: int | None = None
+    budget: Budget = Budget()
+    fallback: tuple[str, ...] | None = None
     wire: Wire = Live()

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from kaa.core.agent import Agent
 from kaa.ext.api import CommandError
+from kaa.shell.budgeting import Budgeting
+from kaa.shell.fallback_models import FallbackModels
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models import Models
 from kaa.shell.settings import Settings, SettingsError
@@ -23,16 +25,27 @@ class Reloading:
         agent: hands queues over and repeats requests as they say.
         gate: judges by their rules.
         models: are chosen from by them.
+        fallback: goes by them when a model is given up.
+        budgeting: keeps to their limits.
     """
 
     def __init__(
-        self, settings: Settings, read: Callable[[], Settings], agent: Agent, gate: Gatekeeper, models: Models
+        self,
+        settings: Settings,
+        read: Callable[[], Settings],
+        agent: Agent,
+        gate: Gatekeeper,
+        models: Models,
+        fallback: FallbackModels,
+        budgeting: Budgeting,
     ) -> None:
         self._settings = self._current = settings
         self._read = read
         self._agent = agent
         self._gate = gate
         self._models = models
+        self._fallback = fallback
+        self._budgeting = budgeting
 
     @property
     def settings(self) -> Settings:
@@ -53,13 +66,18 @@ class Reloading:
             self._gate.reload(new.approvals)
         except SettingsError as error:
             raise CommandError(f"nothing was changed: {error}") from error
-        self._current = new
+        before, self._current = self._current, new
         self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy(), new.retry.patience())
         self._models.set_scope(new.enabled_models)
         self._models.tune(new.tuning)
-        await self._models.reload()
+        unchanged = await self._models.reload()
+        await self._fallback.reload(new.fallback_models)
+        if new.budget != before.budget:  # else what was said since holds
+            self._budgeting.configure(new.budget.run.budget(), new.budget.session.budget())
         fixed = [name for name in _FIXED if getattr(new, name) != getattr(self._settings, name)]
         lines = ["settings, rules, models and keys were read again", *self._models.problems]
+        if unchanged:
+            lines.append(unchanged)
         if fixed:
             lines.append(f"{', '.join(map(_camel, fixed))}: what changed there holds from the next start on")
         return "\n".join(lines)

@@ -5,6 +5,7 @@ import msgspec
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
+from kaa.shell.budgeting import Budgeting
 from kaa.shell.checkpoints.checkpointing import Checkpointing
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.exporting import Exporting
@@ -19,6 +20,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         store: where it is kept.
         recorder: writes events into it; it is subscribed already, to see each one before all others.
         accounting: counts what was used.
+        budgeting: keeps that within limits.
         naming: gives it a name.
         compaction: condenses it.
         exporting: writes it into files of the user's.
@@ -29,6 +31,7 @@ class SessionParts(msgspec.Struct, frozen=True):
     store: SessionStore
     recorder: SessionRecorder
     accounting: Accounting
+    budgeting: Budgeting
     naming: Naming
     compaction: Compacting
     exporting: Exporting

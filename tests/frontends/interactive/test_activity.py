@@ -60,10 +60,18 @@ def test_the_line_tells_what_the_agent_is_at(world: World) -> None:
     assert world.line(MessageUpdate(ThinkingStart(0))) == "Thinking"
     assert world.line(MessageUpdate(TextStart(1))) == "Answering"
     assert world.line(MessageUpdate(ToolCallStart(2, "1", "bash"))) == "Preparing bash"
-    assert world.line(AutoRetryStart(1, 3, 10, "busy")) == "Waiting to try again"
+    assert world.line(AutoRetryStart(1, 3, 9_999_000, "busy")).startswith("Trying again in 99")
     assert world.activity.is_busy
     assert world.line(AgentEnd("done", (), None)) == ""
     assert not world.activity.is_busy
+
+
+def test_the_wait_for_another_try_is_counted_down_until_it_is_made(world: World) -> None:
+    waiting = world.line(AgentStart(), AutoRetryStart(2, 3, 9_999_000, "busy"))
+
+    assert waiting.endswith(" s, 2 of 3")
+    assert world.line(AutoRetryStart(3, 3, 0, "busy")) == "Waiting for the model"
+    assert world.line(MessageUpdate(TextStart(1))) == "Answering"
 
 
 def test_tools_that_run_at_once_are_all_told(world: World) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from math import ceil
 
 from kaa.core.events import (
     AgentEnd,
@@ -40,6 +41,7 @@ _ENDS = {
     "done": "kaa is done",
     "aborted": "kaa was stopped",
     "denied": "something was not permitted",
+    "budget": "the budget is used up",
     "error": "kaa could not go on",
 }
 
@@ -58,6 +60,8 @@ class Activity:
         self._begun = 0.0
         self._running: dict[str, str] = {}  # tools, by the id of the call
         self._characters = 0
+        self._retry_at: float | None = None  # monotonic; None if no try is waited for
+        self._retry = ""
         self._tick: Timer | None = None
         self._is_running = False
         self._is_working = False  # at something of ours
@@ -111,6 +115,7 @@ class Activity:
             self._end_run("error")
 
     def _follow_reply(self, change: AssistantMessageEvent) -> None:
+        self._retry_at = None
         match change:
             case TextDelta(delta=delta) | ThinkingDelta(delta=delta) | ToolCallDelta(delta=delta):
                 self._count(len(delta))
@@ -133,13 +138,26 @@ class Activity:
             case ToolExecutionEnd(tool_call_id=call_id):
                 self._running.pop(call_id, None)
             case AutoRetryStart():
-                self._desk.working.change("Waiting to try again")
+                self._retry_at = time.monotonic() + event.delay_ms / 1000
+                self._retry = f"{event.attempt} of {event.max_attempts}"
+                self._count_down()
             case CompactionStart():
                 self.begin_work("Condensing the conversation")
             case CompactionEnd():
                 self.end_work()
             case _:
                 pass
+
+    def _count_down(self) -> None:
+        """Say how long it takes until the next try; once it is under way, that the model is waited for."""
+        if self._retry_at is None:
+            return
+        left = self._retry_at - time.monotonic()
+        if left > 0:
+            self._desk.working.change(f"Trying again in {ceil(left)} s, {self._retry}")
+        else:
+            self._retry_at = None
+            self._desk.working.change("Waiting for the model")
 
     def _begin_run(self) -> None:
         self._is_running = True
@@ -150,6 +168,7 @@ class Activity:
 
     def _end_run(self, reason: EndReason) -> None:
         self._is_running = self._is_working = False
+        self._retry_at = None
         self._running.clear()
         self._desk.working.end()
         self._attention.end(time.monotonic() - self._begun, _ENDS.get(reason, f"kaa stopped: {reason}"))
@@ -179,6 +198,7 @@ class Activity:
         if not self._desk.working.is_shown:
             self._tick = None
             return
+        self._count_down()
         self._desk.working.tick()
         self._desk.app.refresh()
         self._tick = self._desk.app.reactor.call_later(_TICK_SECONDS, self._turn)

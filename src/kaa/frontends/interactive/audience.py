@@ -39,5 +39,9 @@ class Respondent(Protocol):
         ...
 
     def ask_confirmation(self, question: str, details: str, answer: Callable[[bool], None]) -> None:
-        """Ask whether a slash command is to go on; `answer` may be called once, from any thread."""
+        """Ask whether something is to go on; `answer` may be called once, from any thread."""
+        ...
+
+    def withdraw_confirmation(self, question: str) -> None:
+        """That question has no meaning any more."""
         ...

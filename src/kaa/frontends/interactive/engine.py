@@ -199,8 +199,12 @@ class Engine:
             raise
 
     async def confirm(self, question: str, details: str) -> bool:
-        """Ask the user for a yes to what a slash command is about to do."""
-        return await self._asked(lambda answer: self._respondent.ask_confirmation(question, details, answer))
+        """Ask the user for a yes: to what a slash command is about to do, or to a larger budget."""
+        try:
+            return await self._asked(lambda answer: self._respondent.ask_confirmation(question, details, answer))
+        except asyncio.CancelledError:
+            self._post(lambda: self._respondent.withdraw_confirmation(question))
+            raise
 
     async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
         """What the project would configure, and what the user decided about it."""

@@ -69,7 +69,7 @@ class Questions:
         self._ask(dialog, "kaa asks whether this project is to be trusted")
 
     def ask_confirmation(self, question: str, details: str, answer: Callable[[bool], None]) -> None:
-        """Ask whether a slash command is to go on."""
+        """Ask whether something is to go on."""
 
         def answered(given: bool) -> None:
             self._close(dialog)
@@ -77,6 +77,12 @@ class Questions:
 
         dialog = ConfirmationDialog(self._desk.context, question, details, answered)
         self._ask(dialog, "kaa asks for a yes")
+
+    def withdraw_confirmation(self, question: str) -> None:
+        """Take the question back."""
+        for dialog in list(self._asked):
+            if isinstance(dialog, ConfirmationDialog) and dialog.question == question:
+                self._close(dialog)
 
     def _ask(self, dialog: Question[Any], call: str) -> None:
         self._asked.append(dialog)

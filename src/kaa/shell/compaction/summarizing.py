@@ -11,8 +11,10 @@ from contextlib import aclosing
 import msgspec
 
 from kaa.core.agent import Agent
+from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.messages import AssistantMessage, Usage, user_message
+from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request, TextDelta, ThinkingDelta, ToolCallDelta
 from kaa.core.reply import ReplyBuilder
 from kaa.ext.api import CommandError
@@ -104,13 +106,18 @@ class Summarizer:
         provider = create_provider(asked, self._link.transport)
         thinking = nearest_level("off", asked.model, asked.endpoint.thinking_levels)
         limit = max_tokens if thinking == "off" else max_tokens + _THINKING_TOKENS
+        try:
+            await self._agent.allowance.admit(ask=False)
+        except BudgetExhaustedError as error:
+            raise SummaryError(str(error)) from error
         request = Request(asked.model, system, (user_message(text),), thinking=thinking, max_tokens=limit, once=True)
         reply = await self._reply(provider, request)
+        self._agent.allowance.charge(reply.usage)
         if reply.stop_reason == "length":
             raise SummaryError(f"the answer of {asked.model.id} was cut off after {limit:,} tokens")
         if not reply.text.strip():
             raise SummaryError(f"{asked.model.id} answered without any text")
-        return Summary(reply.text.strip(), reply.usage, f"{asked.model.provider}/{asked.model.id}")
+        return Summary(reply.text.strip(), reply.usage, asked.model.qualified_id)
 
     async def branch_summary(
         self, left: Sequence[Node], target_id: str | None, instructions: str = ""
@@ -146,7 +153,7 @@ class Summarizer:
         failures = 0
         while True:
             try:
-                return await _collect(provider, request)
+                return await _collect(provider, request, self._agent.patience)
             except ContextOverflowError as error:
                 raise SummaryTooLongError(str(error)) from error
             except ProviderError as error:
@@ -157,7 +164,7 @@ class Summarizer:
                 await asyncio.sleep(delay)
 
 
-async def _collect(provider: Provider, request: Request) -> AssistantMessage:
+async def _collect(provider: Provider, request: Request, patience: Patience) -> AssistantMessage:
     """One try.
 
     Raises:
@@ -166,7 +173,7 @@ async def _collect(provider: Provider, request: Request) -> AssistantMessage:
     """
     builder = ReplyBuilder(request.model)
     characters = 0
-    async with aclosing(provider.stream(request)) as stream:
+    async with aclosing(patiently(provider.stream(request), patience)) as stream:
         async for event in stream:
             if isinstance(event, TextDelta | ThinkingDelta):
                 characters += len(event.text)

@@ -1,4 +1,4 @@
-"""The question whether a slash command is to do what it is about to do."""
+"""The question whether something is to go on: what a slash command is about to do, a run whose budget is used up."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,13 @@ class ConfirmationDialog(Question[bool]):
         question: in one line.
         details: what the answer depends on, in lines.
         on_answer: gets the answer.
+
+    Attributes:
+        question: what is asked.
     """
 
     def __init__(self, context: Context, question: str, details: str, on_answer: Callable[[bool], None]) -> None:
+        self.question = question
         self._details = details
         super().__init__(context, question, self._explanation, on_answer)
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from kaa.core.events import AutoRetryStart, CacheMiss, EndReason
+from kaa.core.events import AutoRetryStart, BudgetUpdate, CacheMiss, EndReason, ModelFallback
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view import View
@@ -51,7 +51,7 @@ class Retry(Piece):
     def start(self, retry: AutoRetryStart) -> None:
         """It will be sent again, for the reason that `retry` gives."""
         self._error = retry.error_message
-        self._how = f"trying again in {retry.delay_ms / 1000:g} s, {retry.attempt} of {retry.max_attempts}"
+        self._how = f"trying again in {retry.delay_ms / 1000:.3g} s, {retry.attempt} of {retry.max_attempts}"
         self.changed()
 
     def end(self, *, success: bool, attempts: int) -> None:
@@ -97,6 +97,17 @@ def cache_miss(view: View, miss: CacheMiss) -> Notice:
     """What the provider's cache did not give, why, and what that cost."""
     price = "" if miss.cost is None else f", ${miss.cost:.3f} more"
     return Notice(view, f"The cache missed {short_count(miss.tokens)} tokens{price}: {miss.detail}.")
+
+
+def model_fallback(view: View, event: ModelFallback) -> Notice:
+    """Which model was given up, why, and who goes on."""
+    text = f"{event.error_message} {event.from_model} was given up; {event.to_model} goes on until your next message."
+    return Notice(view, text, "warning")
+
+
+def budget_update(view: View, event: BudgetUpdate) -> Notice:
+    """How a limit stands."""
+    return Notice(view, f"Budget: {event.message}.", "info" if event.state == "raised" else "warning")
 
 
 class Earlier(Notice):

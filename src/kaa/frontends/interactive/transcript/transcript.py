@@ -7,12 +7,14 @@ from kaa.core.events import (
     AgentEnd,
     AutoRetryEnd,
     AutoRetryStart,
+    BudgetUpdate,
     CacheMiss,
     CompactionEnd,
     Event,
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    ModelFallback,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -23,7 +25,16 @@ from kaa.core.events import (
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
 from kaa.frontends.interactive.transcript.message_content import split_content
-from kaa.frontends.interactive.transcript.notices import Earlier, Notice, NoticeKind, Retry, cache_miss, ending
+from kaa.frontends.interactive.transcript.notices import (
+    Earlier,
+    Notice,
+    NoticeKind,
+    Retry,
+    budget_update,
+    cache_miss,
+    ending,
+    model_fallback,
+)
 from kaa.frontends.interactive.transcript.summaries import condensed
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view import View
@@ -193,6 +204,10 @@ class Transcript:
                 self._show_retry(event)
             case CompactionEnd():
                 self._show_compaction(event)
+            case ModelFallback():
+                self.add(model_fallback(self._view, event))
+            case BudgetUpdate() if event.state != "reached":  # that is asked about, or told at the end
+                self.add(budget_update(self._view, event))
             case CacheMiss() if self._view.cache_misses:
                 self.add(cache_miss(self._view, event))
             case _:

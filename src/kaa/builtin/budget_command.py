@@ -1,0 +1,49 @@
+"""The slash command for what runs and the session may use."""
+
+from kaa.core.budget import MEASURES, Measure, Scope, amount, parse_amount
+from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply, SessionBudget
+
+_SCOPES: tuple[Scope, ...] = ("run", "session")
+# What people call the measures.
+_WORDS: dict[str, Measure] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}
+_USAGE = "/budget run cost 0.50, /budget session tokens 2m, /budget run time 10m, /budget run turns off"
+
+
+def extend(api: ExtensionAPI) -> None:
+    """Register the command."""
+    api.register_command(
+        "budget",
+        "Show or change what a run or the session may use: [run|session cost|tokens|turns|time AMOUNT|off]",
+        _budget,
+    )
+
+
+async def _budget(arguments: str, context: CommandContext) -> CommandAction:
+    match arguments.split():
+        case []:
+            return Reply(_shown(context.budget))
+        case [scope, word, *rest] if scope in _SCOPES and word in _WORDS and rest:
+            _set(context.budget, "run" if scope == "run" else "session", _WORDS[word], " ".join(rest))
+            return Reply(_shown(context.budget))
+        case _:
+            raise CommandError(f"that is no budget: write, for example, {_USAGE}")
+
+
+def _set(budget: SessionBudget, scope: Scope, measure: Measure, text: str) -> None:
+    try:
+        limit = None if text == "off" else parse_amount(measure, text)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    budget.set_limit(scope, measure, limit)
+
+
+def _shown(budget: SessionBudget) -> str:
+    lines = []
+    for scope in _SCOPES:
+        limits, used = budget.limits(scope), budget.used(scope)
+        lines.append("this run, or the last" if scope == "run" else "the session")
+        for measure in MEASURES:
+            limit = limits.limit(measure)
+            of = "no limit" if limit is None else f"of {amount(measure, limit)}"
+            lines.append(f"  {amount(measure, used.amount(measure)):<18} {of}")
+    return "\n".join([*lines, f"To change it: {_USAGE}"])

@@ -1,0 +1,199 @@
+"""Keeps runs and the session within what the user allows, and asks where somebody is there to be asked."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.budget import (
+    MEASURES,
+    Budget,
+    BudgetExhaustedError,
+    Ledger,
+    Measure,
+    Scope,
+    Standing,
+    Used,
+    amount,
+)
+from kaa.core.events import AgentEnd, AgentStart, BudgetState, BudgetUpdate, Event
+from kaa.core.messages import Usage
+from kaa.session.past_usage import RUN_TIME_ENTRY
+from kaa.session.recorder import SessionRecorder
+
+Ask: TypeAlias = Callable[[str, str], Awaitable[bool]]
+
+_SETTINGS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "minutes"}
+_FLAGS: dict[Measure, str] = {"cost": "--max-cost", "tokens": "--max-tokens", "seconds": "--max-time"}
+
+
+def merged(budget: Budget, other: Budget) -> Budget:
+    """`budget`, with the limits that `other` has in their place."""
+    theirs = {measure: limit for measure in MEASURES if (limit := other.limit(measure)) is not None}
+    return msgspec.structs.replace(budget, **theirs)
+
+
+class Budgeting:
+    """The budgets of one conversation; an `Allowance` for its agent.
+
+    Each run has a ledger of its own, below that of the session.
+
+    Args:
+        agent: whose runs are counted.
+        recorder: notes how long runs took, where the time of the session is limited.
+        run: what each run may use.
+        session: what the session may use.
+        used: by earlier runs of the session.
+        ask: asks the user for a yes: the question, and what the answer depends on. None where nobody is there.
+    """
+
+    def __init__(
+        self, agent: Agent, recorder: SessionRecorder, *, run: Budget, session: Budget, used: Used, ask: Ask | None
+    ) -> None:
+        self._agent = agent
+        self._recorder = recorder
+        self._run_budget = run
+        self._session_budget = session
+        self._ask = ask
+        self._session = Ledger("session", session, used=used)
+        self._run = self._session.child(run)
+        self._is_running = False
+        self._warned: set[tuple[Scope, Measure]] = set()
+        self._priceless: set[str] = set()  # models whose price nobody knows, and which may be asked all the same
+        agent.set_allowance(self)
+        agent.subscribe(self._observe)
+
+    def limits(self, scope: Scope) -> Budget:
+        """What a run, or the session, may use."""
+        return self._ledger(scope).budget
+
+    def used(self, scope: Scope) -> Used:
+        """What the run, or the last one, used; or the session."""
+        return self._ledger(scope).used
+
+    def set_limit(self, scope: Scope, measure: Measure, limit: float | None) -> None:
+        """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
+        if scope == "run":
+            self._run_budget = self._run_budget.with_limit(measure, limit)
+        else:
+            self._session_budget = self._session_budget.with_limit(measure, limit)
+        ledger = self._ledger(scope)
+        ledger.budget = ledger.budget.with_limit(measure, limit)
+        self._warned.discard((scope, measure))
+
+    def configure(self, run: Budget, session: Budget) -> None:
+        """Put other limits in force, as changed settings say."""
+        for measure in MEASURES:
+            self.set_limit("run", measure, run.limit(measure))
+            self.set_limit("session", measure, session.limit(measure))
+
+    async def admit(self, *, ask: bool = True) -> None:
+        """See `Allowance`. Also tells, once, when most of a limit is used."""
+        asker = self._ask if ask else None
+        await self._admit_price(asker)
+        for standing in self._standings():
+            if standing.near and not standing.reached and (standing.scope, standing.measure) not in self._warned:
+                self._warned.add((standing.scope, standing.measure))
+                self._tell("warning", standing, f"{standing.text} are used")
+        while reached := next((standing for standing in self._standings() if standing.reached), None):
+            await self._admit_more(reached, asker)
+
+    def charge(self, usage: Usage) -> None:
+        """See `Allowance`."""
+        (self._run if self._is_running else self._session).charge(usage)
+
+    def seconds_left(self) -> float | None:
+        """See `Allowance`."""
+        return self._run.seconds_left()
+
+    async def _admit_more(self, reached: Standing, ask: Ask | None) -> None:
+        """A limit is reached: have somebody allow as much again.
+
+        Raises:
+            BudgetExhaustedError: nobody does.
+        """
+        self._tell("reached", reached, f"{reached.text} are used")
+        scope, measure = reached.scope, reached.measure
+        first = self._budget(scope).limit(measure)
+        assert first is not None
+        more = amount(measure, first)
+        if ask is None or not await self._asked(ask, f"The budget is used up. Go on with {more} more?", reached):
+            raise BudgetExhaustedError(f"the budget is used up: {reached.text}. {_remedy(scope, measure)}")
+        ledger = self._ledger(scope)
+        ledger.budget = ledger.budget.with_limit(measure, reached.used + first)
+        self._warned.discard((scope, measure))
+        raised = Standing(scope, measure, reached.used, reached.used + first)
+        self._tell("raised", raised, f"{more} more are allowed for this {scope}")
+
+    async def _admit_price(self, ask: Ask | None) -> None:
+        """Make sure that a limit of money can be kept.
+
+        Raises:
+            BudgetExhaustedError: the model's price is not known, and nobody says that it may be asked all the same.
+        """
+        model = self._agent.model
+        name = f"{model.provider}/{model.id}"
+        money = next((standing for standing in self._standings() if standing.measure == "cost"), None)
+        if money is None or model.cost is not None or name in self._priceless:
+            return
+        problem = f"the price of {name} is not known, so a limit of money cannot hold what it costs"
+        if ask is None or not await self._asked(ask, f"Ask {name} without knowing its price?", money):
+            raise BudgetExhaustedError(
+                f"{problem}. Give its price in models.json (cost), limit tokens instead of money, or choose another "
+                "model."
+            )
+        self._priceless.add(name)
+        self._tell("unknown_price", money, f"{problem}; it goes on uncounted")
+
+    async def _asked(self, ask: Ask, question: str, standing: Standing) -> bool:
+        """Ask the user; the clock stands still meanwhile."""
+        others = [other.text for other in self._standings() if other != standing]
+        running = self._is_running
+        self._stop_clocks()
+        try:
+            return await ask(question, "\n".join([f"{standing.text} are used", *others]))
+        finally:
+            if running:
+                self._start_clocks()
+
+    def _standings(self) -> list[Standing]:
+        return self._run.standings() if self._is_running else self._session.standings()
+
+    def _ledger(self, scope: Scope) -> Ledger:
+        return self._run if scope == "run" else self._session
+
+    def _budget(self, scope: Scope) -> Budget:
+        return self._run_budget if scope == "run" else self._session_budget
+
+    def _observe(self, event: Event) -> None:
+        match event:
+            case AgentStart():
+                self._run = self._session.child(self._run_budget)
+                self._warned -= {(scope, measure) for scope, measure in self._warned if scope == "run"}
+                self._is_running = True
+                self._start_clocks()
+            case AgentEnd():
+                self._stop_clocks()
+                self._is_running = False
+                if self._session.budget.seconds is not None:
+                    self._recorder.custom(RUN_TIME_ENTRY, {"seconds": round(self._run.used.seconds, 3)})
+            case _:
+                pass
+
+    def _start_clocks(self) -> None:
+        self._session.start_clock()
+        self._run.start_clock()
+
+    def _stop_clocks(self) -> None:
+        self._session.stop_clock()
+        self._run.stop_clock()
+
+    def _tell(self, state: BudgetState, standing: Standing, message: str) -> None:
+        self._agent.emit(BudgetUpdate(state, standing.scope, standing.measure, standing.used, standing.limit, message))
+
+
+def _remedy(scope: Scope, measure: Measure) -> str:
+    setting = f"budget.{scope}.{_SETTINGS[measure]} in the settings"
+    flag = _FLAGS.get(measure) if scope == "run" else None
+    return f"Allow more with {f'{flag} or {setting}' if flag else setting}."

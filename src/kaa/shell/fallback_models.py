@@ -1,0 +1,115 @@
+"""Other models, which go on where the chosen one was given up, until the user says something again.
+
+A model that failed for a while (overload, network) is tried again with the next message, unless its server said that it
+takes longer. One that has no credit left, or whose key is refused, is not: nothing changes there by itself.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from kaa.core.agent import Agent
+from kaa.core.errors import AuthError, ProviderError, QuotaError
+from kaa.core.events import AgentStart, Event, ModelChanged, ModelFallback
+from kaa.ext.api import CommandError
+from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.registry import NoModelError, ResolvedModel
+from kaa.shell.models import Models
+
+_UNUSABLE = (NoModelError, CredentialError, CommandError, ProviderError)
+
+
+class FallbackModels:
+    """A `Fallback` for the agent of one conversation.
+
+    Args:
+        agent: whose model is replaced.
+        models: does it.
+        chain: the models, as `--model` takes them, in the order in which they are to be tried.
+        notify: told, in a sentence, of models of the chain that cannot be used.
+        clock: seconds, going up.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        models: Models,
+        chain: Sequence[str],
+        notify: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._agent = agent
+        self._models = models
+        self._chain = tuple(chain)
+        self._notify = notify
+        self._clock = clock
+        self._chosen: ResolvedModel | None = None  # by the user, while another one stands in for it
+        self._rest: dict[str, float] = {}  # models that were given up, and until when
+        self._given_up: set[str] = set()  # in this run
+        self._is_ours = False
+        agent.set_fallback(self)
+        agent.subscribe(self._observe)
+
+    async def take_over(self, error: ProviderError) -> bool:
+        """See `Fallback`."""
+        failed = self._models.in_force
+        self._give_up(_name(failed), error)
+        for query in self._chain:
+            found = await self._usable(query)
+            if found is not None:
+                self._hand_to(found)
+                self._chosen = self._chosen or failed
+                self._agent.emit(ModelFallback(_name(failed), _name(found), str(error)))
+                return True
+        return False
+
+    async def reload(self, chain: Sequence[str]) -> None:
+        """Settings, models and keys were read again: try everything anew."""
+        self._chain = tuple(chain)
+        self._rest.clear()
+        if self._chosen is not None:
+            with suppress(*_UNUSABLE):  # then the key it had is tried
+                self._chosen = await self._models.stand_in(_name(self._chosen))
+
+    async def _usable(self, query: str) -> ResolvedModel | None:
+        """The model of the chain that `query` means, if it makes sense to ask it."""
+        try:
+            found = await self._models.stand_in(query)
+        except _UNUSABLE as problem:
+            self._notify(f"the fallback model {query!r} cannot be used: {problem}")
+            return None
+        return None if _name(found) in self._given_up or self._is_resting(_name(found)) else found
+
+    def _give_up(self, name: str, error: ProviderError) -> None:
+        self._given_up.add(name)
+        if isinstance(error, AuthError | QuotaError):
+            self._rest[name] = float("inf")
+        elif error.retry_after is not None:
+            self._rest[name] = self._clock() + error.retry_after
+
+    def _is_resting(self, name: str) -> bool:
+        return self._clock() < self._rest.get(name, 0.0)
+
+    def _hand_to(self, model: ResolvedModel) -> None:
+        self._is_ours = True
+        try:
+            self._models.hand_to(model)
+        finally:
+            self._is_ours = False
+
+    def _observe(self, event: Event) -> None:
+        match event:
+            case AgentStart():
+                self._given_up.clear()
+                if self._chosen is not None and not self._is_resting(_name(self._chosen)):
+                    chosen, self._chosen = self._chosen, None
+                    self._hand_to(chosen)
+            case ModelChanged() if not self._is_ours:
+                self._chosen = None  # the user has chosen another one
+                self._rest.pop(f"{event.provider}/{event.model_id}", None)
+            case _:
+                pass
+
+
+def _name(model: ResolvedModel) -> str:
+    return f"{model.model.provider}/{model.model.id}"
