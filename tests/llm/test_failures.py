@@ -155,3 +155,48 @@ def test_a_date_to_retry_at_is_turned_into_seconds() -> None:
 def test_an_error_nobody_can_name_is_tried_again() -> None:
     assert type(failure_of_event({"error": {"type": "new_kind", "message": "?"}}, _PEER)) is OverloadedError
     assert type(failure_of_event(None, _PEER)) is OverloadedError
+
+
+_RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+
+
+def _google(status: str, message: str, *details: Json) -> Json:
+    return [{"error": {"code": 0, "message": message, "status": status, "details": [*details]}}]
+
+
+def test_googles_limits_per_minute_are_waited_for_although_they_speak_of_quota_and_billing() -> None:
+    message = "You exceeded your current quota, please check your plan and billing details."
+
+    failure = _failure(429, _google("RESOURCE_EXHAUSTED", message, _RETRY_INFO))
+
+    assert type(failure) is RateLimitError
+    assert failure.retry_after == 34.5
+
+
+def test_googles_limits_per_day_are_not_waited_for() -> None:
+    quota = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier", "quotaValue": "20"}]}
+
+    failure = _failure(429, _google("RESOURCE_EXHAUSTED", "You exceeded your current quota", quota, _RETRY_INFO))
+
+    assert type(failure) is QuotaError
+
+
+def test_a_header_counts_before_what_the_body_says_of_the_wait() -> None:
+    assert _failure(503, _google("UNAVAILABLE", "busy", _RETRY_INFO), retry_after="2").retry_after == 2
+    assert _failure(503, _google("UNAVAILABLE", "busy", _RETRY_INFO)).retry_after == 34.5
+
+
+def test_googles_answer_to_a_wrong_key_is_one_although_its_status_is_400() -> None:
+    reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+
+    failure = _failure(400, _google("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", reason))
+
+    assert type(failure) is AuthError
+    assert "Check the API key of provider 'acme'" in str(failure)
+
+
+def test_an_error_within_a_stream_says_when_to_come_back() -> None:
+    failure = failure_of_event(_google("RESOURCE_EXHAUSTED", "slow down", _RETRY_INFO), _PEER)
+
+    assert type(failure) is RateLimitError
+    assert failure.retry_after == 34.5

@@ -26,8 +26,11 @@ def test_the_path_is_put_behind_the_base_url(base: str, url: str) -> None:
 def test_the_key_goes_where_the_endpoint_says() -> None:
     usual = dict(Endpoint("http://h", "key").request_headers("x-api-key", ()))
     chosen = dict(Endpoint("http://h", "key", auth="bearer").request_headers("x-api-key", ()))
+    google = dict(Endpoint("http://h", "key").request_headers("x-goog-api-key", ()))
     none = dict(Endpoint("http://h").request_headers("bearer", ()))
 
+    assert google["x-goog-api-key"] == "key"
+    assert "authorization" not in google
     assert usual["x-api-key"] == "key"
     assert chosen["authorization"] == "Bearer key"
     assert "x-api-key" not in chosen
