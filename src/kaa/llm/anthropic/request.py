@@ -120,7 +120,8 @@ def _thinking(request: Request, endpoint: Endpoint) -> JsonObject:
         effort = endpoint.thinking_levels.get(level) or _effort(level, generation)
         return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}
     # Both the reasoning and the answer come out of max_tokens.
-    budget = min(endpoint.tuning.budgets(_BUDGET_TOKENS)[level], request.reply_limit - _SMALLEST_ANSWER_TOKENS)
+    wanted = max(_SMALLEST_BUDGET_TOKENS, endpoint.tuning.budgets(_BUDGET_TOKENS)[level])
+    budget = min(wanted, request.reply_limit - _SMALLEST_ANSWER_TOKENS)
     if budget < _SMALLEST_BUDGET_TOKENS:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
