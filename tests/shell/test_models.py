@@ -335,3 +335,41 @@ def test_reading_again_runs_no_command_where_nothing_changed(shelf: Stage, tmp_p
         assert mark.read_text() == before
 
     shelf.play(scene, ConversationOptions(model="safe/m"))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "default", "expected"),
+    [
+        (("large", "small"), {}, ("shelf/large", "medium")),
+        (("plain", "l*:xhigh"), {}, ("shelf/plain", "off")),
+        (("l*:xhigh", "plain"), {}, ("shelf/large", "xhigh")),
+        (("small", "plain"), {"defaultProvider": "shelf", "defaultModel": "plain"}, ("shelf/plain", "off")),
+        (("small",), {"defaultProvider": "shelf", "defaultModel": "plain"}, ("shelf/small", "medium")),
+    ],
+)
+def test_a_new_conversation_begins_with_one_of_the_models_to_cycle_through(
+    shelf: Stage, patterns: tuple[str, ...], default: dict[str, Json], expected: tuple[str, str]
+) -> None:
+    (shelf.home / "settings.json").write_text(json.dumps(default))
+
+    state = shelf.play(current, ConversationOptions(models=patterns))
+
+    assert (state.name, state.thinking) == expected
+
+
+def test_the_model_that_is_named_need_not_be_one_to_cycle_through(shelf: Stage) -> None:
+    assert shelf.play(current, ConversationOptions(model="shelf/plain", models=("small",))).name == "shelf/plain"
+
+
+def test_a_pattern_that_fits_nothing_is_told(shelf: Stage) -> None:
+    shelf.play(current, opened(models=("smal*", "nobody")))
+
+    assert [note for note in shelf.notices if "fits" in note] == ["no model that can be used fits 'nobody'"]
+
+
+def test_models_of_the_command_line_hold_when_the_settings_are_read_again(shelf: Stage) -> None:
+    async def scene(conversation: Conversation) -> list[str]:
+        await conversation.reload()
+        return [one.model.id for one in conversation.models.scoped()]
+
+    assert shelf.play(scene, opened(models=("small", "plain"))) == ["small", "plain"]

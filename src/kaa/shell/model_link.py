@@ -7,8 +7,10 @@ from kaa.core.provider import Provider
 from kaa.llm.discovery import find_model
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
+from kaa.llm.matching import split_thinking
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, create_provider
 from kaa.session.context import SessionContext
+from kaa.shell.model_scope import scoped_models
 from kaa.shell.options import ConversationOptions, Live, Record, Replay, Wire
 from kaa.shell.settings import Settings
 
@@ -80,6 +82,9 @@ async def link_session_model(
     """
     for problem in models.problems:
         notify(problem)
+    for pattern in options.models or ():
+        if not scoped_models([pattern], models.available()):
+            notify(f"no model that can be used fits {pattern!r}")
 
     before = context.thinking_level if context.messages else None
 
@@ -105,12 +110,26 @@ async def link_session_model(
         )
 
     if context.model is None:
-        return await link(settings.default_provider, settings.default_model)
+        first = _first_of_scope(options, settings, models)
+        return await link(*(first or (settings.default_provider, settings.default_model)))
     try:
         return await link(context.model.provider, context.model.id)
     except NoModelError as error:
         notify(f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}")
         return await link(settings.default_provider, settings.default_model)
+
+
+def _first_of_scope(options: ConversationOptions, settings: Settings, models: ModelRegistry) -> tuple[str, str] | None:
+    """Provider and model to begin with, where the user chose which to cycle through and the default is none of them."""
+    patterns = options.models if options.models is not None else settings.enabled_models
+    if not patterns or options.model or options.provider:
+        return None
+    scoped = scoped_models(patterns, models.available())
+    default = (settings.default_provider, split_thinking(settings.default_model or "")[0])
+    if not scoped or default in {(one.model.provider, one.model.id) for one in scoped}:
+        return None
+    first = scoped[0]
+    return first.model.provider, first.model.id + (f":{first.level}" if first.level else "")
 
 
 async def _link(
