@@ -16,6 +16,7 @@ from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.http.authorized import Authorizer, authorized
 from kaa.llm.http.transport import Transport
 from kaa.llm.lookup import Found, Lookup, UnclearError
+from kaa.llm.models_file import ProviderConfig
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
@@ -44,7 +45,10 @@ class NoModelError(Exception):
         auth_file: where keys are kept.
         models_file: where providers are described.
         problems: what is wrong with models.json and auth.json, one line each.
+        found: models of servers on this machine, as `provider/id`.
     """
+
+    found: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -132,6 +136,7 @@ class ModelRegistry:
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
         self._given_keys: dict[str, str] = {}
+        self._found: dict[str, ProviderConfig] = {}
         self._stamps: tuple[_Stamp, _Stamp] = (None, None)
         self.reload()
 
@@ -142,6 +147,9 @@ class ModelRegistry:
         """
         before, self._stamps = self._stamps, (_stamp(self._models_file), _stamp(self._auth_file))
         self._providers, problems = load_providers(self._models_file, self._environ)
+        self._set_up = frozenset(self._providers)
+        for name, config in self._found.items():
+            self.add_found(name, config)
         self.problems = (*problems, *self._untunable)
         self.credentials = CredentialStore(self._auth_file, self._environ)
         self._keys = Keys(self.credentials, self._environ, self._models_file, self._given_keys)
@@ -151,6 +159,22 @@ class ModelRegistry:
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way from now on; those that were resolved already stay as they are."""
         self.tuning, self._untunable = in_environment(tuning, self._environ)
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment variables."""
+        return self._environ
+
+    @property
+    def set_up(self) -> frozenset[str]:
+        """Names of the providers that kaa or the user knows, without those that were found."""
+        return self._set_up
+
+    def add_found(self, name: str, config: ProviderConfig) -> None:
+        """Know a server that was found on this machine, until the end. One that is set up keeps its name."""
+        self._found[name] = config
+        if name not in self._set_up:
+            self._providers[name] = ConfiguredProvider(name, config.base_url, config, official=False)
 
     def models(self) -> list[Model]:
         """All models that are known, in order of preference."""
@@ -289,7 +313,12 @@ class ModelRegistry:
             headers=self._keys.headers(provider, known),
             auth="bearer" if bearer else provider.auth,
             authorizer=self._authorizer(provider, credential, base_url),
-            compat=compat_for(base_url, known.model.id, laid_over(provider.config.compat, known.compat)),
+            compat=compat_for(
+                base_url,
+                known.model.id,
+                # Vendors know the notations of their own models.
+                {"writtenToolCalls": not provider.official, **laid_over(provider.config.compat, known.compat)},
+            ),
             thinking_levels=known.thinking_levels,
             tuning=self.tuning,
         )
@@ -339,11 +368,20 @@ def nearest_level(level: ThinkingLevel, model: Model, levels: ThinkingLevels) ->
 
 
 def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
-    """The adapter for the model's wire format. Only that one is imported.
+    """The way to a model: the adapter for its wire format, and what its server needs besides. No more is imported.
 
     Raises:
         ValueError: there is no adapter for it; `ModelRegistry.resolve` never returns such a model.
     """
+    provider = _adapter(resolved, transport)
+    if resolved.endpoint.compat.written_tool_calls:
+        from kaa.llm.written_calls.provider import WrittenCalls
+
+        provider = WrittenCalls(provider)
+    return provider
+
+
+def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
     transport = authorized(transport, resolved.endpoint.authorizer)
     match resolved.model.api:
         case "openai-completions":

@@ -1,0 +1,325 @@
+"""Asks servers which they are, and what they know of their models: the window, and what a model can do.
+
+One harmless question comes first, because on these ports anything may listen; what goes further is asked of a server
+that has answered like one. Formats: docs.ollama.com/api, lmstudio.ai/docs/developer/rest/endpoints,
+llama.cpp's tools/server/README.md (also run), vLLM's OpenAI-compatible `/v1/models`.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from kaa.core.errors import ProviderError
+from kaa.core.messages import Json
+from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.llm.local.addresses import USUAL_PORTS, name_for, root_of
+from kaa.llm.models_file import ProviderConfig
+
+# On this machine an answer takes milliseconds; whoever hangs is not waited for.
+_PROBE_SECONDS: Final = 1.0
+# A server that somebody named may be busy loading a model.
+_NAMED_SECONDS: Final = 10.0
+_LONGEST_ANSWER_BYTES: Final = 4 << 20
+# More models than anybody chooses from; each is asked for on its own.
+_MOST_SHOWN: Final = 64
+# What Ollama gives a model when nobody says otherwise: docs.ollama.com/context-length, for less than 24 GiB of VRAM.
+OLLAMA_DEFAULT_WINDOW: Final = 4096
+# Of a server that does not say: small enough for what is usually run at home.
+_UNKNOWN_WINDOW: Final = 32_768
+_OUTPUT_PART_OF_WINDOW: Final = 4
+_MOST_OUTPUT: Final = 16_384
+_FREE: Final[dict[str, Json]] = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+
+T = TypeVar("T")
+
+
+class LocalModel(msgspec.Struct, frozen=True):
+    """What a server knows of a model; None where it does not say.
+
+    Attributes:
+        window: tokens that it gives the model.
+        longest: tokens that the model could have.
+    """
+
+    id: str
+    window: int | None = None
+    longest: int | None = None
+    tools: bool | None = None
+    vision: bool = False
+    thinks: bool = False
+    loaded: bool = False
+
+
+class LocalServer(msgspec.Struct, frozen=True):
+    """A server that answered. `kind`: as in `USUAL_PORTS`, or `local`. Models come in order of preference."""
+
+    name: str
+    kind: str
+    root: str
+    models: tuple[LocalModel, ...]
+
+    def config(self) -> ProviderConfig:
+        """The server as models.json would describe it. What runs here costs nothing."""
+        compat: dict[str, Json] = {"truncatesSilently": True} if self.kind == "ollama" else {}
+        models: list[Json] = [_entry(model) for model in self.models]
+        return ProviderConfig(base_url=f"{self.root}/v1", compat=compat, models=models)
+
+    def advice(self, model_id: str, smallest: int) -> str | None:
+        """What the user should know of a model with a smaller window, or without tools; None if nothing."""
+        model = next((one for one in self.models if one.id == model_id), None)
+        if model is None:
+            return None
+        if model.tools is False:
+            return f"{self.name} says that {model.id} cannot call tools: kaa needs a model that can"
+        if model.window is None or model.window >= smallest:
+            return None
+        could = f", though it could have {model.longest:,}" if (model.longest or 0) > model.window else ""
+        return f"{self.name} gives {model.id} a window of {model.window:,} tokens{could}. {window_advice(self.kind)}"
+
+
+def window_advice(kind: str) -> str:
+    """How to get a larger window from a server."""
+    match kind:
+        case "ollama":
+            return "Start Ollama with OLLAMA_CONTEXT_LENGTH=32768, or set num_ctx in the model's Modelfile."
+        case "llamacpp":
+            return "Start llama-server with --ctx-size 32768."
+        case "lmstudio":
+            return "Load the model in LM Studio with a larger context length."
+        case "vllm":
+            return "Start vLLM with a larger --max-model-len."
+        case _:
+            return "Start the server with a larger context, or choose another model with --model."
+
+
+async def ask_server_at(
+    root: str, transport: Transport, environ: Mapping[str, str], seconds: float = _NAMED_SECONDS
+) -> LocalServer | None:
+    """The server at `root`; None if nobody answers like one in `seconds`."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _identified(root, transport, environ)
+    except TimeoutError:
+        return None
+
+
+async def look_around(
+    transport: Transport, environ: Mapping[str, str], skip: Iterable[str] = ()
+) -> tuple[LocalServer, ...]:
+    """The servers at their usual places, all asked at once; takes a second at most.
+
+    Args:
+        transport: carries the questions.
+        environ: the environment variables.
+        skip: names that mean something else to the user.
+    """
+    roots = {root_of(name, environ): None for name in USUAL_PORTS if name not in skip}
+    found = await asyncio.gather(*(ask_server_at(root, transport, environ, _PROBE_SECONDS) for root in roots))
+    return tuple(server for server in found if server is not None and server.models and server.name not in skip)
+
+
+async def _identified(root: str, transport: Transport, environ: Mapping[str, str]) -> LocalServer | None:
+    listed = await _get(f"{root}/v1/models", _Listed, transport)
+    if listed is None:
+        return None
+    entries = listed.data or ()
+    owners = {entry.owned_by for entry in entries}
+    if "llamacpp" in owners or any(entry.meta for entry in entries):
+        kind, models = "llamacpp", await _of_llamacpp(root, entries, transport)
+    elif "vllm" in owners:
+        kind, models = "vllm", tuple(LocalModel(entry.id, entry.max_model_len, loaded=True) for entry in entries)
+    else:
+        kind, models = await _of_others(root, entries, transport)
+    preferred = sorted(models, key=lambda model: (model.tools is False, not model.loaded))
+    return LocalServer(name_for(root, kind, environ), kind, root, tuple(preferred))
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    n_ctx: int | None = None
+    n_ctx_train: int | None = None
+
+
+class _Architecture(msgspec.Struct, frozen=True):
+    input_modalities: tuple[str, ...] = ()
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    id: str
+    owned_by: str = ""
+    max_model_len: int | None = None
+    context_length: int | None = None
+    meta: _Meta | None = None
+    architecture: _Architecture | None = None
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    data: tuple[_Entry, ...] | None  # Ollama without models: null
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    n_ctx: int | None = None
+
+
+class _Props(msgspec.Struct, frozen=True):
+    default_generation_settings: _Settings = _Settings()
+    modalities: dict[str, bool] = {}
+
+
+async def _of_llamacpp(root: str, entries: Iterable[_Entry], transport: Transport) -> tuple[LocalModel, ...]:
+    props = await _get(f"{root}/props", _Props, transport) or _Props()
+    return tuple(
+        LocalModel(
+            entry.id,
+            (entry.meta.n_ctx if entry.meta else None) or props.default_generation_settings.n_ctx,
+            entry.meta.n_ctx_train if entry.meta else None,
+            vision=props.modalities.get("vision", False)
+            or (entry.architecture is not None and "image" in entry.architecture.input_modalities),
+            loaded=entry.meta is not None,
+        )
+        for entry in entries
+    )
+
+
+async def _of_others(root: str, entries: Iterable[_Entry], transport: Transport) -> tuple[str, tuple[LocalModel, ...]]:
+    """Servers whose list does not say which they are."""
+    version, native = await asyncio.gather(
+        _get(f"{root}/api/version", _Version, transport), _get(f"{root}/api/v0/models", _LmList, transport)
+    )
+    if native is not None:
+        return "lmstudio", tuple(map(_of_lmstudio, (one for one in native.data if one.type != "embeddings")))
+    if version is not None:
+        return "ollama", await _of_ollama(root, [entry.id for entry in entries], transport)
+    return "local", tuple(LocalModel(entry.id, entry.max_model_len or entry.context_length) for entry in entries)
+
+
+class _LmModel(msgspec.Struct, frozen=True):
+    id: str
+    type: str = "llm"
+    state: str = ""
+    max_context_length: int | None = None
+    loaded_context_length: int | None = None
+    capabilities: tuple[str, ...] = ()
+
+
+class _LmList(msgspec.Struct, frozen=True):
+    data: tuple[_LmModel, ...]
+
+
+def _of_lmstudio(model: _LmModel) -> LocalModel:
+    return LocalModel(
+        model.id,
+        model.loaded_context_length or model.max_context_length,
+        model.max_context_length,
+        vision=model.type == "vlm",
+        loaded=model.state == "loaded",
+    )
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: str
+
+
+class _Running(msgspec.Struct, frozen=True):
+    name: str
+    context_length: int | None = None
+
+
+class _RunningList(msgspec.Struct, frozen=True):
+    models: tuple[_Running, ...] = ()
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    parameters: str = ""
+    capabilities: tuple[str, ...] | None = None
+    model_info: dict[str, Json] = {}
+
+
+async def _of_ollama(root: str, names: list[str], transport: Transport) -> tuple[LocalModel, ...]:
+    """Ollama's models. Those that only embed are left out."""
+
+    async def show(name: str) -> _Shown | None:
+        return await _ask(
+            HttpRequest("POST", f"{root}/api/show", _HEADERS, msgspec.json.encode({"model": name})), _Shown, transport
+        )
+
+    running, *shown = await asyncio.gather(
+        _get(f"{root}/api/ps", _RunningList, transport), *map(show, names[:_MOST_SHOWN])
+    )
+    loaded = {one.name: one.context_length for one in running.models} if isinstance(running, _RunningList) else {}
+    models = []
+    for name, about in zip(names, shown, strict=False):
+        known = about if isinstance(about, _Shown) else _Shown()
+        abilities = known.capabilities
+        if abilities is None or "completion" in abilities:
+            models.append(_ollama_model(name, known, is_loaded=name in loaded, window=loaded.get(name)))
+    return tuple(models)
+
+
+def _ollama_model(name: str, shown: _Shown, *, is_loaded: bool, window: int | None) -> LocalModel:
+    longest = next(
+        (
+            value
+            for key, value in shown.model_info.items()
+            if key.endswith(".context_length") and isinstance(value, int)
+        ),
+        None,
+    )
+    window = window or _num_ctx(shown.parameters) or min(OLLAMA_DEFAULT_WINDOW, longest or OLLAMA_DEFAULT_WINDOW)
+    abilities = shown.capabilities
+    return LocalModel(
+        name,
+        window,
+        longest,
+        tools=None if abilities is None else "tools" in abilities,
+        vision="vision" in (abilities or ()),
+        thinks="thinking" in (abilities or ()),
+        loaded=is_loaded,
+    )
+
+
+def _num_ctx(parameters: str) -> int | None:
+    """The window that a Modelfile asks for; `parameters` has one of its settings a line."""
+    for line in parameters.splitlines():
+        match line.split():
+            case ["num_ctx", value] if value.isdecimal() and value.isascii():
+                return int(value[:9])
+    return None
+
+
+def _entry(model: LocalModel) -> Json:
+    window = model.window or _UNKNOWN_WINDOW
+    entry: dict[str, Json] = {
+        "id": model.id,
+        "contextWindow": window,
+        "maxTokens": max(1, min(_MOST_OUTPUT, window // _OUTPUT_PART_OF_WINDOW)),
+        "input": ["text", "image"] if model.vision else ["text"],
+        "cost": _FREE,
+    }
+    if model.thinks:  # docs.ollama.com/openai: reasoning_effort is high, medium, low or none
+        entry |= {"reasoning": True, "thinkingLevelMap": {"off": "none", "minimal": None}}
+    return entry
+
+
+_HEADERS: Final = (("accept", "application/json"), ("content-type", "application/json"))
+
+
+async def _get(url: str, shape: type[T], transport: Transport) -> T | None:
+    return await _ask(HttpRequest("GET", url, _HEADERS), shape, transport)
+
+
+async def _ask(request: HttpRequest, shape: type[T], transport: Transport) -> T | None:
+    """The answer to a question; None if nobody answers, or with something else."""
+    body = bytearray()
+    try:
+        async with transport.send(request) as response:
+            if response.status != 200:
+                return None
+            async for chunk in response.chunks():
+                body += chunk
+                if len(body) > _LONGEST_ANSWER_BYTES:
+                    return None
+        return msgspec.json.decode(body, type=shape)
+    except (ProviderError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
