@@ -86,6 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument(
         "--model", metavar="NAME", type=_given, help="provider/id, id or a part of it; :level sets thinking"
     )
+    model.add_argument(
+        "--models",
+        metavar="A,B*",
+        type=_names,
+        help="the models to cycle through, * for any text; :level sets thinking",
+    )
     model.add_argument("--provider", metavar="NAME", type=_given, help="the provider the model belongs to")
     model.add_argument(
         "--api-key", metavar="KEY", type=_given, help="use this key; shows up in process lists, prefer auth.json"

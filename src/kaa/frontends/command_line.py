@@ -40,6 +40,7 @@ def conversation_options(
     """
     return ConversationOptions(
         model=arguments.model,
+        models=arguments.models,
         provider=arguments.provider,
         api_key=arguments.api_key,
         thinking=arguments.thinking,

@@ -164,7 +164,8 @@ async def open_conversation(
         )
         stop.append(agent.abort)
         agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
-        switch = Models(agent, recorder, link, models, settings.enabled_models, SettingsFile(home.settings))
+        scope = options.models if options.models is not None else settings.enabled_models
+        switch = Models(agent, recorder, link, models, scope, SettingsFile(home.settings))
         fallback = FallbackModels(
             agent, switch, settings.fallback_models if options.fallback is None else options.fallback, notify
         )

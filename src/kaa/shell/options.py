@@ -91,6 +91,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
 
     Attributes:
         model: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
+        models: patterns of the models to cycle through, as in the setting `enabledModels`; None takes the setting.
         api_key: used instead of the stored one.
         tools: names of the tools to make active; None takes the default ones.
         system_prompt: replaces kaa's own.
@@ -105,6 +106,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     """
 
     model: str | None = None
+    models: tuple[str, ...] | None = None
     provider: str | None = None
     api_key: str | None = None
     thinking: ThinkingLevel | None = None

@@ -68,7 +68,8 @@ class Reloading:
             raise CommandError(f"nothing was changed: {error}") from error
         before, self._current = self._current, new
         self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy(), new.retry.patience())
-        self._models.set_scope(new.enabled_models)
+        if new.enabled_models != before.enabled_models:  # else what the command line says holds
+            self._models.set_scope(new.enabled_models)
         self._models.tune(new.tuning)
         unchanged = await self._models.reload()
         await self._fallback.reload(new.fallback_models)
