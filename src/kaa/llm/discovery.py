@@ -1,30 +1,174 @@
-"""Asks a server which models it has, for those who gave kaa nothing but its address."""
+"""Finds the model that is meant where a server has to be asked: one known by its address, or one on this machine."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from kaa.core.errors import ProviderError
+from kaa.core.provider import ThinkingLevel
 from kaa.llm.http.authorized import authorized
 from kaa.llm.http.transport import HttpRequest, Transport
-from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, UnlistedServer
+from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
+from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
+from kaa.llm.matching import split_thinking
+from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, UnlistedServer
+
+Notify = Callable[[str], None]
 
 # A list has some hundred bytes per model; the largest routers have about a thousand models.
 _LONGEST_LIST_BYTES: Final = 4 << 20
 # Part of the window must stay for the question.
 _OUTPUT_PART_OF_WINDOW: Final = 4
+# With less, kaa's own texts and a few files fill it; kaa then also shortens its texts.
+_SMALL_WINDOW: Final = 16_384
+_NAMES_TOLD: Final = 8
 
 
-async def find_model(registry: ModelRegistry, choice: ModelChoice, transport: Transport) -> ResolvedModel:
-    """The model that `choice` means, asking the server for it if need be.
+def _nobody(_: str) -> None:
+    """Tells nobody."""
+
+
+async def find_model(
+    registry: ModelRegistry,
+    choice: ModelChoice,
+    transport: Transport,
+    *,
+    notify: Notify = _nobody,
+    look: bool = True,
+) -> ResolvedModel:
+    """The model that `choice` means, asking servers for it if need be.
+
+    Args:
+        registry: what there is; learns of servers on this machine.
+        choice: what the user asked for.
+        transport: carries the questions.
+        notify: told, in a sentence, of a window that is too small for work.
+        look: ask at the usual ports of this machine before saying that there is no model.
 
     Raises:
         NoModelError: nothing fits, the key is missing, or the server does not say what it has.
         CredentialError: a key cannot be read.
     """
-    # Not in a thread: a conversation that opens has nothing else to do, and a thread costs more than most keys.
-    resolved = registry.resolve(choice)
+    if local := await find_local_model(registry, choice, transport, notify=notify):
+        return local
+    try:
+        # Not in a thread: a conversation that opens has nothing else to do, and a thread costs more than most keys.
+        resolved = registry.resolve(choice)
+    except NoModelError as error:
+        if not look:
+            raise
+        return await _found_around(registry, choice, transport, error, notify)
     return resolved if isinstance(resolved, ResolvedModel) else await ask_server(registry, resolved, transport)
+
+
+async def find_local_model(
+    registry: ModelRegistry, choice: ModelChoice, transport: Transport, *, notify: Notify = _nobody
+) -> ResolvedModel | None:
+    """The model at the address, or of the local server, that `choice` names; None if it names none.
+
+    Raises:
+        NoModelError: nobody answers there, or without the model.
+        CredentialError: the key that was given cannot be read.
+    """
+    query, level = split_thinking(choice.query or "")
+    try:
+        address = _address(registry, choice, query)
+    except AddressError as error:
+        raise registry.no_model(str(error)) from None
+    if address is None:
+        return None
+    server = await ask_server_at(address.root, transport, registry.environ)
+    host = address.root.partition("://")[2]
+    if server is None:
+        raise registry.no_model(f"no model server answers at {host}: start it, or check the port")
+    if not server.models:
+        raise registry.no_model(f"the server at {host} has no model: load one there")
+    if server.name in registry.set_up:  # the user calls something else so
+        server = msgspec.structs.replace(server, name=f"local:{host.rpartition(':')[2]}")
+    registry.add_found(server.name, server.config())
+    model_id = _model_of(registry, server, address.model)
+    return _resolve_found(registry, choice, server, model_id, level, notify)
+
+
+async def look_for_servers(registry: ModelRegistry, transport: Transport) -> tuple[str, ...]:
+    """Ask at the usual ports of this machine, a second at most. Returns the models found, as `provider/id`."""
+    servers = await look_around(transport, registry.environ, registry.set_up)
+    for server in servers:
+        registry.add_found(server.name, server.config())
+    return tuple(f"{server.name}/{model.id}" for server in servers for model in server.models)
+
+
+async def _found_around(
+    registry: ModelRegistry, choice: ModelChoice, transport: Transport, error: NoModelError, notify: Notify
+) -> ResolvedModel:
+    """The model asked for, if a server on this machine has it. None is taken that the user did not ask for."""
+    error.found = await look_for_servers(registry, transport)
+    query, _ = split_thinking(choice.query or "")
+    named = [name for name in error.found if query and name.partition("/")[2] in (query, f"{query}:latest")]
+    if choice.provider is None and len(named) == 1:
+        asked = msgspec.structs.replace(choice, query=named[0] + (choice.query or "").removeprefix(query))
+        if local := await find_local_model(registry, asked, transport, notify=notify):
+            return local
+    raise error
+
+
+def _address(registry: ModelRegistry, choice: ModelChoice, query: str) -> Address | None:
+    """The server that is named, unless the name is that of one that is set up."""
+    provider = choice.provider
+    if provider is None and query:
+        if query.partition("/")[0] in registry.set_up:
+            return None
+        return address_in(query, registry.environ)
+    model = query
+    if not query and provider in (None, choice.default_provider):
+        provider, model = choice.default_provider, split_thinking(choice.default_model or "")[0]
+    if provider is None or provider in registry.set_up:
+        return None
+    return address_of_provider(provider, model.removeprefix(f"{provider}/"), registry.environ)
+
+
+def _model_of(registry: ModelRegistry, server: LocalServer, wanted: str) -> str:
+    """The id of the model that is meant.
+
+    Raises:
+        NoModelError: the server does not have it.
+    """
+    ids = [model.id for model in server.models]
+    if not wanted:
+        return ids[0]
+    for fitting in (
+        [name for name in ids if name in (wanted, f"{wanted}:latest")],
+        [name for name in ids if wanted.lower() in name.lower()],
+    ):
+        if len(fitting) == 1:
+            return fitting[0]
+    names = [f"{server.name}/{name}" for name in ids]
+    raise registry.no_model(
+        f"{server.name} has no model {wanted!r}: it has {', '.join(ids[:_NAMES_TOLD])}", tuple(names[:_NAMES_TOLD])
+    )
+
+
+def _resolve_found(
+    registry: ModelRegistry,
+    choice: ModelChoice,
+    server: LocalServer,
+    model_id: str,
+    level: ThinkingLevel | None,
+    notify: Notify,
+) -> ResolvedModel:
+    asked = ModelChoice(
+        query=model_id,
+        provider=server.name,
+        api_key=choice.api_key,
+        thinking=choice.thinking or level,
+        default_thinking=choice.default_thinking,
+    )
+    resolved = registry.resolve(asked)
+    assert isinstance(resolved, ResolvedModel)  # a model was named
+    if advice := server.advice(model_id, _SMALL_WINDOW):
+        notify(advice)
+    return resolved
 
 
 async def ask_server(registry: ModelRegistry, server: UnlistedServer, transport: Transport) -> ResolvedModel:

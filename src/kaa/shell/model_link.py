@@ -146,10 +146,10 @@ async def _link(
     match wire:
         case Live():
             live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
-            return ModelLink(await find_model(models, choice, live), live)
+            return ModelLink(await find_model(models, choice, live, notify=notify), live)
         case Record(cassette=cassette):
             live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
-            resolved = await find_model(models, choice, live)
+            resolved = await find_model(models, choice, live, notify=notify)
             return ModelLink(resolved, _recording(live, resolved, cassette, placeholders), fixed=_RECORDED)
         case Replay():
             return await _replaying(wire, choice, models, placeholders, notify)
@@ -191,7 +191,7 @@ async def _replaying(
     tape = ReplayTransport(wire.cassette, placeholders, on_divergence, wire.delay)
     recorded = None if choice.query or choice.provider else tape.answered_by
     if recorded is None:
-        resolved = await find_model(models, choice, tape)
+        resolved = await find_model(models, choice, tape, look=False)  # servers of this machine are not on it
     else:
         endpoint = Endpoint(
             recorded.base_url,

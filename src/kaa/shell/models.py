@@ -16,7 +16,7 @@ from kaa.core.events import ModelChanged, ThinkingLevelChanged
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.discovery import ask_server
+from kaa.llm.discovery import ask_server, find_local_model, look_for_servers
 from kaa.llm.registry import (
     ModelChoice,
     ModelRegistry,
@@ -143,6 +143,11 @@ class Models:
                 known = self._registry.find(current.provider, current.id) is not None
                 self._switch(found if known else msgspec.structs.replace(found, model=current))
         return None
+
+    async def look_around(self) -> None:
+        """Learn which servers run on this machine; takes a second at most."""
+        if self._link.fixed is None:
+            await look_for_servers(self._registry, self._link.transport)
 
     async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> tuple[ScopedModel, ...]:
         """Choose the models to cycle through.
@@ -271,6 +276,8 @@ class Models:
         self._switch(resolved)
 
     async def _find(self, choice: ModelChoice) -> ResolvedModel:
+        if local := await find_local_model(self._registry, choice, self._link.transport):
+            return local
         # A key may be a command that takes seconds.
         found = await asyncio.to_thread(self._registry.resolve, choice)
         if isinstance(found, UnlistedServer):
