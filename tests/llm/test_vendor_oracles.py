@@ -19,17 +19,15 @@ from pydantic import TypeAdapter
 
 from kaa.core.messages import (
     AssistantMessage,
-    ImageContent,
     Json,
     Message,
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultMessage,
     Usage,
     UserMessage,
 )
-from kaa.core.provider import Model, Request, StreamEvent, ToolSchema
+from kaa.core.provider import Model, Request, StreamEvent
 from kaa.core.reply import ReplyBuilder
 from kaa.llm.anthropic.reply import MessageParser
 from kaa.llm.anthropic.request import messages_body, messages_request
@@ -38,6 +36,7 @@ from kaa.llm.completions.reply import CompletionParser
 from kaa.llm.completions.request import REASONING_FIELDS, completion_body, completion_request
 from kaa.llm.http.sse import SseDecoder
 from kaa.llm.wire import Endpoint, Peer
+from tests.support.conversations import REQUESTS, turns
 from tests.support.sdk_types import misfits
 
 _PEER = Peer("vendor", "model-1", "host")
@@ -59,66 +58,6 @@ def test_the_judge_sees_what_is_wrong() -> None:
 
 # ---- conversations -----------------------------------------------------------------------------------
 
-_TEXT = st.text(max_size=20) | st.sampled_from(["", " ", "\n", "a\ud800b", "\ud83d\ude00", "é"])
-_IMAGES = st.just(ImageContent("aGk=", "image/png"))
-_ARGUMENTS = st.dictionaries(_TEXT, _TEXT | st.integers(-5, 5) | st.lists(_TEXT, max_size=2) | st.none(), max_size=3)
-_CALL_IDS = st.text(alphabet="abc|:_-.é", min_size=1, max_size=90)
-_MODELS = st.builds(
-    Model,
-    id=st.sampled_from(["model-1", "claude-opus-4-5", "claude-sonnet-4-6", "claude-opus-4-20250514"]),
-    provider=st.just("vendor"),
-    api=st.just("wire"),
-    reasoning=st.booleans(),
-    input=st.sampled_from([("text",), ("text", "image")]),
-    max_tokens=st.sampled_from([1500, 4096, 64_000]),
-)
-_THINKING_BLOCKS = st.builds(
-    ThinkingContent,
-    thinking=_TEXT,
-    thinking_signature=st.none() | st.sampled_from(["c2ln", *REASONING_FIELDS]),
-    redacted=st.booleans(),
-)
-
-
-@st.composite
-def _turns(draw: st.DrawFn) -> list[Message]:
-    """What one user message leads to."""
-    said = st.lists(st.builds(TextContent, _TEXT) | _IMAGES, min_size=1, max_size=3).map(tuple)
-    messages: list[Message] = [UserMessage(draw(said | _TEXT), timestamp=0)]
-    for _ in range(draw(st.integers(0, 2))):
-        ids = draw(st.lists(_CALL_IDS, max_size=2, unique=True))
-        calls = [ToolCall(call_id, "bash", draw(_ARGUMENTS)) for call_id in ids]
-        spoken = draw(st.lists(_THINKING_BLOCKS | st.builds(TextContent, _TEXT), max_size=3))
-        model = draw(_MODELS)
-        messages.append(
-            AssistantMessage((*spoken, *calls), model.api, model.provider, model.id, Usage(), "stop", timestamp=0)
-        )
-        for call in calls:
-            content = tuple(draw(st.lists(st.builds(TextContent, _TEXT) | _IMAGES, max_size=3)))
-            is_error = draw(st.booleans())
-            messages.append(ToolResultMessage(call.id, "bash", content, is_error, timestamp=0))
-    return messages
-
-
-_HISTORIES = st.lists(_turns(), min_size=1, max_size=3).map(lambda turns: [m for turn in turns for m in turn])
-_TOOLS = st.lists(
-    st.builds(
-        ToolSchema,
-        name=st.sampled_from(["read", "bash"]),
-        description=_TEXT,
-        parameters=st.just({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}),
-    ),
-    max_size=2,
-)
-_REQUESTS = st.builds(
-    Request,
-    model=_MODELS,
-    system=_TEXT,
-    messages=_HISTORIES,
-    tools=_TOOLS,
-    thinking=st.sampled_from(["off", "minimal", "low", "medium", "high", "xhigh", "max"]),
-    session_id=st.sampled_from(["", "session-1"]),
-)
 _OPENAI = Endpoint("https://api.openai.com/v1", "key", compat=compat_for("https://api.openai.com/v1"))
 _UNKNOWN = Endpoint("http://localhost:8000/v1")
 _ANTHROPIC = Endpoint("https://api.anthropic.com", "key")
@@ -128,7 +67,7 @@ def _on_the_wire(body: Json) -> Json:
     return msgspec.json.decode(msgspec.json.encode(body))
 
 
-@given(_REQUESTS, st.sampled_from([_OPENAI, _UNKNOWN]))
+@given(REQUESTS, st.sampled_from([_OPENAI, _UNKNOWN]))
 def test_openai_accepts_what_we_send(request: Request, endpoint: Endpoint) -> None:
     body = _on_the_wire(completion_body(request, endpoint))
 
@@ -153,7 +92,7 @@ def _assert_results_follow_their_calls(messages: list[dict[str, Any]]) -> None:
     assert not open_calls
 
 
-@given(_REQUESTS)
+@given(REQUESTS)
 def test_anthropic_accepts_what_we_send(request: Request) -> None:
     body = _on_the_wire(messages_body(request, _ANTHROPIC))
 
@@ -179,7 +118,7 @@ def _grown(request: Request, more: Sequence[Message]) -> Request:
     return msgspec.structs.replace(request, messages=[*request.messages, *more])
 
 
-@given(_REQUESTS, _turns(), st.sampled_from(["https://api.openai.com/v1", "http://localhost/v1"]))
+@given(REQUESTS, turns(), st.sampled_from(["https://api.openai.com/v1", "http://localhost/v1"]))
 def test_a_completion_request_begins_with_the_bytes_of_the_one_before(
     request: Request, more: list[Message], base_url: str
 ) -> None:
@@ -198,7 +137,7 @@ def _without_marks(value: Json) -> Json:
     return [_without_marks(item) for item in value] if isinstance(value, list) else value
 
 
-@given(_REQUESTS, _turns())
+@given(REQUESTS, turns())
 def test_a_messages_request_differs_from_the_one_before_only_at_its_end_and_in_its_marks(
     request: Request, more: list[Message]
 ) -> None:
