@@ -6,6 +6,7 @@ login`, workload identity, a machine's own account. It comes with the extra `kaa
 
 import asyncio
 import os
+import warnings
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,10 +80,14 @@ class GoogleAuthorizer:
         import google.auth  # lazy: see above
 
         named = self._environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        if named and named != os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):  # from auth.json
-            found = google.auth.load_credentials_from_file(named, scopes=_SCOPES)  # type: ignore[no-untyped-call] # same
-        else:
-            found = google.auth.default(scopes=_SCOPES)
+        with warnings.catch_warnings():
+            # That the file may be hostile (it is the user's own), that a login is not a service account: no news here,
+            # and standard error belongs to the terminal's screen.
+            warnings.simplefilter("ignore")
+            if named and named != os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):  # from auth.json
+                found = google.auth.load_credentials_from_file(named, scopes=_SCOPES)  # type: ignore[no-untyped-call] # same
+            else:
+                found = google.auth.default(scopes=_SCOPES)
         credentials: Credentials = found[0]
         return credentials
 
