@@ -53,8 +53,26 @@ _ANTHROPIC: Json = {
     ],
     "tools": [{"name": "read", "input_schema": {"a": 1}}],
 }
-_URLS = {"openai": "http://h/v1/chat/completions", "anthropic": "http://h/v1/messages", "unknown": "http://h/v1/other"}
-_BODIES = {"openai": _OPENAI, "anthropic": _ANTHROPIC, "unknown": _OPENAI}
+_GEMINI: Json = {
+    "systemInstruction": {"parts": [{"text": "You are kaa."}]},
+    "tools": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": {"a": 1}}]}],
+    "generationConfig": {"maxOutputTokens": 100},
+    "contents": [
+        {"role": "user", "parts": [{"text": "fix it"}]},
+        {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "read", "args": {"path": "a.py"}}}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"id": "c1", "name": "read", "response": {"output": "1 passed in 0.12s"}}}],
+        },
+    ],
+}
+_URLS = {
+    "openai": "http://h/v1/chat/completions",
+    "anthropic": "http://h/v1/messages",
+    "gemini": "http://h/v1beta/models/m:streamGenerateContent",
+    "unknown": "http://h/v1/other",
+}
+_BODIES = {"openai": _OPENAI, "anthropic": _ANTHROPIC, "gemini": _GEMINI, "unknown": _OPENAI}
 
 
 def _compared(wire: str, change: Callable[[Json], object]) -> list[Divergence]:
@@ -104,6 +122,17 @@ def test_the_same_request_does_not_diverge(wire: str) -> None:
         ("anthropic", _set("messages", 1, "content", 1, "name", to="write"), "messages[1].content[1].name"),
         ("anthropic", _set("messages", 2, "content", 0, "tool_use_id", to="t2"), "messages[2].content[0].tool_use_id"),
         ("anthropic", _set("messages", 2, "content", 1, to={"type": "text", "text": "x"}), "messages[2].content[1]"),
+        ("gemini", _set("contents", 0, "parts", 0, "text", to="break it"), "contents[0].parts[0].text"),
+        (
+            "gemini",
+            _set("contents", 1, "parts", 0, "functionCall", "args", "path", to="b.py"),
+            "contents[1].parts[0].functionCall.args.path",
+        ),
+        (
+            "gemini",
+            _set("contents", 2, "parts", 0, "functionResponse", "id", to="c2"),
+            "contents[2].parts[0].functionResponse.id",
+        ),
         ("unknown", _set("max_completion_tokens", to=200), "max_completion_tokens"),
         ("unknown", _set("messages", 3, "content", to="2 passed"), "messages[3].content"),
     ],
@@ -134,6 +163,13 @@ def test_what_decides_the_answer_is_hard(wire: str, change: Callable[[Json], obj
             "anthropic",
             lambda body: body["messages"][2]["content"][0].pop("cache_control"),
             "messages[2].content[0].cache_control",
+        ),
+        ("gemini", _set("systemInstruction", "parts", 0, "text", to="You are boa."), "systemInstruction"),
+        ("gemini", _set("generationConfig", "maxOutputTokens", to=200), "generationConfig"),
+        (
+            "gemini",
+            _set("contents", 2, "parts", 0, "functionResponse", "response", to={"error": "2 failed"}),
+            "contents[2].parts[0].functionResponse.response",
         ),
     ],
 )

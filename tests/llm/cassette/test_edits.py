@@ -124,3 +124,24 @@ def test_a_stream_with_nothing_to_replace_stays_as_it_is(text: str, cuts: list[i
     chunks = [body[start:end] for start, end in itertools.pairwise(edges)]
 
     assert rewrite_stream(chunks, _Replace("\0never\0", "")) == chunks
+
+
+def _gemini(*parts: Json) -> list[str]:
+    return _events(*[{"candidates": [{"content": {"parts": [part]}}]} for part in parts])
+
+
+def test_text_of_gemini_is_one_over_its_chunks_and_apart_from_its_reasoning() -> None:
+    chunks = _gemini({"text": "see /tm", "thought": True}, {"text": "in /tm"}, {"text": "p/x"}, {"text": "!"})
+
+    parts = [
+        event["candidates"][0]["content"]["parts"][0]
+        for event in _decoded(rewrite_stream(chunks, _Replace("/tmp/x", "PATH")))
+    ]
+
+    assert [part["text"] for part in parts] == ["see /tm", "in PATH", "", "!"]
+
+
+def test_arguments_that_come_whole_are_texts_of_their_own() -> None:
+    calls = [{"functionCall": {"name": "write", "args": {"content": text}}} for text in ("ends in /tmp", "/x begins")]
+
+    assert rewrite_stream(_gemini(*calls), _Replace("/tmp/x", "PATH")) == _gemini(*calls)

@@ -1,4 +1,4 @@
-"""Both wire formats through their real adapters: recorded in one directory, replayed in another."""
+"""The wire formats through their real adapters: recorded in one directory, replayed in another."""
 
 import asyncio
 import json
@@ -49,7 +49,13 @@ def _anthropic(block: Json, *deltas: Json, stop: str) -> bytes:
     return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events)
 
 
-# A tool call whose path comes in three pieces, then a text.
+def _gemini(*parts: Json) -> bytes:
+    chunks: list[Json] = [{"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in parts]
+    chunks.append({"candidates": [{"finishReason": "STOP"}]})
+    return b"".join(f"data: {json.dumps(chunk)}\r\n\r\n".encode() for chunk in chunks)
+
+
+# A tool call whose path comes in three pieces (of Gemini in one), then a text.
 _BODIES = {
     "openai-completions": [
         _openai(
@@ -71,6 +77,13 @@ _BODIES = {
             {"type": "text_delta", "text": "/then"},
             stop="end_turn",
         ),
+    ],
+    "google-generative-ai": [
+        _gemini(
+            {"text": "I read /tmp", "thought": True},
+            {"functionCall": {"name": "read", "args": {"path": "/tmp/then/a.py"}}, "thoughtSignature": "c2ln"},
+        ),
+        _gemini({"text": "done in /tmp"}, {"text": "/then"}, {"text": "", "thoughtSignature": "c2ln"}),
     ],
 }
 
@@ -146,5 +159,5 @@ def test_other_tool_output_is_reported_and_another_question_refused(tmp_path: Pa
 
     asyncio.run(run("1 failed in 0.1s at /now", "fix it"))
     assert [divergence.exchange for divergence in reported] == [2]
-    with pytest.raises(CassetteDivergence, match=r"request 1, messages\[\d\]\.content"):
+    with pytest.raises(CassetteDivergence, match=r"request 1, (messages\[\d\]\.content|contents\[\d\]\.parts)"):
         asyncio.run(run("1 passed in 0.1s at /now", "break it"))

@@ -113,6 +113,8 @@ def _judge_of(endpoint: str) -> _Judge:
         return _judge_openai_completions
     if endpoint.endswith("/messages"):
         return _judge_anthropic_messages
+    if endpoint.endswith(":streamGenerateContent"):
+        return _judge_gemini
     return lambda _path, _body: _HARD
 
 
@@ -145,6 +147,15 @@ def _judge_anthropic_messages(path: _Path, body: Json) -> _Rule:
                 return _Rule("soft", 5, tool_output=True)
             return _HARD
         case ("messages", *_):
+            return _HARD
+    return _Rule("soft", 1)
+
+
+def _judge_gemini(path: _Path, body: Json) -> _Rule:
+    match path:
+        case ("contents", _, "parts", _, "functionResponse", "response" | "parts", *_):
+            return _Rule("soft", 5, tool_output=True)
+        case ("contents", *_):
             return _HARD
     return _Rule("soft", 1)
 

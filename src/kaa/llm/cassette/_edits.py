@@ -16,8 +16,10 @@ from kaa.core.messages import Json
 # JSON text inside a string.
 _STREAMED_TEXT = frozenset({"content", "text", "thinking", "reasoning_content", "reasoning", "refusal", "delta"})
 _STREAMED_JSON = frozenset({"arguments", "partial_json"})
-# What tells the blocks of a reply apart.
-_BLOCK_NUMBERS = ("index", "output_index", "content_index")
+# What comes whole although a field in it may be named like one of those: the arguments of Gemini's calls.
+_WHOLE = "args"
+# What tells the blocks of a reply apart; Gemini marks its reasoning, and numbers nothing.
+_BLOCK_NUMBERS = ("index", "output_index", "content_index", "thought")
 
 _SSE_DATA = re.compile(r"^data: ?([^\r\n]*)", re.MULTILINE)
 
@@ -150,7 +152,8 @@ def _leaves(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
         path = (*path[:-1], *numbers) if numbers and path and isinstance(path[-1], int) else (*path, *numbers)
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(item, str):
-            yield _Leaf(value, key, (*path, key) if key in _STREAMED_TEXT or key in _STREAMED_JSON else None)
+            streamed = (key in _STREAMED_TEXT or key in _STREAMED_JSON) and _WHOLE not in path
+            yield _Leaf(value, key, (*path, key) if streamed else None)
         elif isinstance(item, (dict, list)):
             yield from _leaves(item, (*path, key))
 
