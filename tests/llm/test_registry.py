@@ -346,7 +346,7 @@ def test_no_secret_is_shown(home: Path) -> None:
     ("query", "environ", "adapter"),
     [
         ("openai/gpt-5.2", _OPENAI, "OpenAIResponses"),
-        ("openai/gpt-5.2", _LOCAL, "OpenAICompletions"),
+        ("openai/gpt-5.2", _LOCAL, "WrittenCalls"),  # which looks for calls in the text of the adapter's replies
         ("anthropic/opus", _ANTHROPIC, "AnthropicMessages"),
         ("deepseek/deepseek-v4-pro", {"DEEPSEEK_API_KEY": "k"}, "OpenAICompletions"),
     ],

@@ -18,6 +18,7 @@ from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.hands.policy import Mode
 from kaa.llm import jsonc
+from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
 
 # What a project's settings may override.
@@ -259,6 +260,8 @@ def load_settings(user_file: Path, project_file: str, project: bytes | None, not
             merged[key] = _denied_too(merged, value, project_file, notify)
         elif key not in _PROJECT_KEYS:
             notify(f"{project_file}: {key!r} is ignored: a project may not set it. Put it into {user_file}.")
+        elif key == "defaultProvider" and isinstance(value, str) and is_address(value):
+            notify(f"{project_file}: {key!r} is ignored: a project may not set an address.")
         elif isinstance(value, dict) and isinstance(merged.get(key), dict):
             merged[key] = {**merged[key], **value}
         else:

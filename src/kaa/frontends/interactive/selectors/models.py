@@ -49,6 +49,8 @@ class ModelSelectors:
         async def models(engine: Engine) -> tuple[Sequence[Model], ModelState, str | None]:
             models = engine.conversation.models
             unchanged = await models.reload()
+            if not query:  # a list is to be opened: it can wait a moment for what runs on this machine
+                await models.look_around()
             return models.available(), models.current, unchanged
 
         def choose(found: tuple[Sequence[Model], ModelState, str | None]) -> None:
