@@ -168,7 +168,7 @@ def test_what_decides_the_answer_is_hard(wire: str, change: Callable[[Json], obj
         ("gemini", _set("generationConfig", "maxOutputTokens", to=200), "generationConfig"),
         (
             "gemini",
-            _set("contents", 2, "parts", 0, "functionResponse", "response", to={"error": "2 failed"}),
+            _set("contents", 2, "parts", 0, "functionResponse", "response", "output", to="2 failed"),
             "contents[2].parts[0].functionResponse.response",
         ),
     ],

@@ -154,7 +154,7 @@ def _judge_anthropic_messages(path: _Path, body: Json) -> _Rule:
 def _judge_gemini(path: _Path, body: Json) -> _Rule:
     match path:
         case ("contents", _, "parts", _, "functionResponse", "response" | "parts", *_):
-            return _Rule("soft", 5, tool_output=True)
+            return _Rule("soft", 6, tool_output=True)
         case ("contents", *_):
             return _HARD
     return _Rule("soft", 1)
