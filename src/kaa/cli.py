@@ -33,6 +33,7 @@ examples:
   kaa sandbox -- make test                run a command as confined as kaa's own
   kaa doctor                              how commands are confined on this machine
   kaa stats --by day                      what all sessions used
+  kaa models sonnet                       which models there are, what they can do and cost
 
 exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
 5 no model to ask, 6 the budget is used up, 128+N interrupted by signal N
@@ -263,6 +264,10 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends import doctor
 
             return doctor.main(arguments[1:])
+        case ["models"]:
+            from kaa.frontends import models_command
+
+            return models_command.main(arguments[1:])
         case ["sessions"]:
             from kaa.frontends import sessions_command
 
@@ -290,9 +295,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _UsageError as error:
         return _refuse(str(error), arguments)
     if parsed.list_models is not None:
-        from kaa.frontends import model_list  # lazy: as all imports here, for a quick start
+        from kaa.frontends import models_command  # lazy: as all imports here, for a quick start
 
-        return model_list.main(parsed.list_models)
+        return models_command.main(["--", *parsed.list_models.split()])
     if parsed.export is not None:
         if len(parsed.messages) > 1:
             return _refuse("--export takes one file to write, such as session.html", arguments)

@@ -3,9 +3,9 @@
 Only the user's own home and environment are read here. A project never sets an address, a header or a key.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -102,6 +102,21 @@ class ResolvedModel(msgspec.Struct, frozen=True):
     key_source: str | None = None
 
 
+class ListedModel(msgspec.Struct, frozen=True):
+    """A model as lists show it.
+
+    Attributes:
+        levels: the thinking levels it has, the lowest first.
+        key: whether there is one for its provider; commands are not run but trusted.
+        is_usable: kaa speaks its wire format, and the key is there or not needed.
+    """
+
+    model: Model
+    levels: tuple[ThinkingLevel, ...]
+    key: Literal["there", "missing", "not needed"]
+    is_usable: bool
+
+
 class UnlistedServer(msgspec.Struct, frozen=True):
     """A server of which only the address is known: it must be asked which models it has.
 
@@ -188,6 +203,15 @@ class ModelRegistry:
         models = [known.model for provider in self._lookup.usable() for known in provider.models]
         return [model for model in models if model.api in _SUPPORTED_APIS]
 
+    def listed(self, *, usable: bool) -> list[ListedModel]:
+        """The models in order of preference, with what lists say of them: those of `available`, or all."""
+        return [
+            one
+            for provider in (self._lookup.usable() if usable else self._providers.values())
+            for one in self._listed(provider)
+            if one.is_usable or not usable
+        ]
+
     def split_level(self, query: str) -> tuple[str, ThinkingLevel | None]:
         """What names the model in a query, and the thinking level behind it."""
         return self._lookup.split_level(query)
@@ -265,6 +289,15 @@ class ModelRegistry:
 
     def _is_usable(self, provider: ConfiguredProvider) -> bool:
         return not provider.needs_key or self._keys.has(provider)
+
+    def _listed(self, provider: ConfiguredProvider) -> Iterator[ListedModel]:
+        has_key = self._keys.has(provider)
+        key: Literal["there", "missing", "not needed"]
+        key = "there" if has_key else "missing" if provider.needs_key else "not needed"
+        for known in provider.models:
+            is_usable = key != "missing" and known.model.api in _SUPPORTED_APIS
+            levels = offered_levels(known.model, known.thinking_levels)
+            yield ListedModel(known.model, levels, key, is_usable)
 
     def _meant(self, choice: ModelChoice) -> tuple[Found, ThinkingLevel | None]:
         """What is wished for, or else what the settings say, with the thinking level behind it.

@@ -1,0 +1,118 @@
+"""`kaa models` and `--list-models`: the models there are, what they can do and cost, and whether there is a key."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from kaa.builtin.columns import aligned
+from kaa.builtin.counted import counted
+from kaa.core.provider import ModelRates, Rates
+from kaa.frontends.delivery import deliver, while_delivered
+from kaa.frontends.exit_codes import ExitCode
+from kaa.llm.registry import ListedModel, ModelRegistry
+from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError
+from kaa.tui.sanitize import squeezed
+
+_HEAD = ("model", "window", "output", "thinking", "images", "$ in", "$ out", "$ cached", "$ written", "key")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `kaa models`. Returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    return while_delivered(lambda: _report(parsed))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kaa models",
+        description="List the models that can be used. Prices: US dollars per million tokens, ? where nobody knows.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("search", nargs="*", help="only models with these words in provider, id or name")
+    parser.add_argument("--all", action="store_true", help="also those that there is no key for")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per model")
+    return parser
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    try:
+        models = ModelRegistry(Home.of(os.environ).path, os.environ)
+    except SettingsError as error:
+        _complain(str(error))
+        return ExitCode.USAGE
+    for problem in (*models.problems, *models.obstacles()):
+        _complain(problem)
+    words = [word.lower() for text in parsed.search for word in text.split()]
+    listed = models.listed(usable=not parsed.all)
+    fitting = [one for one in listed if _fits(one, words)]
+    if not listed:
+        _complain("no model can be used: there is no key and no local server. kaa -p hello says how to get going.")
+        return ExitCode.NO_MODEL
+    if not fitting:
+        searched = " ".join(words)
+        without_key = sum(_fits(one, words) for one in models.listed(usable=False)) if not parsed.all else 0
+        hint = f"; --all lists {counted(without_key, 'model')} that there is no key for" if without_key else ""
+        _complain(f"none of the {counted(len(listed), 'model')} that can be used has {searched!r} in its name{hint}")
+        return ExitCode.FAILED
+    write = _lines if parsed.json else _table
+    deliver(sys.stdout, "".join(f"{line}\n" for line in write(fitting)))
+    return ExitCode.DONE
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"kaa: {squeezed(text)}\n")
+
+
+def _fits(listed: ListedModel, words: Iterable[str]) -> bool:
+    names = f"{listed.model.qualified_id} {listed.model.name}".lower()
+    return all(word in names for word in words)
+
+
+def _lines(models: Iterable[ListedModel]) -> list[str]:
+    """One JSON object per model. `cost` is null where it is not known."""
+    return [
+        msgspec.json.encode(
+            {**msgspec.to_builtins(one.model), "thinkingLevels": one.levels, "key": one.key, "usable": one.is_usable}
+        ).decode()
+        for one in models
+    ]
+
+
+def _table(models: Iterable[ListedModel]) -> list[str]:
+    return aligned([_HEAD, *map(_row, models)])
+
+
+def _row(listed: ListedModel) -> tuple[str, ...]:
+    model, levels = listed.model, listed.levels
+    return (
+        squeezed(model.qualified_id),
+        _tokens(model.context_window),
+        _tokens(model.max_tokens),
+        "no" if levels in ((), ("off",)) else levels[0] if len(levels) == 1 else f"{levels[0]}-{levels[-1]}",
+        "yes" if "image" in model.input else "no",
+        *_prices(model.cost),
+        listed.key,
+    )
+
+
+def _prices(cost: ModelRates | None) -> tuple[str, ...]:
+    if cost is None:
+        return ("?",) * 4
+    every: tuple[Rates, ...] = (cost, *cost.tiers)
+    columns = zip(*((one.input, one.output, one.cache_read, one.cache_write) for one in every), strict=True)
+    return tuple(_range(prices) for prices in columns)
+
+
+def _range(prices: Sequence[float]) -> str:
+    """A price, or from the one of short prompts to that of the longest."""
+    low, high = min(prices), max(prices)
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+def _tokens(count: int) -> str:
+    """A limit in tokens, as vendors say them: 128k, 1M, 1.05M."""
+    return f"{count / 1_000_000:.3g}M" if count >= 1_000_000 else f"{count / 1_000:.4g}k"

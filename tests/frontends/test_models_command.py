@@ -1,0 +1,152 @@
+"""`kaa models`: which are listed, and what is said of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kaa import cli
+from kaa.frontends import models_command
+from kaa.llm.provider_table import BUILTINS
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for builtin in BUILTINS.values():
+        for name in (builtin.base_url_variable, *(variable for variable, _ in builtin.key_variables)):
+            if name:
+                monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KAA_DIR", str(tmp_path))
+    return tmp_path
+
+
+def _lab(home: Path, *models: dict[str, object]) -> None:
+    provider = {"baseUrl": "http://lab/v1", "models": models}
+    (home / "models.json").write_text(json.dumps({"providers": {"lab": provider}}))
+
+
+def _rows(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    return [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+
+
+def test_models_of_providers_with_a_key_are_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-key")
+
+    assert models_command.main([]) == 0
+
+    printed = capsys.readouterr()
+    rows = [line.split() for line in printed.out.splitlines()[1:]]
+    assert ["anthropic/claude-opus-5-5", "1M", "128k", "low-max", "yes", "4", "20", "0.2", "5", "there"] in rows
+    assert all(row[0].startswith("anthropic/") for row in rows)
+    assert "secret-key" not in printed.out + printed.err
+
+
+def test_all_lists_those_without_a_key_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert models_command.main(["--all", "gpt-6.1-sol"]) == 0
+
+    rows = _rows(capsys)
+    assert [
+        "openai/gpt-6.1-sol",
+        "272k",
+        "128k",
+        "low-max",
+        "yes",
+        "2-4",
+        "10-15",
+        "0.1-0.2",
+        "2.5-5",
+        "missing",
+    ] in rows
+
+
+def test_words_narrow_the_list(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _lab(home, {"id": "Small", "name": "The little one"}, {"id": "large"})
+
+    assert models_command.main(["small"]) == 0
+    assert [row[0] for row in _rows(capsys)] == ["lab/Small"]
+    assert models_command.main(["lab", "little"]) == 0
+    assert [row[0] for row in _rows(capsys)] == ["lab/Small"]
+    assert models_command.main(["huge"]) == 1
+    assert "'huge'" in capsys.readouterr().err
+
+
+def test_who_searches_for_what_there_is_no_key_for_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _lab(home, {"id": "small"})
+
+    assert models_command.main(["gpt-6.1-sol"]) == 1
+
+    assert "--all lists" in capsys.readouterr().err
+
+
+def test_a_price_nobody_knows_is_a_question_mark_and_a_gift_is_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    _lab(home, {"id": "gift", "cost": nothing}, {"id": "unpriced"})
+
+    models_command.main(["lab"])
+    rows = _rows(capsys)
+    models_command.main(["lab", "--json"])
+    costs = [json.loads(line).get("cost") for line in capsys.readouterr().out.splitlines()]
+
+    assert rows == [
+        ["lab/gift", "128k", "16.38k", "no", "no", "0", "0", "0", "0", "not", "needed"],
+        ["lab/unpriced", "128k", "16.38k", "no", "no", "?", "?", "?", "?", "not", "needed"],
+    ]
+    assert costs[0] is not None
+    assert costs[1] is None
+
+
+def test_json_has_all_that_is_known(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    models_command.main(["--json", "openai/gpt-6.1-sol"])
+
+    (line,) = capsys.readouterr().out.splitlines()
+    model = json.loads(line)
+    assert (model["id"], model["provider"], model["contextWindow"]) == ("gpt-6.1-sol", "openai", 272_000)
+    assert model["cost"]["tiers"][0]["inputTokensAbove"] == 272_000
+    assert model["thinkingLevels"] == ["low", "medium", "high", "xhigh", "max"]
+    assert (model["key"], model["usable"]) == ("there", True)
+
+
+def test_the_flag_of_pi_lists_the_same(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _lab(home, {"id": "small"}, {"id": "large"})
+
+    assert cli.main(["--list-models", "small"]) == 0
+    by_flag = capsys.readouterr().out
+    assert cli.main(["models", "small"]) == 0
+
+    assert capsys.readouterr().out == by_flag
+    assert "lab/small" in by_flag
+
+
+def test_names_cannot_steer_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _lab(home, {"id": "a\x1b[2Jb"})
+
+    models_command.main(["lab"])
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_without_any_model_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert models_command.main([]) == 5
+
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "no key and no local server" in printed.err
+
+
+def test_a_mistake_in_models_json_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "models.json").write_text("{")
+
+    models_command.main([])
+
+    assert "models.json" in capsys.readouterr().err
