@@ -105,6 +105,41 @@ def test_a_key_can_be_piped_in_and_is_checked_later(seat: Seat, keys: KeyServer)
     assert KEY not in works.out + refused.out + refused.err
 
 
+def test_each_is_told_what_is_wrong_with_it(seat: Seat, keys: KeyServer, oauth: OAuthServer) -> None:
+    server: dict[str, object] = {"baseUrl": f"{keys.url}/v1", "models": [{"id": MODEL_ID}]}
+    providers = {name: server | {"oauth": oauth.config()} for name in ("ended", "unset", "broken")}
+    providers["local"] = server
+    (seat.home / "models.json").write_text(json.dumps({"providers": providers}))
+    ended = {"type": "oauth", "access": "a", "refresh": "revoked", "expires": 1}
+    unset = {"type": "api_key", "key": "$NOT_SET"}
+    broken = {"type": "api_key", "key": "!exit 3"}
+    (seat.home / "auth.json").write_text(json.dumps({"ended": ended, "unset": unset, "broken": broken}))
+    (seat.home / "auth.json").chmod(0o600)
+
+    done = seat.run("auth", "check", "--json")
+
+    assert done.code == 1
+    found = {one["provider"]: (one["state"], one["said"]) for one in json.loads(done.out)}
+    assert {name: state for name, (state, _) in found.items()} == {
+        "ended": "expired",
+        "unset": "unreadable",
+        "broken": "unreadable",
+    }
+    assert "kaa login ended" in found["ended"][1]
+    assert "NOT_SET" in found["unset"][1]
+    assert "revoked" not in done.out
+
+
+def test_a_mistake_in_the_description_of_a_login_is_told(seat: Seat) -> None:
+    lead_to(seat, "https://lab.example", oauth={"clientId": "x", "issuer": "http://login.example"})
+
+    done = seat.run("login", "lab", "--browser")
+
+    assert done.code == 1
+    assert "providers.lab.oauth" in done.err
+    assert "https://" in done.err
+
+
 def test_a_file_others_can_read_is_told(seat: Seat) -> None:
     (seat.home / "auth.json").write_text("{}")
     (seat.home / "auth.json").chmod(0o644)

@@ -92,7 +92,9 @@ class Logins:
             if option.provider == provider:
                 return option
         names = ", ".join(option.provider for option in options)
-        raise LoginError(f"there is no provider {provider!r}: there are {names}, and those you add to models.json")
+        _, problems = load_providers(self._models_file, self._environ)
+        said = f"there is no provider {provider!r}: there are {names}, and those you add to models.json"
+        raise LoginError("\n".join([said, *problems]))
 
     async def check_key(self, provider: str, key: str) -> Verdict:
         """Whether `provider` accepts a key.
@@ -215,10 +217,11 @@ class Logins:
     def _source(self, provider: ConfiguredProvider, keys: Keys) -> str | None:
         """Where the key or login is that counts."""
         try:
-            if provider.name in self._file.read():
-                return self._file.path.name
+            raw = self._file.read().get(provider.name)
         except PrivateFileError:
-            pass  # `check` tells it once
+            raw = None  # `check` tells it once
+        if raw is not None and not _has_only_variables(raw):
+            return self._file.path.name
         for variable, _ in provider.key_variables:
             if self._environ.get(variable):
                 return variable
@@ -239,6 +242,12 @@ class Logins:
         except PrivateFileError as error:
             return (Checked("", self._file.path.name, "unreadable", str(error)),)
         return ()
+
+
+def _has_only_variables(raw: msgspec.Raw) -> bool:
+    """Whether an entry of auth.json says something else than a key: the id of an account, say."""
+    entry = msgspec.json.decode(raw)
+    return isinstance(entry, dict) and entry.get("type") == "api_key" and "key" not in entry
 
 
 def _methods(provider: ConfiguredProvider) -> tuple[Method, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from kaa.ext.api import CommandError
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.engine import Engine, OpeningError
 
@@ -126,5 +127,6 @@ async def adopt(engine: Engine, provider: str) -> bool:
         return False
     await models.reload()
     if models.current.model.provider == provider:
-        await models.choose(models.current.name, models.current.thinking)
+        with suppress(CommandError):  # it is recorded or replayed, and goes on as it began
+            await models.choose(models.current.name, models.current.thinking)
     return True

@@ -124,5 +124,5 @@ async def _pasted_code(loopback: Loopback, screen: LoginScreen) -> str:
             return loopback.code_in(await screen.pasted())
         except RefusedError:
             raise
-        except (LoginError, ValueError) as error:
+        except LoginError as error:
             screen.complain(str(error))

@@ -87,4 +87,4 @@ def _number(value: Json, usual: float, most: float) -> float:
     """A number of seconds of at least one, `usual` if the server gave none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return usual
-    return min(max(float(value), 1.0), most)
+    return float(min(max(value, 1), most))

@@ -16,6 +16,8 @@ from kaa.llm.http.transport import HttpRequest, Transport, host_of
 # Tokens have some kilobytes; what sends more is no authorization server.
 _LONGEST_ANSWER_BYTES: Final = 256 * 1024
 _TIMEOUT_SECONDS: Final = 30.0
+# Ten years. What holds longer is renewed then.
+_LONGEST_LIFETIME_SECONDS: Final = 10 * 365 * 86_400.0
 _SHOWN_CHARACTERS: Final = 200
 _TOO_MANY_REQUESTS: Final = 429
 _JSON: Final = ("accept", "application/json")
@@ -168,6 +170,6 @@ def _seconds(value: Json) -> float | None:
     """A lifetime as servers write it: a number, or one in quotes. What is none counts as not given."""
     try:
         seconds = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return seconds if seconds is not None and 0 <= seconds < float("inf") else None
+    return min(seconds, _LONGEST_LIFETIME_SECONDS) if seconds is not None and seconds >= 0 else None

@@ -88,7 +88,10 @@ class Loopback:
         """
         text = pasted.strip()
         if "://" in text or "?" in text:
-            return self._code_of(urlsplit(text).query)
+            try:
+                return self._code_of(urlsplit(text).query)
+            except ValueError as error:
+                raise LoginError("this is no address that a browser ends at: copy all of it") from error
         if not text or not text.isascii() or not text.isprintable() or " " in text:
             raise LoginError("this is neither a code nor the address the browser was sent to: copy all of it")
         return text
