@@ -7,7 +7,7 @@ kaa: {reason}
 
 How to get going:
 
-  kept by kaa        kaa login anthropic               asks for a key, checks it and keeps it; /login within kaa
+  a key kaa keeps    kaa login anthropic    or, within kaa, /login
   with a key         export ANTHROPIC_API_KEY=…        or  export OPENAI_API_KEY=…
   kept in a file     {auth_file}
                      {{"anthropic": {{"type": "api_key", "key": "…"}}}}
