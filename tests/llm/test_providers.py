@@ -136,6 +136,16 @@ def test_the_account_may_be_in_auth_json_and_counts_before_the_environment(home:
     assert resolved.endpoint.base_url == "https://api.cloudflare.com/client/v4/accounts/own/ai/v1"
 
 
+def test_where_no_account_is_needed_a_damaged_auth_json_does_not_matter(home: Path) -> None:
+    (home / "auth.json").write_text("{")
+    (home / "auth.json").chmod(0o600)
+
+    registry = _registry(home, {"GROQ_API_KEY": "k"})
+
+    assert {model.provider for model in registry.available()} == {"groq"}
+    assert isinstance(registry.resolve(ModelChoice("groq/x", api_key="given")), ResolvedModel)
+
+
 def test_a_missing_account_makes_a_provider_unusable_and_is_named_when_it_is_asked_for(home: Path) -> None:
     environ = {"CLOUDFLARE_API_KEY": "k", "CLOUDFLARE_ACCOUNT_ID": "acc"}
 

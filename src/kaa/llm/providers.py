@@ -149,15 +149,16 @@ class Keys:
     def has(self, provider: ConfiguredProvider) -> bool:
         """Whether there is a key, and what the address depends on; commands are not run but trusted."""
         keyed = self._has_key(provider)
+        template = provider.url_for(None, keyed=keyed)
+        if not missing(template, {}):  # it depends on nothing
+            return keyed
         if not keyed and provider.ambient is None:
             return False
         try:
             variables = self.variables(provider)
         except CredentialError:
             return False
-        if missing(provider.url_for(None, keyed=keyed), variables):
-            return False
-        return keyed or self._has_ambient(provider, variables)
+        return not missing(template, variables) and (keyed or self._has_ambient(provider, variables))
 
     def _has_key(self, provider: ConfiguredProvider) -> bool:
         configured = provider.config.api_key
@@ -210,6 +211,8 @@ class Keys:
             CredentialError: it depends on a variable that is not set.
         """
         template = provider.url_for(known, keyed=keyed)
+        if not missing(template, {}):
+            return template
         variables = self.variables(provider)
         if names := missing(template, variables):
             raise CredentialError(
