@@ -1,6 +1,5 @@
 """What runs and sessions may use, told, asked about and kept to."""
 
-
 import msgspec
 import pytest
 
@@ -88,7 +87,7 @@ def reasons(outcomes: list[Outcome]) -> list[str]:
 def test_a_run_ends_behind_the_tools_when_its_budget_does(purse: Purse, limit: dict[str, float], words: str) -> None:
     purse.stage.server.begin([ECHO] * 3)
 
-    (end,) = purse.talk("go", **limit)
+    (end,) = purse.talk("go", options=None, **limit)
 
     assert isinstance(end, AgentEnd)
     assert end.reason == "budget"
