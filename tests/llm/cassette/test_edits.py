@@ -145,3 +145,19 @@ def test_arguments_that_come_whole_are_texts_of_their_own() -> None:
     calls = [{"functionCall": {"name": "write", "args": {"content": text}}} for text in ("ends in /tmp", "/x begins")]
 
     assert rewrite_stream(_gemini(*calls), _Replace("/tmp/x", "PATH")) == _gemini(*calls)
+
+
+def test_items_of_responses_are_told_apart_and_arguments_stay_json() -> None:
+    def delta(kind: str, index: int, text: str) -> Json:
+        return {"type": f"response.{kind}.delta", "output_index": index, "delta": text}
+
+    stream = _events(
+        delta("output_text", 0, "in /t"),
+        delta("function_call_arguments", 1, '{"path":"/t'),
+        delta("output_text", 0, "mp"),
+        delta("function_call_arguments", 1, 'mp"}'),
+    )
+
+    rewritten = _decoded(rewrite_stream(stream, _Replace("/tmp", 'a "b"')))
+
+    assert [event["delta"] for event in rewritten] == ['in a "b"', '{"path":"a \\"b\\"', "", '"}']

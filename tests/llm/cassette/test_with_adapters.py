@@ -55,6 +55,22 @@ def _gemini(*parts: Json) -> bytes:
     return b"".join(f"data: {json.dumps(chunk)}\r\n\r\n".encode() for chunk in chunks)
 
 
+def _responses(item: Json, kind: str, *deltas: str) -> bytes:
+    """One output item; what it says is in the deltas, and once more in the ends of the item and of the reply."""
+    field: Json = {"arguments": "".join(deltas)}
+    if item["type"] == "message":
+        field = {"content": [{"type": "output_text", "text": "".join(deltas)}]}
+    place = {"output_index": 0, "item_id": item["id"]}
+    events: list[Json] = [
+        {"type": "response.created", "response": {"id": "r", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        *({"type": f"response.{kind}.delta", **place, "delta": delta} for delta in deltas),
+        {"type": "response.output_item.done", "output_index": 0, "item": {**item, **field}},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [{**item, **field}]}},
+    ]
+    return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events)
+
+
 # A tool call whose path comes in three pieces (of Gemini in one), then a text.
 _BODIES = {
     "openai-completions": [
@@ -77,6 +93,14 @@ _BODIES = {
             {"type": "text_delta", "text": "/then"},
             stop="end_turn",
         ),
+    ],
+    "openai-responses": [
+        _responses(
+            {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": ""},
+            "function_call_arguments",
+            *('{"path": "/tmp/th', "en/a", '.py"}'),
+        ),
+        _responses({"type": "message", "id": "msg_1", "content": []}, "output_text", "done in /tmp", "/then"),
     ],
     "google-generative-ai": [
         _gemini(
@@ -159,5 +183,5 @@ def test_other_tool_output_is_reported_and_another_question_refused(tmp_path: Pa
 
     asyncio.run(run("1 failed in 0.1s at /now", "fix it"))
     assert [divergence.exchange for divergence in reported] == [2]
-    with pytest.raises(CassetteDivergence, match=r"request 1, (messages\[\d\]\.content|contents\[\d\]\.parts)"):
+    with pytest.raises(CassetteDivergence, match=r"request 1, ((messages|input)\[\d\]\.content|contents\[\d\]\.parts)"):
         asyncio.run(run("1 passed in 0.1s at /now", "break it"))

@@ -249,11 +249,14 @@ def test_names_openai_would_refuse_are_made_fit_and_stay_different() -> None:
 
 
 @pytest.mark.parametrize("signature", [None, "", "{}", '{"v":2,"id":"x"}', '{"v":1', '{"v":1,"id":""}'])
-def test_messages_without_a_name_are_given_one(signature: str | None) -> None:
-    items = _input(_assistant(TextContent("a", signature), TextContent("a", signature)))
+def test_messages_without_a_name_are_given_one_that_stays(signature: str | None) -> None:
+    said = TextContent("a", signature)
+    first = _input(_assistant(said, said))
+    later = _input(_assistant(said, said), UserMessage("q"), _assistant(said))
 
-    assert len({item["id"] for item in items}) == 2
-    assert all("phase" not in item for item in items)
+    assert later[:2] == first
+    assert len({item["id"] for item in later if "id" in item}) == 3
+    assert all("phase" not in item for item in later)
 
 
 def test_sessions_of_pi_are_continued() -> None:

@@ -113,6 +113,8 @@ def _judge_of(endpoint: str) -> _Judge:
         return _judge_openai_completions
     if endpoint.endswith("/messages"):
         return _judge_anthropic_messages
+    if endpoint.endswith("/responses"):
+        return _judge_openai_responses
     if endpoint.endswith(":streamGenerateContent"):
         return _judge_gemini
     return lambda _path, _body: _HARD
@@ -147,6 +149,19 @@ def _judge_anthropic_messages(path: _Path, body: Json) -> _Rule:
                 return _Rule("soft", 5, tool_output=True)
             return _HARD
         case ("messages", *_):
+            return _HARD
+    return _Rule("soft", 1)
+
+
+def _judge_openai_responses(path: _Path, body: Json) -> _Rule:
+    match path:
+        case ("model", *_):
+            return _HARD
+        case ("input", int(number), "content", *_) if _at(body, "input", number, "role") in ("system", "developer"):
+            return _Rule("soft", 3)
+        case ("input", _, "output", *_):
+            return _Rule("soft", 3, tool_output=True)
+        case ("input", *_):
             return _HARD
     return _Rule("soft", 1)
 

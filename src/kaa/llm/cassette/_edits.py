@@ -19,7 +19,9 @@ _STREAMED_JSON = frozenset({"arguments", "partial_json"})
 # What comes whole although a field in it may be named like one of those: the arguments of Gemini's calls.
 _WHOLE = "args"
 # What tells the blocks of a reply apart; Gemini marks its reasoning, and numbers nothing.
-_BLOCK_NUMBERS = ("index", "output_index", "content_index", "thought")
+_BLOCK_NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id", "thought")
+# The event of OpenAI's Responses whose `delta` is not words but JSON text.
+_ARGUMENTS_EVENT = "response.function_call_arguments.delta"
 
 _SSE_DATA = re.compile(r"^data: ?([^\r\n]*)", re.MULTILINE)
 
@@ -153,7 +155,8 @@ def _leaves(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(item, str):
             streamed = (key in _STREAMED_TEXT or key in _STREAMED_JSON) and _WHOLE not in path
-            yield _Leaf(value, key, (*path, key) if streamed else None)
+            name = "arguments" if key == "delta" and value.get("type") == _ARGUMENTS_EVENT else key
+            yield _Leaf(value, key, (*path, key, name) if streamed else None)
         elif isinstance(item, (dict, list)):
             yield from _leaves(item, (*path, key))
 

@@ -5,8 +5,8 @@ Format: https://platform.openai.com/docs/api-reference/responses/create. Servers
 the body, so that each request of a conversation begins, byte for byte, with the one before.
 """
 
-import zlib
 from collections.abc import Iterator
+from itertools import count
 from typing import Final
 
 import msgspec
@@ -87,9 +87,14 @@ def responses_body(request: Request, endpoint: Endpoint, kept: Renderer | None =
     render = kept or renderer()
     if request.tools:
         body["tools"] = [tool for _, tool in render.tools(request.tools, model)]
-    items = [item for _, rendered in render.messages(request.messages, model) for item in rendered]
-    body["input"] = [*_system(request, endpoint), *items]
+    items = (item for _, rendered in render.messages(request.messages, model) for item in rendered)
+    body["input"] = [*_system(request, endpoint), *map(_named, items, count())]
     return body
+
+
+def _named(item: JsonObject, position: int) -> JsonObject:
+    """Messages must have an id of their own each; where the model gave none, its place in the conversation is one."""
+    return item if "id" in item or item.get("type") != "message" else {**item, "id": f"msg_kaa_{position}"}
 
 
 def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
@@ -169,35 +174,29 @@ def _assistant(message: AssistantMessage, model: Model) -> list[JsonObject]:
 
 def _output(message: AssistantMessage, *, own: bool) -> Iterator[JsonObject]:
     """The items a reply consists of; `own`: the model that is asked now has made it."""
-    for index, block in enumerate(message.content):
+    for block in message.content:
         match block:
             case ToolCall():
                 yield _function_call(block)
             case TextContent():
                 if block.text.strip():
-                    signature = (block.text_signature if own else None) or ""
-                    yield _said(block.text, signature, f"msg_{message.timestamp:x}_{index}")
+                    yield _said(block.text, (block.text_signature if own else None) or "")
             case ThinkingContent(thinking_signature=str(signature)) if own:
                 yield from _reasoning_again(signature)
             case ThinkingContent():
                 if (text := thinking_as_text(block)).strip():
-                    yield _said(text, "", f"msg_{message.timestamp:x}_{index}")
+                    yield _said(text, "")
 
 
-def _said(text: str, signature: str, unnamed: str) -> JsonObject:
-    """What the model said. No two items may have the same id, so `unnamed` and the text make one where it has none."""
+def _said(text: str, signature: str) -> JsonObject:
     message_id, phase = _names_in(signature)
-    if not message_id:
-        message_id = f"{unnamed}_{zlib.crc32(clean(text).encode()):08x}"
     content = {"type": "output_text", "text": clean(text), "annotations": []}
-    item = {
-        "type": "message",
-        "id": portable_id(message_id),
-        "role": "assistant",
-        "status": "completed",
-        "content": [content],
-    }
-    return {**item, "phase": phase} if phase else item
+    item: JsonObject = {"type": "message", "role": "assistant", "status": "completed", "content": [content]}
+    if message_id:
+        item["id"] = portable_id(message_id)
+    if phase:
+        item["phase"] = phase
+    return item
 
 
 def _names_in(signature: str) -> tuple[str, str]:
