@@ -90,3 +90,22 @@ def test_the_users_budgets_count_within_what_the_model_takes() -> None:
 
     assert _config("gemini-2.5-pro", "low", tuned)["thinkingBudget"] == 5000
     assert _config("gemini-2.5-pro", "high", tuned)["thinkingBudget"] == 32_768
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("off", "LOW"), ("minimal", "LOW"), ("medium", "HIGH"), ("max", "HIGH")]
+)
+def test_a_level_that_the_model_does_not_have_becomes_the_nearest(asked: ThinkingLevel, expected: str) -> None:
+    levels: dict[ThinkingLevel, str | None] = {
+        "off": None,
+        "minimal": None,
+        "low": "low",
+        "medium": None,
+        "high": "high",
+    }
+    named = Endpoint(_GOOGLE.base_url, thinking_levels={**levels, "max": None})
+
+    config = _config("gemini-3.8-flash", asked, named)
+
+    assert config["thinkingLevel"] == expected
+    assert config.get("includeThoughts", False) == (asked != "off")

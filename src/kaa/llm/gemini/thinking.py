@@ -4,7 +4,7 @@ Sources: https://ai.google.dev/gemini-api/docs/thinking, and the tables of pi 0.
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from kaa.core.provider import Request, ThinkingLevel
 from kaa.llm.rendering import JsonObject
@@ -12,6 +12,7 @@ from kaa.llm.wire import Endpoint
 
 # gemini-2.5-pro, gemini-3-flash-preview, google/gemini-3.1-pro, gemini-live-2.5-flash; gemini-exp-1206 has none.
 _GENERATION: Final = re.compile(r"gemini-(?:[a-z]+-)*(\d{1,2})(?!\d)(?:\.(\d{1,2}))?")
+_LEVELS: Final = get_args(ThinkingLevel)
 _NEWEST: Final = (99, 0)  # what gemini-flash-latest means
 _FIRST_WITH_LEVELS: Final = (3, 0)
 _FIRST_PRO_WITH_MEDIUM: Final = (3, 1)
@@ -43,16 +44,24 @@ def generation(model_id: str) -> tuple[int, int]:
 def thinking_config(request: Request, endpoint: Endpoint) -> JsonObject:
     """The `thinkingConfig` of a request to a model that can think.
 
-    What the user's configuration calls the level counts: a number is a budget, a word is a level.
+    What the catalogue or the user call the level counts: a number is a budget, a word is a level. Where they say
+    that the model does not have it, the nearest one is taken: kaa's own requests ask for none whatever the model.
     """
-    level, model_id = request.thinking, request.model.id
-    shown = {} if level == "off" else {"includeThoughts": True}
+    shown = {} if request.thinking == "off" else {"includeThoughts": True}
+    level, model_id = _nearest(request.thinking, endpoint), request.model.id
     named = endpoint.thinking_levels.get(level)
     if named is not None and named.lstrip("-").isdigit():
         return {**shown, "thinkingBudget": int(named)}
     if named is None and (2, 0) <= generation(model_id) < _FIRST_WITH_LEVELS:
-        return {**shown, "thinkingBudget": _budget(request, endpoint)}
+        return {**shown, "thinkingBudget": _budget(level, request, endpoint)}
     return {**shown, "thinkingLevel": (named or _level(level, model_id)).upper()}
+
+
+def _nearest(level: ThinkingLevel, endpoint: Endpoint) -> ThinkingLevel:
+    """`level`, or the next higher one that the model has, or else the next lower one."""
+    wanted = _LEVELS.index(level)
+    candidates = (*_LEVELS[wanted:], *reversed(_LEVELS[:wanted]))
+    return next((name for name in candidates if endpoint.thinking_levels.get(name, name) is not None), level)
 
 
 def _level(level: ThinkingLevel, model_id: str) -> str:
@@ -64,11 +73,11 @@ def _level(level: ThinkingLevel, model_id: str) -> str:
     return levels.get(level, "high")
 
 
-def _budget(request: Request, endpoint: Endpoint) -> int:
+def _budget(level: ThinkingLevel, request: Request, endpoint: Endpoint) -> int:
     model_id = request.model.id
     limits = _PRO if "-pro" in model_id else _LITE if "-lite" in model_id else _FLASH
-    if request.thinking == "off":
+    if level == "off":
         return 0 if limits.can_be_off else limits.least
     usual: dict[ThinkingLevel, int] = {"minimal": limits.least, "low": 2048, "medium": 8192}
-    wanted = endpoint.tuning.budgets(usual).get(request.thinking, limits.most)
+    wanted = endpoint.tuning.budgets(usual).get(level, limits.most)
     return max(limits.least, min(wanted, limits.most, request.reply_limit - _SMALLEST_ANSWER_TOKENS))
