@@ -24,6 +24,11 @@ _GUIDELINES = """\
 - Once a check passes, call no more tools: answer in words what you did. Be brief. Name files as path:line."""
 
 
+# For small models with small windows; their tools describe themselves.
+_SHORT_GUIDELINES = """\
+Read a file before you edit it. Make the smallest change, then check it. When done, say in a sentence what you did."""
+
+
 def extend(api: ExtensionAPI) -> None:
     """Register the sections of the system prompt."""
     api.add_prompt_section("identity", _identity)
@@ -39,12 +44,16 @@ def _identity(context: PromptContext) -> str:
 
 
 def _tools(context: PromptContext) -> str | None:
+    if context.profile == "short":
+        return None
     lines = [f"- {tool.name}: {tool.snippet}" for tool in context.tools if tool.snippet]
     return None if context.custom is not None or not lines else "\n".join(["Tools:", *lines])
 
 
 def _guidelines(context: PromptContext) -> str | None:
-    return None if context.custom is not None or not context.tools else _GUIDELINES
+    if context.custom is not None or not context.tools:
+        return None
+    return _SHORT_GUIDELINES if context.profile == "short" else _GUIDELINES
 
 
 def _appended(context: PromptContext) -> str | None:

@@ -78,6 +78,7 @@ class PromptContext(msgspec.Struct, frozen=True):
         custom: a system prompt of the user's own that replaces kaa's.
         appended: texts the user adds to the system prompt.
         context_files: standing instructions and information, the most general first.
+        profile: `short` where the model's window is small: say only what it cannot do without.
     """
 
     cwd: str
@@ -86,6 +87,7 @@ class PromptContext(msgspec.Struct, frozen=True):
     custom: str | None = None
     appended: tuple[str, ...] = ()
     context_files: tuple[ContextFile, ...] = ()
+    profile: Literal["full", "short"] = "full"
 
 
 PromptSection: TypeAlias = Callable[[PromptContext], str | None]

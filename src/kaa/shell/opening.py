@@ -49,6 +49,7 @@ from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.options import ConversationOptions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
+from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_choice import discard_copy, name_session, open_session
 from kaa.shell.session_parts import SessionParts
@@ -141,11 +142,12 @@ async def open_conversation(
         undo.push_async_callback(store.close)
         context = build_context(store)
         date = _date_of(store.header)
-        sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, date))
         placeholders = _placeholders(workspace, store, date)
         models = ModelRegistry(home.path, environ, settings.tuning)
         link = await link_session_model(options, settings, context, models, placeholders, notify)
         undo.push_async_callback(link.close)
+        profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
+        sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, date, profile))
         if options.api_key is not None:
             models.use_key(link.resolved.model.provider, options.api_key)
         recorder = SessionRecorder(store, context)
@@ -155,7 +157,7 @@ async def open_conversation(
             provider=link.provider,
             model=link.resolved.model,
             system_prompt=joined_sections(sections),
-            tools=[registered.tool for registered in active],
+            tools=[BriefTool(one.tool) if profile == "short" else one.tool for one in active],
             hooks=_hooks(registry, gate, before_change),
             config=_agent_config(options, settings),
             thinking=link.resolved.thinking,
@@ -306,6 +308,7 @@ def _prompt_context(
     workspace: Workspace,
     active: tuple[RegisteredTool, ...],
     date: str,
+    profile: PromptProfile,
 ) -> PromptContext:
     appended = options.append_system_prompt or (project.append_system_prompt or "",)
     return PromptContext(
@@ -315,4 +318,5 @@ def _prompt_context(
         custom=options.system_prompt if options.system_prompt is not None else project.system_prompt,
         appended=tuple(text for text in appended if text),
         context_files=project.context_files,
+        profile=profile,
     )

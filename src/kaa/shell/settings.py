@@ -213,6 +213,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     steering_mode: DrainMode = "one-at-a-time"
     follow_up_mode: DrainMode = "one-at-a-time"
     retry: RetrySettings = RetrySettings()
+    prompt: PromptSettings = PromptSettings()
     compaction: CompactionSettings = CompactionSettings()
     branch_summary: BranchSummarySettings = BranchSummarySettings()
     fallback_models: tuple[str, ...] = ()

@@ -1,0 +1,73 @@
+"""How many words are made to a model with a small window."""
+
+import pytest
+
+from kaa.builtin import prompt, tools
+from kaa.core.provider import ToolSchema
+from kaa.core.tool import Tool
+from kaa.core.usage import context_parts
+from kaa.ext.api import PromptContext
+from kaa.ext.registry import Registry, joined_sections
+from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
+from kaa.workspace.memory import MemoryWorkspace
+
+
+@pytest.mark.parametrize(
+    ("wanted", "window", "profile"),
+    [("auto", 8192, "short"), ("auto", 16_384, "full"), ("full", 2048, "full"), ("short", 200_000, "short")],
+)
+def test_the_window_decides_unless_the_user_did(wanted: str, window: int, profile: str) -> None:
+    assert profile_for(wanted, window) == profile  # type: ignore[arg-type]  # as the settings give it
+
+
+def _tokens(profile: PromptProfile) -> int:
+    """Of all tools and kaa's own part of the system prompt, as kaa estimates them."""
+    registry = Registry(MemoryWorkspace(), print)
+    for module in (prompt, tools):
+        registry.load(module.__name__, module.extend, built_in=True)
+    context = PromptContext(cwd="/project", date="2026-11-22", tools=tuple(registry.tools), profile=profile)
+    made: list[Tool] = [BriefTool(one.tool) if profile == "short" else one.tool for one in registry.tools]
+    text = joined_sections(registry.prompt_sections(context))
+    return context_parts(text, [tool.schema for tool in made], ()).total
+
+
+def test_the_short_profile_takes_little_more_than_half() -> None:
+    full, short = _tokens("full"), _tokens("short")
+
+    assert short < 0.65 * full
+    assert short < 700  # what docs/local-models.md says
+
+
+class _Described:
+    sequential = True
+    schema = ToolSchema(
+        "find",
+        "Find files. They are listed in order.",
+        {
+            "type": "object",
+            "description": "All of it",
+            "properties": {
+                "description": {"type": "string", "description": "What it says"},
+                "nested": {"type": "array", "items": {"type": "object", "description": "One", "properties": {}}},
+            },
+            "required": ["description"],
+        },
+    )
+
+
+def test_what_is_left_of_a_tool_can_still_be_called() -> None:
+    brief = BriefTool(_Described())  # type: ignore[arg-type]  # it is not run
+
+    assert brief.sequential
+    assert brief.schema == ToolSchema(
+        "find",
+        "Find files.",
+        {
+            "type": "object",
+            "properties": {
+                "description": {"type": "string"},
+                "nested": {"type": "array", "items": {"type": "object", "properties": {}}},
+            },
+            "required": ["description"],
+        },
+    )
