@@ -125,6 +125,20 @@ class Agent:
         """Whether a run is under way."""
         return self._task is not None
 
+    def add_tool(self, tool: Tool) -> None:
+        """Let the model call one more tool, from the next request on.
+
+        It comes behind those there are, so that as much as possible of what servers keep of the conversation holds:
+        they keep tools in their order, and before everything else.
+
+        Raises:
+            ValueError: there is one of this name.
+        """
+        if tool.schema.name in self._tools:
+            raise ValueError(f"there is a tool {tool.schema.name} already")
+        self._tools[tool.schema.name] = tool
+        self._schemas = (*self._schemas, tool.schema)
+
     def use(self, model: Model, provider: Provider) -> None:
         """Send requests to another model, from the next one on: also within a run, and when one is repeated."""
         self._model = model

@@ -293,6 +293,17 @@ class CommandContext(Protocol):
         """Names of the active tools."""
         ...
 
+    def activate_tool(self, name: str) -> None:
+        """Let the model call a registered tool that is not active, from the next request on, in this run of kaa.
+
+        The system prompt does not change: a `snippet` is not added. What servers keep of the conversation is lost
+        once, because tools come before it.
+
+        Raises:
+            RegistrationError: no such tool is registered. That it is active already is no error.
+        """
+        ...
+
     @property
     def commands(self) -> tuple["Command", ...]:
         """All slash commands."""

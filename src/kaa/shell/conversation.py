@@ -231,6 +231,12 @@ class Conversation:
         """Names of the active tools."""
         return self._agent.tool_names
 
+    def activate_tool(self, name: str) -> None:
+        """See `CommandContext.activate_tool`."""
+        (registered,) = self._registry.select_tools([name])
+        if name not in self._agent.tool_names:
+            self._agent.add_tool(registered.tool)
+
     @property
     def commands(self) -> tuple[Command, ...]:
         """All slash commands."""
