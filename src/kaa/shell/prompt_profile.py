@@ -7,8 +7,6 @@ not change.
 import re
 from typing import Literal, TypeAlias
 
-import msgspec
-
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import Tool, ToolResult, ToolRun
@@ -68,9 +66,3 @@ def _undescribed(schema: Json) -> Json:
         elif key != "description":
             brief[key] = value
     return brief
-
-
-class PromptSettings(msgspec.Struct, rename="camel", frozen=True):
-    """How many words are made to the model. `auto`: few, where its window is small."""
-
-    profile: Literal["auto", "full", "short"] = "auto"

@@ -165,6 +165,12 @@ class BranchSummarySettings(msgspec.Struct, rename="camel", frozen=True):
     skip_prompt: bool = False
 
 
+class PromptSettings(msgspec.Struct, rename="camel", frozen=True):
+    """How many words kaa makes to the model. `auto`: few, where its window is small."""
+
+    profile: Literal["auto", "full", "short"] = "auto"
+
+
 class CheckpointSettings(msgspec.Struct, rename="camel", frozen=True):
     """What files were before each turn is kept, to be put back.
 
