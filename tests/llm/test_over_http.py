@@ -25,6 +25,7 @@ from kaa.llm.completions.provider import OpenAICompletions
 from kaa.llm.gemini.provider import GoogleGemini
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
+from kaa.llm.responses.provider import OpenAIResponses
 from kaa.llm.wire import Endpoint
 
 _KEY = "k3y-that-must-stay-secret"
@@ -141,14 +142,29 @@ _ANTHROPIC_STREAM = b"".join(
     for event in _ANTHROPIC_EVENTS
 )
 
+_RESPONSES_EVENTS: list[Json] = [
+    {"type": "response.created", "response": {"status": "in_progress"}},
+    {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "msg_1"}},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hello, "},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "wörld!"},
+    {"type": "response.completed", "response": {"id": "resp_1", "status": "completed"}},
+]
+_RESPONSES_STREAM = b"".join(
+    b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event)) for event in _RESPONSES_EVENTS
+)
+
 _GEMINI_STREAM = b"".join(
     b"data: %s\r\n\r\n"
     % msgspec.json.encode({"candidates": [{"content": {"role": "model", "parts": [{"text": word}]}}]})
     for word in ("Hello", ", ", "wörld", "!")
 ) + (b'data: {"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}]}\r\n\r\n')
 
-_Adapter = type[OpenAICompletions] | type[AnthropicMessages] | type[GoogleGemini]
-_WITH_END_MARK = [(OpenAICompletions, _OPENAI_STREAM), (AnthropicMessages, _ANTHROPIC_STREAM)]
+_Adapter = type[OpenAICompletions] | type[AnthropicMessages] | type[OpenAIResponses] | type[GoogleGemini]
+_WITH_END_MARK = [
+    (OpenAICompletions, _OPENAI_STREAM),
+    (AnthropicMessages, _ANTHROPIC_STREAM),
+    (OpenAIResponses, _RESPONSES_STREAM),
+]
 _ALL = pytest.mark.parametrize(("adapter", "stream"), [*_WITH_END_MARK, (GoogleGemini, _GEMINI_STREAM)])
 _REQUEST = Request(Model("model-1", "acme", "wire"), "Be brief.", [UserMessage("hi")])
 
@@ -253,6 +269,22 @@ def test_what_the_server_is_sent_by_the_openai_adapter() -> None:
         "host",
         "user-agent",
     }
+
+
+def test_what_the_server_is_sent_by_the_responses_adapter() -> None:
+    server = _Server(_streams(_RESPONSES_STREAM))
+
+    _replies(OpenAIResponses, server)
+
+    call = server.calls[0]
+    assert (call.method, call.path) == ("POST", "/responses")
+    assert call.headers["authorization"] == f"Bearer {_KEY}"
+    body: Json = msgspec.json.decode(call.body)
+    assert body["input"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+    ]
+    assert body["store"] is False
 
 
 def test_what_the_server_is_sent_by_the_anthropic_adapter() -> None:
