@@ -233,8 +233,8 @@ def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path
     ("environ", "query", "choice", "reason"),
     [
         ({}, None, {}, "no API key, and no local server"),
-        ({}, "sonnet", {}, "no API key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or add one to"),
-        ({}, "openai/gpt-5.2", {}, "no API key for openai: set OPENAI_API_KEY, or add one to"),
+        ({}, "sonnet", {}, "no API key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or run  kaa login anthropic"),
+        ({}, "openai/gpt-5.2", {}, "no API key for openai: set OPENAI_API_KEY, or run  kaa login openai"),
         ({}, None, {"default_provider": "openai"}, "no API key for openai"),
         (_OPENAI, None, {"provider": "nobody"}, "there is no provider 'nobody': `kaa models --all` lists those"),
         (_OPENAI, None, {"provider": "opnai"}, "there is no provider 'opnai': did you mean openai"),

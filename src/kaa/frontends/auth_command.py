@@ -11,7 +11,6 @@ from kaa.builtin.columns import aligned
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.shell.home import Home
 from kaa.shell.logins import Checked, Logins
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
@@ -27,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     check.add_argument("--json", action="store_true", help="print one JSON array")
     parsed = parser.parse_args(arguments)
     try:
-        logins = Logins(Home.of(os.environ), os.environ)
+        logins = Logins.of(os.environ)
     except SettingsError as error:
         deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE

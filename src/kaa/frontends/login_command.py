@@ -15,7 +15,6 @@ from kaa.frontends.interruption import run_to_exit_code
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.auth.verification import Verdict
-from kaa.shell.home import Home
 from kaa.shell.logins import LoginOption, Logins, Method
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
@@ -104,7 +103,7 @@ class _Terminal:
 def _told(work: Callable[[Logins], int]) -> int:
     """Do something with the logins; what goes wrong is told in a line."""
     try:
-        return work(Logins(Home.of(os.environ), os.environ))
+        return work(Logins.of(os.environ))
     except _UsageError as error:
         _say(f"kaa: {error}")
         return ExitCode.USAGE

@@ -4,6 +4,7 @@ Only the user's own home and environment are read here. A project never sets an 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -138,6 +139,7 @@ class ModelRegistry:
         home: the user's folder, such as `~/.kaa/agent`, with models.json and auth.json.
         environ: the environment variables.
         tuning: how the user wants models asked.
+        proxy: URL of the HTTP proxy through which logins are renewed, as `LiveTransport` takes it.
 
     Attributes:
         problems: what is wrong with models.json and the environment, one line each; the rest of it is in use.
@@ -145,8 +147,11 @@ class ModelRegistry:
         credentials: the user's auth.json.
     """
 
-    def __init__(self, home: Path, environ: Mapping[str, str], tuning: Tuning = _UNTUNED) -> None:
+    def __init__(
+        self, home: Path, environ: Mapping[str, str], tuning: Tuning = _UNTUNED, *, proxy: str | None = None
+    ) -> None:
         self._environ = environ
+        self._proxy = proxy
         self.tuning, self._untunable = in_environment(tuning, environ)
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
@@ -331,8 +336,8 @@ class ModelRegistry:
         credential = self._keys.get(provider, api_key)
         if credential is None and provider.needs_key and provider.ambient is None:
             variables = " or ".join(variable for variable, _ in provider.key_variables)
-            ways = f"set {variables}, or add" if variables else "add"
-            raise self.no_model(f"there is no API key for {provider.name}: {ways} one to {self._auth_file}")
+            ways = f"set {variables}, or " if variables else ""
+            raise self.no_model(f"there is no API key for {provider.name}: {ways}run  kaa login {provider.name}")
         return credential
 
     def _resolved(
@@ -372,8 +377,11 @@ class ModelRegistry:
         # Lazy: most users have keys.
         from kaa.llm.auth.auth_file import AuthFile
         from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
+        from kaa.llm.http.live import LiveTransport
 
-        return OAuthAuthorizer(AuthFile(self._auth_file), provider.name, provider.config.oauth)
+        return OAuthAuthorizer(
+            AuthFile(self._auth_file), provider.name, provider.config.oauth, partial(LiveTransport, proxy=self._proxy)
+        )
 
 
 def _stamp(file: Path) -> _Stamp:

@@ -1,7 +1,7 @@
 """The user's keys and logins: which there are, whether they work, keeping and forgetting them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from kaa.llm.http.transport import Transport
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, UnlistedServer
 from kaa.shell.home import Home
+from kaa.shell.settings import load_user_settings
 
 Method = Literal["browser", "device", "key"]
 
@@ -52,27 +53,30 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Logins:
-    """All of them. The files are read anew for each call.
+    """All of them. auth.json and models.json are read anew for each call.
 
     Args:
         home: the user's folder.
         environ: the environment variables.
-        new_transport: to the servers.
+        proxy: URL of the HTTP proxy of the user's settings; None for none.
     """
 
-    def __init__(
-        self,
-        home: Home,
-        environ: Mapping[str, str],
-        new_transport: Callable[[], Transport] = lambda: LiveTransport(
-            connect_timeout=_CONNECT_SECONDS, idle_timeout=_SILENCE_SECONDS
-        ),
-    ) -> None:
+    def __init__(self, home: Home, environ: Mapping[str, str], proxy: str | None = None) -> None:
         self._models_file = home.path / "models.json"
         self._file = AuthFile(home.path / "auth.json")
         self._home = home
         self._environ = environ
-        self._new_transport = new_transport
+        self._proxy = proxy
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "Logins":
+        """Those of the user whose environment this is.
+
+        Raises:
+            SettingsError: it is not known where the user's home is, or the settings have a mistake.
+        """
+        home = Home.of(environ)
+        return cls(home, environ, load_user_settings(home.settings).http_proxy)
 
     def options(self) -> tuple[LoginOption, ...]:
         """All providers one can log in to, in order of preference. Runs no commands."""
@@ -177,8 +181,11 @@ class Logins:
         found = [checked(option.provider, option.source) for option in options if option.source]
         return (*problem, *await asyncio.gather(*found))
 
+    def _new_transport(self) -> Transport:
+        return LiveTransport(connect_timeout=_CONNECT_SECONDS, idle_timeout=_SILENCE_SECONDS, proxy=self._proxy)
+
     async def _verified(self, choice: ModelChoice) -> Verdict:
-        registry = ModelRegistry(self._home.path, self._environ)
+        registry = ModelRegistry(self._home.path, self._environ, proxy=self._proxy)
         found = await asyncio.to_thread(registry.resolve, choice)  # a key may be a command that takes seconds
         transport = self._new_transport()
         try:

@@ -60,6 +60,7 @@ from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.shell.tracing.export import Tracing
     from kaa.shell.approvals.requests import Approver
 
 Notify = Callable[[str], None]
@@ -143,7 +144,7 @@ async def open_conversation(
         context = build_context(store)
         date = _date_of(store.header)
         placeholders = _placeholders(workspace, store, date)
-        models = ModelRegistry(home.path, environ, settings.tuning)
+        models = ModelRegistry(home.path, environ, settings.tuning, proxy=settings.http_proxy)
         link = await link_session_model(options, settings, context, models, placeholders, notify)
         undo.push_async_callback(link.close)
         profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
@@ -186,6 +187,7 @@ async def open_conversation(
             Exporting(store, workspace.root, environ, home, folder),
             checkpoints,
             Navigation(agent, store, recorder, checkpoints, summarizer),
+            await _tracing(settings, agent, store, environ, home, notify),
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
@@ -209,6 +211,16 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
         retry=settings.retry.policy(),
         patience=settings.retry.patience(),
     )
+
+
+async def _tracing(
+    settings: Settings, agent: Agent, store: SessionStore, environ: Mapping[str, str], home: Home, notify: Notify
+) -> "Tracing | None":
+    if not settings.otel.enabled:
+        return None
+    from kaa.shell.tracing.starting import start_tracing  # lazy: few want it
+
+    return await start_tracing(settings.otel, agent, store.header.id, environ, home, notify)
 
 
 def _budgeting(

@@ -54,7 +54,7 @@ class LoginSession:
             CredentialError: the login cannot be kept.
         """
         self._task = asyncio.current_task()
-        await logins_of(engine).log_in(provider, method, self)
+        await user_logins().log_in(provider, method, self)
         return await adopt(engine, provider)
 
     async def abort(self) -> None:
@@ -83,32 +83,32 @@ class LoginSession:
         return await self._pasted.get()
 
 
-def logins_of(engine: Engine) -> "Logins":
-    """The user's keys and logins."""
+def user_logins() -> "Logins":
+    """The user's keys and logins. Raises as `Logins.of` does."""
     from kaa.shell.logins import Logins  # lazy: only who logs in needs it
 
-    return Logins(engine.home, os.environ)
+    return Logins.of(os.environ)
 
 
 async def options(engine: Engine) -> "Sequence[LoginOption]":
     """The providers one can log in to."""
-    return await asyncio.to_thread(logins_of(engine).options)
+    return await asyncio.to_thread(user_logins().options)
 
 
 async def check_key(engine: Engine, provider: str, key: str) -> "Verdict":
     """Whether a provider accepts a key. Raises as `Logins.check_key` does."""
-    return await logins_of(engine).check_key(provider, key)
+    return await user_logins().check_key(provider, key)
 
 
 async def keep_key(engine: Engine, provider: str, key: str) -> bool:
     """Keep a key. Returns whether a conversation is open, which uses it from now on."""
-    await asyncio.to_thread(logins_of(engine).keep_key, provider, key)
+    await asyncio.to_thread(user_logins().keep_key, provider, key)
     return await adopt(engine, provider)
 
 
 async def log_out(engine: Engine, provider: str) -> str | None:
     """Forget a key or login. Returns where there is still one. What the conversation uses it goes on using."""
-    left = await asyncio.to_thread(logins_of(engine).log_out, provider)
+    left = await asyncio.to_thread(user_logins().log_out, provider)
     with suppress(OpeningError):
         await engine.conversation.models.reload()
     return left
@@ -116,7 +116,7 @@ async def log_out(engine: Engine, provider: str) -> str | None:
 
 async def stored(engine: Engine) -> Sequence[str]:
     """The providers that auth.json has something of."""
-    return await asyncio.to_thread(logins_of(engine).stored)
+    return await asyncio.to_thread(user_logins().stored)
 
 
 async def adopt(engine: Engine, provider: str) -> bool:
