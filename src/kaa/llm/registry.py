@@ -31,6 +31,8 @@ _SUPPORTED_APIS = (
     "google-generative-ai",
     "google-vertex",
 )
+# What is in every request may be too much for a window below this.
+_SMALL_WINDOW = 65_536
 _DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
 _UNTUNED = Tuning()
 _Stamp: TypeAlias = tuple[int, int, int] | None
@@ -419,6 +421,11 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
         from kaa.llm.written_calls.provider import WrittenCalls
 
         provider = WrittenCalls(provider)
+    truncates = resolved.endpoint.compat.truncates_silently
+    if truncates or resolved.model.context_window < _SMALL_WINDOW:
+        from kaa.llm.local.window import WithinWindow
+
+        provider = WithinWindow(provider, truncates=truncates)
     return provider
 
 

@@ -1,0 +1,99 @@
+"""Conversations and windows that are too small for them."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from kaa.core.errors import BadRequestError, ContextOverflowError, ProviderError
+from kaa.core.messages import ImageContent, TextContent, Usage, UserMessage
+from kaa.core.provider import Done, Model, ReplyInfo, Request, StreamEvent, TextDelta, ToolSchema
+from kaa.llm.local.window import WithinWindow
+
+
+class _Answers:
+    """Says that it read so many tokens."""
+
+    def __init__(self, read: int) -> None:
+        self._read = read
+        self.was_asked = False
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        self.was_asked = True
+        yield TextDelta(0, "yes")
+        yield ReplyInfo(usage=Usage(input=self._read))
+        yield Done("stop")
+
+
+def _ask(server: _Answers, request: Request, *, truncates: bool = True) -> list[StreamEvent]:
+    async def run() -> list[StreamEvent]:
+        return [event async for event in WithinWindow(server, truncates=truncates).stream(request)]
+
+    return asyncio.run(run())
+
+
+def _request(*texts: str, window: int = 4096, system: str = "") -> Request:
+    model = Model(id="qwen3:8b", provider="ollama", api="openai-completions", context_window=window)
+    return Request(model, system, [UserMessage(text) for text in texts])
+
+
+def test_what_fits_passes() -> None:
+    events = _ask(_Answers(900), _request("a" * 4000))
+
+    assert events[-1] == Done("stop")
+
+
+def test_what_can_never_fit_is_refused_before_it_is_sent() -> None:
+    server = _Answers(1)
+    request = Request(
+        _request("x").model, "s" * 8000, [UserMessage("q" * 4000)], tools=[ToolSchema("t", "d" * 8000, {})]
+    )
+
+    with pytest.raises(BadRequestError) as caught:
+        _ask(server, request)
+
+    assert not isinstance(caught.value, ContextOverflowError)  # condensing would not help
+    assert not server.was_asked
+    message = str(caught.value)
+    for part in ("4,096 tokens", "system prompt takes about 2,000", "the last message 1,0", "OLLAMA_CONTEXT_LENGTH"):
+        assert part in message
+
+
+def test_a_conversation_that_would_be_cut_off_is_not_sent() -> None:
+    server = _Answers(1)
+
+    with pytest.raises(ContextOverflowError, match="only 4,096"):
+        _ask(server, _request(*["a" * 6000] * 4))
+
+    assert not server.was_asked
+
+
+def test_a_conversation_that_was_cut_off_is_told() -> None:
+    with pytest.raises(ContextOverflowError, match="read 2,048 of about 6,0"):
+        _ask(_Answers(2048), _request(*["a" * 6000] * 4, window=32_768))
+
+
+@pytest.mark.parametrize("read", [0, 5000])
+def test_servers_that_say_nothing_or_nearly_all_are_believed(read: int) -> None:
+    assert _ask(_Answers(read), _request(*["a" * 6000] * 4, window=32_768))[-1] == Done("stop")
+
+
+def test_other_servers_refuse_by_themselves() -> None:
+    assert _ask(_Answers(2048), _request(*["a" * 6000] * 4), truncates=False)[-1] == Done("stop")
+
+
+def test_images_are_not_counted_by_their_length() -> None:
+    request = _request("x")
+    message = UserMessage((TextContent("x"), ImageContent("A" * 100_000, "image/png")))
+
+    assert _ask(_Answers(300), Request(request.model, "", [message]))[-1] == Done("stop")
+
+
+def test_errors_of_the_server_pass() -> None:
+    class Fails:
+        async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+            yield TextDelta(0, "n")
+            raise ProviderError("no")
+
+    with pytest.raises(ProviderError, match="no"):
+        _ask(Fails(), _request("x"))  # type: ignore[arg-type]
