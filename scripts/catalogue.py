@@ -28,8 +28,8 @@ from kaa.core.provider import ModelRates, ThinkingLevel
 from kaa.llm.catalogue import CatalogueEntry, CatalogueFile
 from kaa.llm.provider_table import BUILTINS, Builtin
 
-_PACKAGE = "@earendil-works/pi-ai"
-_VERSION = "1.5.2"
+PACKAGE = "@earendil-works/pi-ai"
+VERSION = "1.5.2"
 _DATA = Path(__file__).resolve().parents[1] / "src/kaa/llm/catalogue/data"
 _INSIDE = re.compile(r"package/dist/providers/data/([a-z0-9-]+)\.json")
 _LARGEST_FILE = 8 * 1024 * 1024
@@ -53,6 +53,8 @@ _SERVED_AS_WELL = {
     "mistral-conversations": re.compile(r".*"),
     "bedrock-converse-stream": re.compile(r"([a-z-]+\.)?(anthropic\.claude-|openai\.gpt-).*"),
 }
+# What Bedrock puts around the names that Anthropic gives its models.
+_BEDROCK_AFFIXES = re.compile(r"^([a-z-]+\.)?anthropic\.|-v\d+(:\d+)?$")
 # What pi does and kaa does not: kept out so that a flag in our data is one that our code could read.
 _UNUSED_FLAGS = re.compile(
     r"allowedFallbackModels|supportsMidConvo.*|supportsOpenAIGrammarTools|supportsAdditionalTools|supportsToolSearch"
@@ -133,7 +135,7 @@ def main() -> int:
     """Run the script. Returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package", nargs="?", type=Path, help="a file that `npm pack` made")
-    parser.add_argument("--version", default=_VERSION, help=f"the version to fetch (default {_VERSION})")
+    parser.add_argument("--version", default=VERSION, help=f"the version to fetch (default {VERSION})")
     parser.add_argument("--into", type=Path, default=_DATA, help="the folder to write (default: that of kaa)")
     arguments = parser.parse_args()
     try:
@@ -158,9 +160,9 @@ def write_catalogue(package: Path, into: Path) -> dict[str, int]:
         SourceError: the package has another form than expected.
     """
     into.mkdir(parents=True, exist_ok=True)
-    files = {
-        provider: file for provider, models in _read(package) if (file := catalogue_file(provider, models)) is not None
-    }
+    models = dict(_read(package))
+    own = {model.id: model for model in models.get("anthropic", ())}
+    files = {provider: file for provider in models if (file := catalogue_file(provider, models[provider], own))}
     if not files:
         raise SourceError(f"{package} has no models where they were")
     for old in into.glob("*.json"):
@@ -171,8 +173,15 @@ def write_catalogue(package: Path, into: Path) -> dict[str, int]:
     return {provider: len(file.models) for provider, file in files.items()}
 
 
-def catalogue_file(provider: str, models: Iterable[SourceModel]) -> CatalogueFile | None:
-    """What kaa keeps of a provider's models, the preferred one first; None if there is nothing kaa can use.
+def catalogue_file(
+    provider: str, models: Iterable[SourceModel], own: Mapping[str, SourceModel]
+) -> CatalogueFile | None:
+    """What kaa keeps of a provider's models, the preferred one first; None if kaa does not know the provider.
+
+    Args:
+        provider: its name.
+        models: all it has.
+        own: Anthropic's models at Anthropic, by id: what they want is the same wherever their own format is spoken.
 
     Raises:
         SourceError: the model that is to be the first is not there.
@@ -180,7 +189,9 @@ def catalogue_file(provider: str, models: Iterable[SourceModel]) -> CatalogueFil
     builtin = BUILTINS.get(provider)
     if builtin is None:
         return None
-    usable = [spoken for model in models if model.type == "chat" and (spoken := _spoken(model, builtin)) is not None]
+    usable = [
+        spoken for model in models if model.type == "chat" and (spoken := _spoken(model, builtin, own)) is not None
+    ]
     preferred = _PREFERRED.get(provider)
     if preferred not in {model.id for model in usable}:
         raise SourceError(f"{provider}: there is no model {preferred!r}: write another into _PREFERRED")
@@ -193,7 +204,7 @@ def catalogue_file(provider: str, models: Iterable[SourceModel]) -> CatalogueFil
 def _fetched(version: str, folder: Path) -> Path:
     """Fetch the package. Nothing of it is run: npm only stores the file."""
     subprocess.run(
-        ["npm", "pack", "--ignore-scripts", "--silent", f"{_PACKAGE}@{version}"], cwd=folder, check=True, stdout=2
+        ["npm", "pack", "--ignore-scripts", "--silent", f"{PACKAGE}@{version}"], cwd=folder, check=True, stdout=2
     )
     return next(folder.glob("*.tgz"))
 
@@ -220,7 +231,7 @@ def _chat_models(models: Mapping[str, msgspec.Raw]) -> Iterable[SourceModel]:
     return [msgspec.json.decode(raw, type=SourceModel) for key, raw in models.items() if key.startswith("chat:")]
 
 
-def _spoken(model: SourceModel, builtin: Builtin) -> SourceModel | None:
+def _spoken(model: SourceModel, builtin: Builtin, own: Mapping[str, SourceModel]) -> SourceModel | None:
     """The model in a wire format that kaa speaks, with its address if it is another than its provider's.
 
     None if there is no such format.
@@ -231,6 +242,13 @@ def _spoken(model: SourceModel, builtin: Builtin) -> SourceModel | None:
             return None
         family = next((family for family in builtin.families if family.mark in model.id), None)
         api, base_url = (family.api, family.base_url) if family else (builtin.api, "")
+        # The flags are about the other format.
+        original = own.get(_BEDROCK_AFFIXES.sub("", model.id)) if api == "anthropic-messages" else None
+        model = msgspec.structs.replace(
+            model,
+            compat=original.compat if original else {},
+            thinking_level_map=original.thinking_level_map if original else model.thinking_level_map,
+        )
     if api not in _FORMATS:
         return None
     usual = base_url == builtin.base_url or bool(_PLACES_IN_ADDRESSES.search(base_url))
