@@ -23,6 +23,7 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.gemini.address import VERTEX_API, stream_url
+from kaa.llm.gemini.schema import without_references
 from kaa.llm.gemini.thinking import generation, thinking_config
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
 from kaa.llm.http.transport import HttpRequest
@@ -76,8 +77,8 @@ def generate_body(request: Request, endpoint: Endpoint, kept: Renderer | None = 
 
 
 def _tool(tool: ToolSchema) -> JsonObject:
-    # `parameters` would take only a part of OpenAPI's schemas; this field takes JSON Schema as it is.
-    schema = {"type": "object", **clean_json(tool.parameters)}
+    # `parameters` would take only a part of OpenAPI's schemas.
+    schema = {"type": "object", **without_references(clean_json(tool.parameters))}
     return {"name": _name(tool.name), "description": clean(tool.description), "parametersJsonSchema": schema}
 
 
