@@ -54,9 +54,27 @@ _PHASES: Final = ("commentary", "final_answer")
 _NO_OUTPUT: Final = "(no output)"
 
 
-def renderer() -> Renderer:
-    """Renders messages and tools; worth keeping from request to request."""
-    return Renderer(messages=RenderedOnce(_rendered), tools=RenderedOnce(lambda tool, _model: _tool(tool)))
+def renderer(unreadable: frozenset[str] = frozenset()) -> Renderer:
+    """Renders messages and tools; worth keeping from request to request.
+
+    Args:
+        unreadable: signatures of reasoning that is not to be sent.
+    """
+    return Renderer(
+        messages=RenderedOnce(lambda message, model: _rendered(message, model, unreadable)),
+        tools=RenderedOnce(lambda tool, _model: _tool(tool)),
+    )
+
+
+def kept_reasoning(request: Request) -> frozenset[str]:
+    """The signatures of all reasoning in the conversation that its model may be sent again."""
+    return frozenset(
+        block.thinking_signature
+        for message in request.messages
+        if isinstance(message, AssistantMessage) and made_by(message, request.model)
+        for block in message.content
+        if isinstance(block, ThinkingContent) and block.thinking_signature
+    )
 
 
 def responses_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
@@ -127,13 +145,13 @@ def _system(request: Request, endpoint: Endpoint) -> list[JsonObject]:
     return [{"role": role, "content": clean(request.system)}]
 
 
-def _rendered(message: Message, model: Model) -> list[JsonObject]:
+def _rendered(message: Message, model: Model, unreadable: frozenset[str]) -> list[JsonObject]:
     """The items of one message by itself."""
     match message:
         case UserMessage():
             return _user(message, model)
         case AssistantMessage():
-            return _assistant(message, model)
+            return _assistant(message, model, unreadable)
         case ToolResultMessage():
             return [_tool_result(message, model)]
 
@@ -164,15 +182,15 @@ def _image(block: ImageContent) -> JsonObject:
     return {"type": "input_image", "detail": "auto", "image_url": url}
 
 
-def _assistant(message: AssistantMessage, model: Model) -> list[JsonObject]:
-    items = list(_output(message, own=made_by(message, model)))
+def _assistant(message: AssistantMessage, model: Model, unreadable: frozenset[str]) -> list[JsonObject]:
+    items = list(_output(message, unreadable, own=made_by(message, model)))
     # Reasoning that led to nothing, as in a reply that was cut short, is refused.
     while items and items[-1]["type"] == "reasoning":
         items.pop()
     return items
 
 
-def _output(message: AssistantMessage, *, own: bool) -> Iterator[JsonObject]:
+def _output(message: AssistantMessage, unreadable: frozenset[str], *, own: bool) -> Iterator[JsonObject]:
     """The items a reply consists of; `own`: the model that is asked now has made it."""
     for block in message.content:
         match block:
@@ -182,7 +200,8 @@ def _output(message: AssistantMessage, *, own: bool) -> Iterator[JsonObject]:
                 if block.text.strip():
                     yield _said(block.text, (block.text_signature if own else None) or "")
             case ThinkingContent(thinking_signature=str(signature)) if own:
-                yield from _reasoning_again(signature)
+                if signature not in unreadable:
+                    yield from _reasoning_again(signature)
             case ThinkingContent():
                 if (text := thinking_as_text(block)).strip():
                     yield _said(text, "")

@@ -1,0 +1,92 @@
+"""A conversation over the real adapter, where one reply builds on the one before."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from kaa.core.errors import BadRequestError
+from kaa.core.messages import AssistantMessage, Json, Message, UserMessage
+from kaa.core.provider import Model, Request
+from kaa.core.reply import ReplyBuilder
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.responses.provider import OpenAIResponses
+from kaa.llm.wire import Endpoint
+from tests.support.model_server import Answer, ModelServer, Refusal, ScriptItem, say
+
+_MODEL = Model("m", "p", "openai-responses", reasoning=True)
+_UNREADABLE = Refusal(
+    400,
+    body=msgspec.json.encode(
+        {
+            "error": {
+                "message": "The encrypted content for item rs_1 could not be verified. Reason: it is another's.",
+                "type": "invalid_request_error",
+                "code": "invalid_encrypted_content",
+            }
+        }
+    ).decode(),
+)
+_THINKS = Answer(text=("done",), thinking=("hm",))
+
+
+def _talk(script: Sequence[ScriptItem], questions: Sequence[str]) -> list[list[Json]]:
+    """Ask one question after another; what each request had as input."""
+
+    async def ask(provider: OpenAIResponses, history: list[Message]) -> AssistantMessage:
+        builder = ReplyBuilder(_MODEL)
+        async for event in provider.stream(Request(_MODEL, "", history)):
+            builder.fold(event)
+        return builder.message(builder.stop_reason or "error")
+
+    async def run(url: str) -> None:
+        transport = LiveTransport()
+        provider = OpenAIResponses(Endpoint(f"{url}/v1"), transport)
+        history: list[Message] = []
+        try:
+            for question in questions:
+                history.append(UserMessage(question))
+                history.append(await ask(provider, history))
+        finally:
+            await transport.close()
+
+    with ModelServer(script) as server:
+        try:
+            asyncio.run(run(server.url))
+        finally:
+            sent = [request.json["input"] for request in server.requests]
+    return sent
+
+
+def _kinds(items: list[Json]) -> list[str]:
+    return [item.get("type", item.get("role")) for item in items]
+
+
+def test_reasoning_goes_back_with_the_next_question() -> None:
+    first, second = _talk([_THINKS, say("yes")], ["one", "two"])
+
+    assert _kinds(first) == ["user"]
+    assert _kinds(second) == ["user", "reasoning", "message", "user"]
+    assert second[1]["encrypted_content"] == "c2VhbGVk"
+
+
+def test_reasoning_that_cannot_be_decrypted_any_more_is_left_behind() -> None:
+    script: list[ScriptItem] = [_THINKS, _UNREADABLE, _THINKS, say("yes")]
+
+    _, refused, again, next_one = _talk(script, ["one", "two", "three"])
+
+    assert _kinds(refused) == ["user", "reasoning", "message", "user"]
+    assert _kinds(again) == ["user", "message", "user"]
+    assert next_one[: len(again)] == again
+
+
+def test_a_request_that_is_refused_for_good_is_not_sent_for_ever() -> None:
+    with pytest.raises(BadRequestError, match="could not be verified"):
+        _talk([_THINKS, _UNREADABLE, _UNREADABLE], ["one", "two"])
+
+
+@pytest.mark.parametrize("refusal", [_UNREADABLE, Refusal(400)])
+def test_a_request_without_reasoning_is_sent_once(refusal: Refusal) -> None:
+    with pytest.raises(BadRequestError):
+        _talk([refusal, say("never asked for")], ["one"])
