@@ -34,6 +34,7 @@ from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.http.transport import HttpRequest
 
 authorizer = OAuthAuthorizer(AuthFile(Path(sys.argv[1])), "lab", msgspec.json.decode(sys.argv[2], type=OAuthConfig))
+print("ready", flush=True)
 sys.stdin.readline()
 print(dict(asyncio.run(authorizer.authorize(HttpRequest("GET", "https://lab.example"))).headers)["authorization"])
 """
@@ -126,7 +127,17 @@ def test_many_processes_at_once_renew_once(auth: Path, server: OAuthServer) -> N
     processes = [
         subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") for _ in range(8)
     ]
+    answer = server.answer
 
+    def slowly(path: str, fields: dict[str, str]) -> Reply:
+        time.sleep(0.5)  # meanwhile all of them have found out that the token has ended
+        return answer(path, fields)
+
+    server.answer = slowly  # type: ignore[method-assign]
+
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")
@@ -185,6 +196,20 @@ def test_who_logs_out_meanwhile_stays_logged_out(auth: Path, server: OAuthServer
         run(sent(authorizer_of(auth, server)))
 
     assert "lab" not in json.loads(auth.read_text())
+
+
+def test_who_logs_in_anew_meanwhile_keeps_the_new_login(auth: Path, server: OAuthServer) -> None:
+    write(auth, 0)
+    answer = server.answer
+
+    def slowly(path: str, fields: dict[str, str]) -> Reply:
+        keep_login(AuthFile(auth), "lab", Tokens("access-new", "refresh-new", now_ms() + _HOUR_MS))
+        return answer(path, fields)
+
+    server.answer = slowly  # type: ignore[method-assign]
+
+    assert run(sent(authorizer_of(auth, server))) == "Bearer access-new"
+    assert json.loads(auth.read_text())["lab"]["refresh"] == "refresh-new"
 
 
 def test_what_the_server_gave_is_kept_though_nobody_waits_for_it(auth: Path, server: OAuthServer) -> None:
