@@ -168,7 +168,7 @@ def test_waiting_for_a_retry_can_be_interrupted(kaa: Kaa) -> None:
         kaa.use(server, "openai-completions")
         with kaa.running("-p", "go") as process:
             assert process.stderr is not None
-            assert "retry 1 of 5 in 60 s" in process.stderr.readline()
+            assert "retry 1 of 5 in " in process.stderr.readline()
             process.send_signal(signal.SIGINT)
             code = process.wait(HANG_SECONDS)
 

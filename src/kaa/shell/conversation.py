@@ -353,6 +353,8 @@ class Conversation:
             await self._link.close()
             self._user_commands.close()
             await self._session.checkpoints.close()
+            if self._session.tracing is not None:
+                await self._session.tracing.close()
         finally:
             await self._session.recorder.close()
 

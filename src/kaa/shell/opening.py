@@ -60,8 +60,8 @@ from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
-    from kaa.shell.tracing.export import Tracing
     from kaa.shell.approvals.requests import Approver
+    from kaa.shell.tracing.export import Tracing
 
 Notify = Callable[[str], None]
 

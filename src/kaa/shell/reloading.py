@@ -13,7 +13,7 @@ from kaa.shell.settings import Settings, SettingsError
 
 # What only a new start changes: the prompt, the tools and the walls around them are fixed for the life of a
 # conversation.
-_FIXED = ("sandbox", "extensions", "default_tools", "session_dir", "http_idle_timeout_ms", "http_proxy")
+_FIXED = ("sandbox", "extensions", "default_tools", "session_dir", "http_idle_timeout_ms", "http_proxy", "otel")
 
 
 class Reloading:

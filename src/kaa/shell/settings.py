@@ -205,6 +205,12 @@ class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):
     deny: tuple[str, ...] = ()
 
 
+class OtelSettings(msgspec.Struct, rename="camel", frozen=True):
+    """Spans for OpenTelemetry, which says in its own variables of the environment where they go."""
+
+    enabled: bool = False
+
+
 class Settings(msgspec.Struct, rename="camel", frozen=True):
     """The settings in force."""
 
@@ -224,6 +230,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     branch_summary: BranchSummarySettings = BranchSummarySettings()
     fallback_models: tuple[str, ...] = ()
     budget: BudgetSettings = BudgetSettings()
+    otel: OtelSettings = OtelSettings()
     http_idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 120_000
     http_proxy: str | None = None
     session_dir: str | None = None
