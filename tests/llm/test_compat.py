@@ -206,9 +206,12 @@ def test_anthropic_streams_the_arguments_of_calls_early_and_imitators_are_not_as
         ("https://api.openai.com.evil.example/v1", "max_tokens_field", "max_tokens"),
         ("https://openrouter.ai/api/v1", "session_affinity_format", "openrouter"),
         ("https://api.deepseek.com", "requires_reasoning_content_on_assistant_messages", True),
-        ("https://gateway.ai.cloudflare.com/v1/a/b/compat", "supports_reasoning_effort", False),
+        ("https://gateway.ai.cloudflare.com/v1/a/b/openai", "supports_reasoning_effort", True),
+        ("https://api.x.ai/v1", "supports_reasoning_effort", True),
         ("https://integrate.api.nvidia.com/v1", "supports_reasoning_effort", False),
         ("https://opencode.ai/inference/openai/v1", "session_header", "x-opencode-session"),
+        ("https://api.x.ai/v1", "session_header", "x-grok-conv-id"),
+        ("https://api.x.ai/v1", "send_prompt_cache_key", True),
         ("http://[", "supports_store", False),
     ],
 )
