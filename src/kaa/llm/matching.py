@@ -6,6 +6,7 @@ from typing import get_args
 
 from kaa.core.provider import Model, ThinkingLevel
 
+_PUNCTUATION = re.compile(r"[^a-z0-9]+")
 _LEVELS: dict[str, ThinkingLevel] = {level: level for level in get_args(ThinkingLevel)}
 
 
@@ -30,19 +31,30 @@ def best_matches(query: str, models: Iterable[Model]) -> Sequence[Model]:
     then any part of id or name. A nickname without a version number (`sonnet`) means the first model it
     fits, because models come in order of preference; and the vendor's own before what gateways call `vendor/id`.
     """
-    models = tuple(models)
-    for fits in (_is_exact, _is_same, _is_end, _is_part):
-        found = [model for model in models if fits(query, model)]
-        if found:
-            nickname = not any(character.isdigit() for character in query)
-            own = [model for model in found if "/" not in model.id] or found
-            return _first_of_each_provider(own) if nickname else own
-    return ()
+    found = _fitting(query, tuple(models))
+    own = [model for model in found if "/" not in model.id] or found
+    nickname = not any(character.isdigit() for character in query)
+    return _first_of_each_provider(own) if nickname else own
+
+
+def _fitting(query: str, models: Sequence[Model]) -> Sequence[Model]:
+    """Those that fit equally well, and better than all others."""
+    wanted = _plain(query)
+    if exact := [model for model in models if model.id == query]:
+        return exact
+    if not wanted:
+        return ()
+    ids = [(_plain(model.id), model) for model in models]
+    return (
+        [model for name, model in ids if name == wanted]
+        or [model for name, model in ids if _ends(name, wanted)]
+        or [model for name, model in ids if wanted in name or wanted in _plain(model.name)]
+    )
 
 
 def is_certain(query: str, model: Model) -> bool:
     """Whether `query` names `model` rather than being a part of its name."""
-    return _is_exact(query, model) or _is_same(query, model) or _is_end(query, model)
+    return model.id == query or _ends(_plain(model.id), _plain(query))
 
 
 def suggestions(query: str, models: Iterable[Model], limit: int = 5) -> list[str]:
@@ -60,24 +72,11 @@ def close_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return _PUNCTUATION.sub("-", text.lower()).strip("-")
 
 
-def _is_exact(query: str, model: Model) -> bool:
-    return model.id == query
-
-
-def _is_same(query: str, model: Model) -> bool:
-    return _plain(model.id) == _plain(query)
-
-
-def _is_end(query: str, model: Model) -> bool:
-    return f"-{_plain(model.id)}".endswith(f"-{_plain(query)}")
-
-
-def _is_part(query: str, model: Model) -> bool:
-    wanted = _plain(query)
-    return bool(wanted) and (wanted in _plain(model.id) or wanted in _plain(model.name))
+def _ends(name: str, wanted: str) -> bool:
+    return name == wanted or name.endswith(f"-{wanted}")
 
 
 def _first_of_each_provider(models: Sequence[Model]) -> Sequence[Model]:
