@@ -208,6 +208,18 @@ def test_the_address_can_be_pasted_on_the_command_line(seat: Seat, oauth: OAuthS
         program.wait_for("You are logged in to lab")
 
 
+def test_nobody_is_sent_to_the_browser_for_nothing(seat: Seat, oauth: OAuthServer) -> None:
+    lead_to(seat, seat.model.url, oauth=oauth.config())
+    (seat.home / "auth.json").write_text("{}")
+    (seat.home / "auth.json").chmod(0o644)
+
+    done = seat.run("login", "lab", "--browser")
+
+    assert done.code == 1
+    assert "chmod 600" in done.err
+    assert oauth.url not in done.err
+
+
 def test_an_aborted_login_keeps_nothing(seat: Seat, oauth: OAuthServer) -> None:
     lead_to(seat, seat.model.url, oauth=oauth.config())
 
@@ -325,3 +337,17 @@ def test_line_by_line_no_key_is_typed(seat: Seat) -> None:
         program.wait_for(re.compile(r"^> ?$"))
         enter(program, "/login test")
         program.wait_for("would be shown")
+
+
+def test_line_by_line_a_code_is_read_and_the_address_can_be_pasted(seat: Seat, oauth: OAuthServer) -> None:
+    lead_to(seat, seat.model.url, oauth=oauth.config(deviceUrl=None))
+
+    with seat.start("--plain", screen=Screen(200, 60)) as program:
+        program.wait_for("How to get going")
+        enter(program, "/login lab")
+        program.wait_for("Paste the address")
+        right = oauth.agree(address_on(program, oauth))
+        enter(program, "p")
+        program.wait_for("Address or code")
+        enter(program, right)
+        program.wait_for("You are logged in to lab")
