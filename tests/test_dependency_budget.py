@@ -2,7 +2,9 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 _REASONS = {
     "httptools": "llhttp, the HTTP/1.1 parser of Node.js: 20,000 small chunks cost 4 ms of CPU, the import 1.5 ms",
@@ -15,14 +17,38 @@ _REASONS = {
     "tree-sitter-bash": "the grammar of bash for it, compiled; without dependencies",
     "wcwidth": "how many cells emoji, flags and wide characters take; imported with the first that is not ASCII",
 }
+# What only some need, by the name of the extra; imported when a request needs it.
+_EXTRAS = {
+    "bedrock": {"botocore": "AWS's own signatures and its many places for credentials: profiles, SSO, roles"},
+    "vertex": {"google-auth": "Google's own tokens: service accounts, gcloud's login, workload identity"},
+    "otel": {
+        "opentelemetry-exporter-otlp-proto-http": "sends spans to a collector, in the protocol all of them take",
+        "opentelemetry-sdk": "makes spans, as the user's own OTEL_ variables say",
+    },
+}
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+    return project
+
+
+def _names(requirements: Iterable[str]) -> set[str]:
+    return {re.split(r"[^A-Za-z0-9-]", requirement, maxsplit=1)[0] for requirement in requirements}
 
 
 def test_every_runtime_dependency_has_a_reason() -> None:
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+    assert _names(_project()["dependencies"]) == set(_REASONS)
 
-    names = {re.split(r"[^A-Za-z0-9-]", requirement, maxsplit=1)[0] for requirement in project["dependencies"]}
 
-    assert names == set(_REASONS)
+def test_every_extra_has_a_reason_and_is_tested_with_the_real_library() -> None:
+    extras = _project()["optional-dependencies"]
+    development = _names(extras.pop("dev"))
+
+    assert {extra: _names(requirements) for extra, requirements in extras.items()} == {
+        extra: set(reasons) for extra, reasons in _EXTRAS.items()
+    }
+    assert all(set(reasons) <= development for reasons in _EXTRAS.values())
 
 
 def test_everything_is_locked_with_hashes() -> None:
