@@ -119,3 +119,16 @@ def test_a_server_that_does_not_say_is_told_of(tmp_path: Path, server: _Server, 
 
     assert f"localhost:8080 was asked which models it has, but: {reason}" in caught.value.reason
     assert "--model" in caught.value.reason
+
+
+def test_a_server_in_googles_format_is_asked_in_its_own_way(tmp_path: Path) -> None:
+    models = [
+        {"name": "models/embed", "supportedGenerationMethods": ["embedContent"]},
+        {"name": "models/g", "inputTokenLimit": 8192, "supportedGenerationMethods": ["generateContent"]},
+    ]
+    server = _Server({"models": models})
+
+    resolved = _find(tmp_path, {"GOOGLE_GEMINI_BASE_URL": "http://box:1/v1beta"}, server)
+
+    assert (resolved.model.id, resolved.model.api, resolved.model.context_window) == ("g", "google-generative-ai", 8192)
+    assert server.requests[0].url == "http://box:1/v1beta/models"

@@ -13,6 +13,7 @@ from kaa.llm.local.addresses import Address, AddressError, address_in, address_o
 from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
 from kaa.llm.matching import split_thinking
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, UnlistedServer
+from kaa.llm.wire import Endpoint
 
 Notify = Callable[[str], None]
 
@@ -23,6 +24,7 @@ _OUTPUT_PART_OF_WINDOW: Final = 4
 # With less, kaa's own texts and a few files fill it; kaa then also shortens its texts.
 _SMALL_WINDOW: Final = 16_384
 _NAMES_TOLD: Final = 8
+_GOOGLE: Final = "google-generative-ai"
 
 
 def _nobody(_: str) -> None:
@@ -226,16 +228,9 @@ async def _listed_models(server: UnlistedServer, transport: Transport) -> tuple[
     Raises:
         ProviderError: it does not answer, or not with a list of models.
     """
-    endpoint = server.endpoint
-    anthropic = server.model.model.api == "anthropic-messages"
-    versioned = not anthropic or endpoint.base_url.rstrip("/").endswith("/v1")
-    headers = endpoint.request_headers(
-        "x-api-key" if anthropic else "bearer",
-        [("accept", "application/json"), *([("anthropic-version", "2023-06-01")] if anthropic else [])],
-    )
-    request = HttpRequest("GET", endpoint.url("/models" if versioned else "/v1/models"), headers)
+    api = server.model.model.api
     body = bytearray()
-    async with authorized(transport, endpoint.authorizer).send(request) as response:
+    async with authorized(transport, server.endpoint.authorizer).send(_question(server.endpoint, api)) as response:
         async for chunk in response.chunks():
             body += chunk
             if len(body) > _LONGEST_LIST_BYTES:
@@ -243,9 +238,45 @@ async def _listed_models(server: UnlistedServer, transport: Transport) -> tuple[
         if response.status != 200:
             raise ProviderError(f"it answered with status {response.status}.", status=response.status)
     try:
-        models = msgspec.json.decode(body, type=_ModelList).data
+        models = _google_models(body) if api == _GOOGLE else msgspec.json.decode(body, type=_ModelList).data
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProviderError("its answer is not a list of models.") from error
     if not models:
         raise ProviderError("it has none: load one there.")
     return models
+
+
+def _question(endpoint: Endpoint, api: str) -> HttpRequest:
+    """The request for the list, as servers of this wire format want it."""
+    json = ("accept", "application/json")
+    match api:
+        case "anthropic-messages":
+            headers = endpoint.request_headers("x-api-key", [json, ("anthropic-version", "2023-06-01")])
+            versioned = endpoint.base_url.rstrip("/").endswith("/v1")
+            return HttpRequest("GET", endpoint.url("/models" if versioned else "/v1/models"), headers)
+        case "google-generative-ai":
+            return HttpRequest("GET", endpoint.url("/models"), endpoint.request_headers("x-goog-api-key", [json]))
+        case _:
+            return HttpRequest("GET", endpoint.url("/models"), endpoint.request_headers("bearer", [json]))
+
+
+class _GoogleModel(msgspec.Struct, rename="camel", frozen=True):
+    """https://ai.google.dev/api/models."""
+
+    name: str
+    input_token_limit: int | None = None
+    supported_generation_methods: tuple[str, ...] = ("generateContent",)
+
+
+class _GoogleList(msgspec.Struct, frozen=True):
+    models: tuple[_GoogleModel, ...] = ()
+
+
+def _google_models(body: bytes | bytearray) -> tuple[_ListedModel, ...]:
+    """The models of the list that can answer; others only embed or draw."""
+    listed = msgspec.json.decode(body, type=_GoogleList).models
+    return tuple(
+        _ListedModel(model.name.removeprefix("models/"), context_length=model.input_token_limit)
+        for model in listed
+        if "generateContent" in model.supported_generation_methods
+    )
