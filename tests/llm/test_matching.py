@@ -3,7 +3,7 @@
 import pytest
 
 from kaa.core.provider import Model
-from kaa.llm.matching import best_matches, split_thinking, suggestions
+from kaa.llm.matching import best_matches, split_level, split_thinking, suggestions
 
 _MODELS = [
     Model("claude-opus-5-5", "anthropic", "anthropic-messages", "Claude Opus 5.5"),
@@ -50,6 +50,35 @@ def test_the_best_fitting_models_are_found(query: str, found: list[str]) -> None
 )
 def test_the_thinking_level_is_split_off(query: str, parts: tuple[str, str | None]) -> None:
     assert split_thinking(query) == parts
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("odd:high", ("odd:high", None)),
+        ("box/odd:high", ("box/odd:high", None)),
+        ("odd:high:low", ("odd:high", "low")),
+        ("other:high", ("other", "high")),
+        ("qwen3:8b", ("qwen3:8b", None)),
+        ("vendor/free:free", ("vendor/free:free", None)),
+    ],
+)
+def test_an_id_may_end_like_a_thinking_level(query: str, parts: tuple[str, str | None]) -> None:
+    assert split_level(query, [Model("odd:high", "box", "any"), Model("qwen3:8b", "box", "any")]) == parts
+
+
+def test_the_models_are_not_looked_at_where_there_is_no_level() -> None:
+    models = iter(_MODELS)
+
+    assert split_level("qwen3:8b", models) == ("qwen3:8b", None)
+    assert next(models) == _MODELS[0]
+
+
+def test_a_vendor_s_own_model_comes_before_a_gateway_s() -> None:
+    gateway = Model("anthropic/claude-sonnet-5.5", "router", "any", "Claude Sonnet 5.5")
+
+    assert [model.provider for model in best_matches("sonnet", [gateway, *_MODELS])] == ["anthropic"]
+    assert best_matches("sonnet", [gateway]) == (gateway,)
 
 
 def test_close_names_are_suggested() -> None:

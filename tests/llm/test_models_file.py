@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kaa.core.provider import Model, ModelRates
 from kaa.llm.catalogue import known_models
@@ -198,3 +200,39 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "models.json").mkdir()
 
     assert "cannot be read" in load_models_file(tmp_path / "models.json").problems[0]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+_FIELDS = [
+    *("name", "baseUrl", "api", "apiKey", "headers", "authHeader", "compat", "models", "modelOverrides", "id", "cost"),
+    *("reasoning", "thinkingLevelMap", "input", "contextWindow", "maxTokens", "tiers"),
+]
+_ENTRY = st.dictionaries(st.sampled_from(_FIELDS), _JSON, max_size=6)
+_PROVIDER = st.fixed_dictionaries(
+    {},
+    optional={
+        "models": st.lists(_ENTRY, max_size=3),
+        "modelOverrides": st.dictionaries(st.sampled_from(["gpt-5.2", "gpt-4.1", "other"]), _ENTRY, max_size=3),
+        "compat": _JSON,
+        "api": _JSON,
+        "headers": _JSON,
+    },
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(providers=st.dictionaries(st.sampled_from(["openai", "box", "other"]), _PROVIDER | _JSON, max_size=3))
+def test_whatever_is_written_there_the_rest_can_be_used(tmp_path: Path, providers: dict[str, object]) -> None:
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps({"providers": {**providers, "sound": {"models": [{"id": "m"}]}}}))
+
+    file = load_models_file(path)
+
+    for name, config in file.providers.items():
+        models_of(name, config, known_models(name))
+    assert [known.model.id for known in models_of("sound", file.providers["sound"], ())] == ["m"]
+    assert all(problem.startswith(f"{path}: providers.") for problem in file.problems)
