@@ -1,0 +1,43 @@
+"""kaa with a model server on this machine of which only the port is known, and whose model writes its calls as text."""
+
+import msgspec
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.model_server import ModelServer, say
+
+
+def _port(server: ModelServer) -> str:
+    return server.url.rpartition(":")[2]
+
+
+def test_a_written_call_is_run_and_answered_like_any_other(kaa: Kaa) -> None:
+    (kaa.project / "a.txt").write_text("the content of a\n")
+    call = '{"name": "read", "arguments": {"path": "a.txt",}}'
+    with ModelServer([say(f"I look.\n<tool_call>\n{call}\n</tool_call>"), say("It says so.")]) as server:
+        done = kaa.run("--model", f":{_port(server)}", "-p", "what is in a.txt?")
+
+        assert (done.code, done.out) == (0, "I look.\nIt says so.\n")
+        _, reply, result = server.requests[1].json["messages"][1:]
+        assert reply["tool_calls"][0]["function"]["name"] == "read"
+        assert msgspec.json.decode(reply["tool_calls"][0]["function"]["arguments"]) == {"path": "a.txt"}
+        assert result["role"] == "tool"
+        assert "the content of a" in str(result["content"])
+
+
+def test_a_session_goes_on_with_the_server_it_began_with(kaa: Kaa) -> None:
+    with ModelServer([say("one"), say("two")]) as server:
+        kaa.run("--model", f":{_port(server)}", "-p", "count")
+        done = kaa.run("-c", "-p", "go on")
+
+        assert (done.code, done.out) == (0, "two\n")
+        assert f"local:{_port(server)}" in kaa.session_text
+
+
+def test_a_server_that_is_not_there_is_named(kaa: Kaa) -> None:
+    with ModelServer() as server:
+        port = _port(server)
+
+    done = kaa.run("--model", f":{port}", "-p", "hi")
+
+    assert done.code != 0
+    assert f"no model server answers at 127.0.0.1:{port}" in done.err
