@@ -176,7 +176,10 @@ def _is_overflow(detail: str, names: frozenset[str]) -> bool:
 
 def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is AuthError:
-        return f"Check the API key of provider '{peer.provider}': its environment variable or its entry in auth.json."
+        return (
+            f"Check the API key of provider '{peer.provider}': its environment variable, or its entry in auth.json, "
+            f"which  kaa login {peer.provider}  replaces."
+        )
     if kind is QuotaError:
         return "The account has no credit left: top it up with the vendor, or choose another model."
     if kind is RateLimitError:
