@@ -55,9 +55,9 @@ def test_a_call_without_result_gets_one() -> None:
 def test_servers_that_number_the_calls_of_each_reply_alike_cannot_confuse_others() -> None:
     repaired = repair([assistant(call("1")), result("1", "a"), assistant(call("1"), call("2")), result("1", "b")])
 
-    assert [message.tool_call_id for message in repaired if isinstance(message, ToolResultMessage)] == ["1", "1_2", "2"]
-    assert repaired[2] == assistant(call("1_2"), call("2"))
-    assert repaired[3] == result("1_2", "b")
+    assert [message.tool_call_id for message in repaired if isinstance(message, ToolResultMessage)] == ["1", "2_1", "2"]
+    assert repaired[2] == assistant(call("2_1"), call("2"))
+    assert repaired[3] == result("2_1", "b")
 
 
 def test_results_without_a_call_are_left_out() -> None:

@@ -1,7 +1,8 @@
-"""A fresh `kaa` per test, over both wire formats where a test asks for `wire`; or one at a terminal."""
+"""A fresh `kaa` per test, over every wire format where a test asks for `wire`; or one at a terminal."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,7 +19,7 @@ def kaa(tmp_path: Path, tier: str) -> Kaa:
     return Kaa(tmp_path)
 
 
-@pytest.fixture(params=["openai-completions", "anthropic-messages"])
+@pytest.fixture(params=get_args(Wire))
 def wire(request: pytest.FixtureRequest) -> Wire:
     """The wire format."""
     chosen: Wire = request.param

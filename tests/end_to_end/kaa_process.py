@@ -55,7 +55,7 @@ class Kaa:
 
     def use(self, server: ModelServer, wire: Wire, **model_settings: Json) -> None:
         """Write a models.json that leads to `server`."""
-        base_url = f"{server.url}/v1" if wire == "openai-completions" else server.url
+        base_url = f"{server.url}/v1" if wire.startswith("openai") else server.url
         model = {"id": MODEL_ID, **model_settings}
         provider = {"baseUrl": base_url, "api": wire, "apiKey": SECRET, "models": [model]}
         (self.home / "models.json").write_bytes(msgspec.json.encode({"providers": {"test": provider}}))
@@ -118,26 +118,57 @@ class Kaa:
 
 
 def conversation(request: Received) -> Sequence[tuple[str, str]]:
-    """Who said what in a request, in one shape for both formats: roles `user`, `assistant`, `tool`.
+    """Who said what in a request, in one shape for all formats: roles `user`, `assistant`, `tool`.
 
     Tool calls count as text of the assistant, as `name(arguments)`.
     """
-    said: list[tuple[str, str]] = []
-    for message in request.json["messages"]:
-        if message["role"] == "system":
-            continue
-        content = message["content"]
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
-            match part["type"]:
-                case "text":
-                    said.append((message["role"], part["text"]))
-                case "tool_use":
-                    said.append(("assistant", _called(part["name"], msgspec.json.encode(part["input"]).decode())))
-                case "tool_result":
-                    said.append(("tool", _text(part["content"])))
-        functions = [call["function"] for call in message.get("tool_calls", ())]
-        said += [("assistant", _called(function["name"], function["arguments"])) for function in functions]
-    return said
+    body = request.json
+    if "contents" in body:
+        return [said for content in body["contents"] for part in content["parts"] for said in _in_gemini(content, part)]
+    if "input" in body:
+        return [said for item in body["input"] for said in _in_responses(item)]
+    return [said for message in body["messages"] for said in _in_messages(message)]
+
+
+def _in_messages(message: Json) -> Iterator[tuple[str, str]]:
+    """Chat Completions and Anthropic Messages."""
+    if message["role"] == "system":
+        return
+    content = message["content"]
+    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+        match part["type"]:
+            case "text":
+                yield message["role"], part["text"]
+            case "tool_use":
+                yield "assistant", _called(part["name"], msgspec.json.encode(part["input"]).decode())
+            case "tool_result":
+                yield "tool", _text(part["content"])
+    for call in message.get("tool_calls", ()):
+        yield "assistant", _called(call["function"]["name"], call["function"]["arguments"])
+
+
+def _in_responses(item: Json) -> Iterator[tuple[str, str]]:
+    match item.get("type", "message"):
+        case "function_call":
+            yield "assistant", _called(item["name"], item["arguments"])
+        case "function_call_output":
+            yield "tool", _text(item["output"])
+        case "message" if item["role"] not in ("system", "developer"):
+            yield item["role"], _text(item["content"])
+        case _:
+            pass
+
+
+def _in_gemini(content: Json, part: Json) -> Iterator[tuple[str, str]]:
+    match part:
+        case {"functionCall": call}:
+            yield "assistant", _called(call["name"], msgspec.json.encode(call["args"]).decode())
+        case {"functionResponse": result}:
+            yield "tool", next(iter(result["response"].values()))
+        case {"text": text} if not part.get("thought"):
+            yield ("assistant" if content["role"] == "model" else "user"), text
+        case _:
+            pass
 
 
 def _text(content: Json) -> str:

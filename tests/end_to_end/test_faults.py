@@ -42,7 +42,7 @@ _FATAL: dict[str, tuple[ScriptItem, str]] = {
     "401-that-repeats-the-key": (Refusal(401, body=f'{{"error":{{"message":"bad key {SECRET}"}}}}'), "API key"),
     "context-overflow": (CONTEXT_OVERFLOW, "context window"),
     "404": (Refusal(404, body='{"error":{"message":"no such model"}}'), "no such model"),
-    "429-for-an-hour": (rate_limited("3600"), "Rate limit|rate limit"),
+    "429-for-an-hour": (rate_limited("3600"), "too many requests"),
     "no-credit": (Refusal(429, body='{"error":{"message":"You exceeded your current quota"}}'), "credit"),
 }
 
@@ -70,7 +70,7 @@ def test_lasting_fault_ends_with_the_reason(kaa: Kaa, wire: Wire, fault: ScriptI
 
     assert (done.code, done.out) == (1, "")
     assert len(server.requests) == 1
-    assert any(word in done.err for word in reason.split("|"))
+    assert reason in done.err
     assert "Traceback" not in done.err
     assert SECRET not in done.err + kaa.session_text
 
@@ -139,12 +139,11 @@ def test_failed_run_can_be_continued(kaa: Kaa) -> None:
 @pytest.mark.parametrize(
     ("bad_call", "told"),
     [
-        (Call("bash", '{"command": "touch must-not-r'), "JSON"),
         (Call("no_such_tool", "{}"), "no_such_tool"),
         (Call("read", '{"limit": 3}'), "path"),
         (Call("read", '{"path": "missing.txt"}'), "missing.txt"),
     ],
-    ids=["truncated-json", "unknown-tool", "wrong-arguments", "failing-tool"],
+    ids=["unknown-tool", "wrong-arguments", "failing-tool"],
 )
 def test_bad_call_is_explained_to_the_model(kaa: Kaa, wire: Wire, bad_call: Call, told: str) -> None:
     with ModelServer([Answer(calls=(bad_call,)), say("I see.")]) as server:
@@ -155,6 +154,24 @@ def test_bad_call_is_explained_to_the_model(kaa: Kaa, wire: Wire, bad_call: Call
     assert (done.code, done.out) == (0, "I see.\n")
     assert who == "tool"
     assert told in text
+    assert not list(kaa.project.iterdir())
+
+
+def test_call_in_broken_json_is_explained_to_the_model_or_asked_for_again(kaa: Kaa, wire: Wire) -> None:
+    broken = Call("bash", '{"command": "touch must-not-r')
+
+    with ModelServer([Answer(calls=(broken,)), say("I see.")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "go")
+
+    who, text = conversation(server.requests[1])[-1]
+    assert (done.code, done.out) == (0, "I see.\n")
+    if wire == "google-generative-ai":  # which parses calls itself, and withholds what it cannot parse
+        assert (who, text) == ("user", "go")
+        assert "retry 1 of 5" in done.err
+    else:
+        assert who == "tool"
+        assert "JSON" in text
     assert not list(kaa.project.iterdir())
 
 

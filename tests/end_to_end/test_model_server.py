@@ -83,7 +83,7 @@ def test_responses_client_understands_a_full_reply() -> None:
         response = stream.get_final_response()
 
     assert response.output_text == "Hello"
-    assert [item.type for item in response.output] == ["message", "function_call", "function_call"]
+    assert [item.type for item in response.output] == ["reasoning", "message", "function_call", "function_call"]
 
 
 def test_refusals_are_the_errors_the_vendors_clients_know() -> None:

@@ -10,7 +10,12 @@ import pytest
 from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
 from tests.support.model_server import MODEL_ID, Answer, Call, ModelServer, Tokens, Wire, call, say
 
-_PATHS = {"openai-completions": "/v1/chat/completions", "anthropic-messages": "/v1/messages"}
+_PATHS: dict[Wire, str] = {
+    "openai-completions": "/v1/chat/completions",
+    "anthropic-messages": "/v1/messages",
+    "openai-responses": "/v1/responses",
+    "google-generative-ai": f"/v1beta/models/{MODEL_ID}:streamGenerateContent?alt=sse",
+}
 
 # The smallest PNG there is: one transparent pixel.
 _PNG = base64.b64decode(
@@ -136,9 +141,11 @@ def test_images_are_sent_as_images_to_models_that_see(kaa: Kaa, wire: Wire) -> N
         kaa.use(server, wire, input=["text", "image"])
         done = kaa.run("-p", "@dot.png", "what is it?")
 
-    sent: list[Any] = server.requests[0].json["messages"][-1]["content"]
+    body = server.requests[0].json
+    (said,) = (body[key][-1] for key in ("messages", "input", "contents") if key in body)
+    sent: list[Any] = said.get("content") or said["parts"]
     assert done.code == 0
-    assert {part["type"] for part in sent} & {"image_url", "image"}
+    assert [part for part in sent if part.get("type") in ("image_url", "image", "input_image") or "inlineData" in part]
 
 
 def test_several_messages_are_one_conversation(kaa: Kaa) -> None:

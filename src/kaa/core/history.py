@@ -170,7 +170,8 @@ def _free(call_id: str, taken: set[str]) -> str:
     """`call_id`, or the first one like it that is not taken; it is from now on."""
     free, number = call_id, 2
     while free in taken:
-        free, number = f"{call_id}_{number}", number + 1
+        # In front, because adapters may read meaning into how an id ends, and leave that out.
+        free, number = f"{number}_{call_id}", number + 1
     taken.add(free)
     return free
 
