@@ -138,6 +138,7 @@ def test_a_mistake_in_the_description_of_a_login_is_told(seat: Seat) -> None:
     assert done.code == 1
     assert "providers.lab.oauth" in done.err
     assert "https://" in done.err
+    assert "providers.lab.oauth" in seat.run("auth", "check").err
 
 
 def test_a_file_others_can_read_is_told(seat: Seat) -> None:

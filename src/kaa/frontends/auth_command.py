@@ -34,6 +34,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _check(logins: Logins, *, as_json: bool) -> int:
+    for problem in logins.problems:
+        deliver(sys.stderr, f"kaa: {sanitize(problem)}\n")
     found = await logins.check()
     if as_json:
         deliver(sys.stdout, msgspec.json.encode(found).decode() + "\n")

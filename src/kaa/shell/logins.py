@@ -85,6 +85,11 @@ class Logins:
             LoginOption(name, self._source(provider, keys), _methods(provider)) for name, provider in providers.items()
         )
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with models.json, one line each: providers that are described wrongly are not there."""
+        return load_providers(self._models_file, self._environ)[1]
+
     def option(self, provider: str) -> LoginOption:
         """The one of this name.
 
@@ -96,9 +101,8 @@ class Logins:
             if option.provider == provider:
                 return option
         names = ", ".join(option.provider for option in options)
-        _, problems = load_providers(self._models_file, self._environ)
         said = f"there is no provider {provider!r}: there are {names}, and those you add to models.json"
-        raise LoginError("\n".join([said, *problems]))
+        raise LoginError("\n".join([said, *self.problems]))
 
     async def check_key(self, provider: str, key: str) -> Verdict:
         """Whether `provider` accepts a key.

@@ -90,12 +90,12 @@ def user_logins() -> "Logins":
     return Logins.of(os.environ)
 
 
-async def options(engine: Engine) -> "Sequence[LoginOption]":
+async def options(_: Engine) -> "Sequence[LoginOption]":
     """The providers one can log in to."""
     return await asyncio.to_thread(user_logins().options)
 
 
-async def check_key(engine: Engine, provider: str, key: str) -> "Verdict":
+async def check_key(_: Engine, provider: str, key: str) -> "Verdict":
     """Whether a provider accepts a key. Raises as `Logins.check_key` does."""
     return await user_logins().check_key(provider, key)
 
@@ -114,7 +114,7 @@ async def log_out(engine: Engine, provider: str) -> str | None:
     return left
 
 
-async def stored(engine: Engine) -> Sequence[str]:
+async def stored(_: Engine) -> Sequence[str]:
     """The providers that auth.json has something of."""
     return await asyncio.to_thread(user_logins().stored)
 
