@@ -237,6 +237,18 @@ def test_an_own_address_of_azure_is_azures(home: Path) -> None:
         _resolve(home, environ, provider="azure")
 
 
+def test_where_the_user_moves_a_provider_no_model_stays_behind(home: Path) -> None:
+    moved = {"baseUrl": "http://localhost:9/x", "api": "anthropic-messages"}
+    (home / "models.json").write_text(json.dumps({"providers": {"openrouter": moved, "amazon-bedrock": moved}}))
+    registry = _registry(home, {"OPENROUTER_API_KEY": "k", "AWS_REGION": "eu-west-1"})
+
+    for model in registry.models():
+        if model.provider in ("openrouter", "amazon-bedrock"):
+            resolved = registry.resolve(ModelChoice(model.id, provider=model.provider))
+            assert isinstance(resolved, ResolvedModel)
+            assert resolved.endpoint.base_url == "http://localhost:9/x"
+
+
 @given(st.text(min_size=1).filter(str.strip))
 def test_a_variable_never_becomes_another_host_or_path(value: str) -> None:
     url = filled("https://{ACCOUNT}.example.com/v1/{ACCOUNT}/x", {"ACCOUNT": value})

@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from kaa.core.provider import Model
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, known_models
@@ -40,6 +42,8 @@ class ConfiguredProvider:
         known = known_models(self.name)
         if self.config.api == DEFAULT_API or (self.config.api is None and not self.official):
             known = tuple(map(behind_gateway, known))
+        elif not self.official:  # all are where the user says, and their keys go nowhere else
+            known = tuple(msgspec.structs.replace(model, base_url=None) for model in known)
         return models_of(self.name, self.config, known)
 
     @property
