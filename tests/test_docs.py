@@ -14,6 +14,7 @@ import pytest
 from kaa import cli
 from kaa.builtin import (
     background,
+    budget_command,
     commands,
     compaction_commands,
     naming_commands,
@@ -137,6 +138,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         commands,
         background,
         usage_reports,
+        budget_command,
         compaction_commands,
         naming_commands,
         navigation_commands,
@@ -248,6 +250,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         commands,
         background,
         usage_reports,
+        budget_command,
         compaction_commands,
         naming_commands,
         navigation_commands,

@@ -6,9 +6,11 @@ import pytest
 from kaa.core.events import (
     AgentEnd,
     AutoRetryStart,
+    BudgetUpdate,
     Event,
     MessageEnd,
     MessageUpdate,
+    ModelFallback,
     TextDelta,
     ToolExecutionEnd,
     ToolExecutionStart,
@@ -84,6 +86,20 @@ def test_progress_behind_unfinished_live_output_begins_a_line() -> None:
 
 def test_retries_say_why_and_when() -> None:
     assert show(AutoRetryStart(1, 5, 500, "busy"))[1] == "  busy (retry 1 of 5 in 0.5 s)\n"
+
+
+def test_who_goes_on_in_whose_place_is_told_with_the_reason() -> None:
+    _, err = show(ModelFallback("a/one", "b/two", "no credit"))
+
+    assert err == "  no credit\n  a/one was given up; b/two goes on\n"
+
+
+def test_limits_are_told_of_until_they_end_the_run() -> None:
+    near = BudgetUpdate("warning", "run", "tokens", 80, 100, "80 of 100 tokens are used")
+    over = BudgetUpdate("reached", "run", "tokens", 110, 100, "110 of 100 tokens are used")
+
+    assert show(near)[1] == "  budget: 80 of 100 tokens are used\n"
+    assert show(over)[1] == ""
 
 
 @pytest.mark.parametrize(("end", "expected"), [(AgentEnd("done", ()), ""), (AgentEnd("error", (), "no"), "kaa: no\n")])

@@ -5,7 +5,7 @@ import pytest
 
 from kaa.core.budget import Budget
 from kaa.core.events import AgentEnd, BudgetUpdate, Event
-from kaa.core.messages import Json
+from kaa.core.messages import Json, Usage
 from kaa.shell.conversation import CommandReply, Conversation, Outcome
 from kaa.shell.options import ContinueSession, ConversationOptions
 from tests.support.model_script import Answer, Call, Tokens
@@ -160,6 +160,20 @@ def test_nothing_is_noted_where_time_is_not_limited(purse: Purse) -> None:
 
     (session,) = purse.stage.home.glob("sessions/**/*.jsonl")
     assert "kaa.run_time" not in session.read_text()
+
+
+def test_who_is_given_work_is_paid_out_of_the_same_purse(purse: Purse) -> None:
+    purse.stage.server.begin([say("one")])
+
+    async def scene(conversation: Conversation) -> Outcome:
+        helper = conversation.budget.child(Budget(turns=5))
+        helper.charge(Usage(input=100))
+        return await conversation.submit("go")
+
+    purse.settings(budget={"session": {"tokens": 100}})
+    outcome = purse.stage.play(scene, ConversationOptions(model="p/m"))
+
+    assert reasons([outcome]) == ["budget"]
 
 
 class TestUnknownPrices:

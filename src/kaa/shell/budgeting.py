@@ -82,6 +82,10 @@ class Budgeting:
         ledger.budget = ledger.budget.with_limit(measure, limit)
         self._warned.discard((scope, measure))
 
+    def child(self, budget: Budget | None = None) -> Ledger:
+        """A ledger for work that is given to another agent; the run under way pays, or else the session."""
+        return (self._run if self._is_running else self._session).child(budget)
+
     def configure(self, run: Budget, session: Budget) -> None:
         """Put other limits in force, as changed settings say."""
         for measure in MEASURES:

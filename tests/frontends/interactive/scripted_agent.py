@@ -8,11 +8,13 @@ from kaa.core.events import (
     AgentStart,
     AutoRetryEnd,
     AutoRetryStart,
+    BudgetUpdate,
     EndReason,
     Event,
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    ModelFallback,
     QueueUpdate,
     ReplyDone,
     TextDelta,
@@ -85,6 +87,10 @@ class ScriptedAgent:
             if self._chance.one_in(6):
                 yield [AutoRetryStart(1, 3, 1000, self._chance.text(4))]
                 yield [AutoRetryEnd(success=True, attempt=1)]
+            if self._chance.one_in(8):
+                yield [ModelFallback("a/one", "b/two", self._chance.text(4))]
+            if self._chance.one_in(8):
+                yield [BudgetUpdate("warning", "run", "turns", 8, 10, self._chance.text(2))]
             reply = yield from self._reply()
             results: list[ToolResultMessage] = []
             if reply.stop_reason == "toolUse":

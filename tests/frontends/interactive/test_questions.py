@@ -132,6 +132,20 @@ def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
     assert "$ one" not in seat.dock
 
 
+def test_a_yes_that_is_no_longer_needed_is_not_asked_for(seat: Seated) -> None:
+    questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
+    answers: list[bool] = []
+
+    questions.ask_confirmation("Go on with $1.00 more?", "$1.00 of the $1.00 are used", answers.append)
+    assert "Go on with $1.00 more?" in seat.dock
+    questions.withdraw_confirmation("Another question?")
+    assert "Go on with $1.00 more?" in seat.dock
+    questions.withdraw_confirmation("Go on with $1.00 more?")
+
+    assert "Go on" not in seat.dock
+    assert answers == []
+
+
 def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
     questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
     asked = request()

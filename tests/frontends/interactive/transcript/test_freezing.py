@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from kaa.core.events import (
     AutoRetryEnd,
     AutoRetryStart,
+    BudgetUpdate,
     Event,
     MessageEnd,
     MessageStart,
     MessageUpdate,
+    ModelFallback,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -36,6 +38,8 @@ WIDTH = 30
 TEXTS = st.text("ab \n", max_size=60)
 CALLS = [ToolCall("0", "bash", {"command": "make"}), ToolCall("1", "write", {"path": "a", "content": "1\n" * 9})]
 RETRY = AutoRetryStart(1, 3, 1000, "Overloaded.")
+FALLBACK = ModelFallback("a/one", "b/two", "No credit is left at this vendor.")
+BUDGET = BudgetUpdate("warning", "run", "turns", 8, 10, "8 of the 10 requests for this run are used")
 COMMAND_END = UserCommandEnd("ls", True, "a\nb\n" * 9, 1, False, False, None, 5)
 
 _events = st.one_of(
@@ -55,7 +59,7 @@ _events = st.one_of(
         TEXTS,
         st.booleans(),
     ),
-    st.sampled_from([RETRY, AutoRetryEnd(success=False, attempt=1)]),
+    st.sampled_from([RETRY, AutoRetryEnd(success=False, attempt=1), FALLBACK, BUDGET]),
     st.sampled_from([UserCommandStart("ls", True), UserCommandUpdate("a\nb\n"), COMMAND_END]),
 )
 _leaving = st.integers(1, 6)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.core.events import AutoRetryStart, UserCommandEnd, UserCommandStart
+from kaa.core.events import AutoRetryStart, BudgetUpdate, ModelFallback, UserCommandEnd, UserCommandStart
 from kaa.core.messages import ImageContent, Json, TextContent, ThinkingContent, ToolCall
 from kaa.frontends.interactive.transcript.header import Header
 from kaa.frontends.interactive.transcript.summaries import Summary
@@ -44,7 +44,8 @@ def everything(tool: str, text: str, *, expanded: bool, linear: bool, is_error: 
     details = {"diff": text, "blocked": [{"kind": "network", "what": text}]}
     session.show(*ends(call, result(call, f"{text}\n\n[sandbox] {text}", error=is_error, details=details)))
     session.show(UserCommandStart(text, True), UserCommandEnd(text, True, text, 1, False, True, text, 5))
-    session.show(AutoRetryStart(1, 2, 3, text))
+    session.show(AutoRetryStart(1, 2, 3, text), ModelFallback(text, text, text))
+    session.show(BudgetUpdate("warning", "run", "cost", 1, 2, text))
     return session.show(*run_of(reason="error", error=text))
 
 

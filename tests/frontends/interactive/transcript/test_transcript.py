@@ -1,8 +1,10 @@
 from kaa.core.events import (
     AutoRetryEnd,
     AutoRetryStart,
+    BudgetUpdate,
     MessageStart,
     MessageUpdate,
+    ModelFallback,
     TextDelta,
     TextStart,
     ToolCallDelta,
@@ -136,6 +138,22 @@ def test_retries_are_told_in_one_place_until_something_comes_between() -> None:
 
     session.show(AutoRetryEnd(success=True, attempt=3))
     assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  3 further tries helped"
+
+
+def test_who_goes_on_in_whose_place_is_told() -> None:
+    session = Session().show(ModelFallback("a/one", "b/two", "No credit."))
+
+    assert session.text() == "! No credit. a/one was given up; b/two goes on."
+
+
+def test_limits_are_told_of_but_not_twice_when_they_end_the_run() -> None:
+    session = Session().show(BudgetUpdate("warning", "run", "turns", 8, 10, "8 of 10 requests are used"))
+    assert session.text() == "! Budget: 8 of 10 requests are used."
+
+    session.show(BudgetUpdate("reached", "run", "turns", 10, 10, "all are used"))
+    session.show(*run_of(reason="budget", error="the budget is used up: all are used."))
+    assert session.text().splitlines()[-1] == "! The budget is used up: all are used."
+    assert "Budget: all" not in session.text()
 
 
 def test_a_command_of_the_user_shows_what_it_prints_and_how_it_ends() -> None:

@@ -101,7 +101,7 @@ def cache_miss(view: View, miss: CacheMiss) -> Notice:
 
 def model_fallback(view: View, event: ModelFallback) -> Notice:
     """Which model was given up, why, and who goes on."""
-    text = f"{event.error_message} {event.from_model} was given up; {event.to_model} goes on until your next message."
+    text = f"{event.error_message} {event.from_model} was given up; {event.to_model} goes on."
     return Notice(view, text, "warning")
 
 
