@@ -151,6 +151,20 @@ def test_prompts_are_kept_as_long_as_the_user_wants() -> None:
     assert kept(Tuning("none")) == (None, None)
 
 
+def test_models_that_charge_for_the_cache_write_nothing_that_is_not_wanted() -> None:
+    compat = compat_for(_OFFICIAL, "gpt-6-sol", {"supportsExplicitPromptCacheMode": True})
+
+    def options(tuning: Tuning, *, once: bool = False) -> tuple[Json, bool]:
+        request = Request(_MODEL, "", [UserMessage("q")], session_id="s-1", once=once)
+        body = responses_body(request, Endpoint(_OFFICIAL, compat=compat, tuning=tuning))
+        return body.get("prompt_cache_options"), "prompt_cache_retention" in body
+
+    assert options(Tuning("short")) == (None, False)
+    assert options(Tuning("long")) == (None, False)
+    assert options(Tuning("none")) == ({"mode": "explicit"}, False)
+    assert options(Tuning("short"), once=True) == ({"mode": "explicit"}, False)
+
+
 def test_replies_are_never_limited_below_what_openai_takes() -> None:
     body = responses_body(Request(_MODEL, "", [UserMessage("q")], max_tokens=3), _OPENAI)
 

@@ -138,7 +138,7 @@ class ResponseParser:
         if kind == "reasoning":
             if item.stream not in ("", stream):
                 return
-            if item.text and item.part != event.part:
+            if item.part != event.part and item.text:
                 self._send(item, _BETWEEN_PARTS)
             item.stream, item.part = stream, event.part
         self._send(item, piece)

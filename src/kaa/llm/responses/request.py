@@ -93,12 +93,9 @@ def responses_body(request: Request, endpoint: Endpoint, kept: Renderer | None =
         endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
     """
-    model, compat = request.model, endpoint.compat
+    model = request.model
     body: JsonObject = {"model": endpoint.served_as or model.id, "stream": True, "store": False}
-    if compat.send_prompt_cache_key and (key := endpoint.cache_key(request)):
-        body["prompt_cache_key"] = key
-        if endpoint.retention(request) == "long":
-            body["prompt_cache_retention"] = "24h"
+    body |= _caching(request, endpoint)
     body["max_output_tokens"] = max(request.reply_limit, _FEWEST_OUTPUT_TOKENS)
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint)
@@ -108,6 +105,20 @@ def responses_body(request: Request, endpoint: Endpoint, kept: Renderer | None =
     items = (item for _, rendered in render.messages(request.messages, model) for item in rendered)
     body["input"] = [*_system(request, endpoint), *map(_named, items, count())]
     return body
+
+
+def _caching(request: Request, endpoint: Endpoint) -> JsonObject:
+    """What the server shall keep of the request, and where requests of the same session find it."""
+    compat, retention = endpoint.compat, endpoint.retention(request)
+    caching: JsonObject = {}
+    if compat.send_prompt_cache_key and (key := endpoint.cache_key(request)):
+        caching["prompt_cache_key"] = key
+    if compat.supports_explicit_prompt_cache_mode:
+        # Of the two times there are, only the usual one has a price that kaa knows: `long` is no longer here.
+        return caching | ({"prompt_cache_options": {"mode": "explicit"}} if retention == "none" else {})
+    if caching and retention == "long":
+        caching["prompt_cache_retention"] = "24h"
+    return caching
 
 
 def _named(item: JsonObject, position: int) -> JsonObject:
