@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 
 
@@ -12,7 +13,7 @@ def open_in_browser(address: str, environ: Mapping[str, str] = os.environ) -> bo
     if program is None or not address.startswith(("https://", "http://")):
         return False
     try:
-        subprocess.Popen(
+        process = subprocess.Popen(
             [program, address],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -21,6 +22,7 @@ def open_in_browser(address: str, environ: Mapping[str, str] = os.environ) -> bo
         )
     except OSError:
         return False
+    threading.Thread(target=process.wait, name="browser", daemon=True).start()  # or it would stay as a zombie
     return True
 
 
