@@ -57,8 +57,8 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         requires_tools_with_tool_history: `tools` must be there where there are results of calls.
         supports_eager_tool_input_streaming: (Anthropic) the same, asked for in each tool.
         supports_long_cache_retention: keeps prompts longer than usual when asked to.
-        supports_explicit_prompt_cache_mode: (Responses) takes `prompt_cache_options`, as OpenAI from GPT-5.6 on,
-            which charge for what they write to the cache.
+        supports_explicit_prompt_cache_mode: (Responses) takes `prompt_cache_options`, as those models of OpenAI do that
+            charge for what they write to the cache.
         written_tool_calls: leaves calls in the text that its models write, so that kaa looks for them.
         truncates_silently: cuts off what does not fit the window and answers all the same.
         supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
