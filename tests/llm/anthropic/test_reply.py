@@ -257,3 +257,15 @@ def test_json_that_is_no_reply_is_refused() -> None:
         MessageParser(_PEER).accept_whole(
             b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
         )
+
+
+@pytest.mark.parametrize(("told", "counted"), [(300, 300), (900, 500)])
+def test_what_is_kept_for_an_hour_is_told_apart(told: int, counted: int) -> None:
+    """Never more than was written at all, or the rest would have a negative price."""
+    written = {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": told}
+    usage = {"input_tokens": 60, "output_tokens": 1, "cache_creation_input_tokens": 500, "cache_creation": written}
+    start = {"type": "message_start", "message": {"id": "msg_1", "model": "claude-x", "usage": usage}}
+
+    events = _reply(start, _stop("end_turn", output_tokens=9), _OVER)
+
+    assert ReplyInfo(usage=Usage(60, 9, 0, 500, total_tokens=569, cache_write_1h=counted)) in events
