@@ -233,7 +233,12 @@ def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path
     ("environ", "query", "choice", "reason"),
     [
         ({}, None, {}, "no API key, and no local server"),
-        ({}, "sonnet", {}, "no API key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or run  kaa login anthropic"),
+        (
+            {},
+            "sonnet",
+            {},
+            "no API key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or run  kaa login anthropic",
+        ),
         ({}, "openai/gpt-5.2", {}, "no API key for openai: set OPENAI_API_KEY, or run  kaa login openai"),
         ({}, None, {"default_provider": "openai"}, "no API key for openai"),
         (_OPENAI, None, {"provider": "nobody"}, "there is no provider 'nobody': `kaa models --all` lists those"),
@@ -316,8 +321,8 @@ def test_servers_of_models_json_that_cannot_be_used_are_told(home: Path) -> None
 
     assert [problem.partition("models.json: ")[2] or problem for problem in caught.value.problems] == [
         "providers.box.apiKey uses $NOT_SET, but that variable is not set: set it, or write the value",
-        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions, anthropic-messages, anthropic-vertex, openai-responses, "
-        "azure-openai-responses, google-generative-ai, google-vertex",
+        "gem speaks the wire format 'smoke'; this kaa speaks openai-completions, anthropic-messages, anthropic-vertex, "
+        "openai-responses, azure-openai-responses, google-generative-ai, google-vertex",
     ]
 
 
