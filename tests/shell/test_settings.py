@@ -20,6 +20,14 @@ def load(user_file: Path, project: str | None = None) -> tuple[Settings, list[st
     return load_settings(user_file, PROJECT, content, notices.append), notices
 
 
+@pytest.mark.parametrize("address", ["local:8092", ":8092", "http://elsewhere"])
+def test_a_project_names_no_address(user_file: Path, address: str) -> None:
+    settings, notices = load(user_file, f'{{"defaultProvider": "{address}"}}')
+
+    assert settings.default_provider is None
+    assert notices == [f"{PROJECT}: 'defaultProvider' is ignored: a project may not set an address."]
+
+
 def test_without_files_the_defaults_hold(user_file: Path) -> None:
     settings, notices = load(user_file)
 
