@@ -14,6 +14,7 @@ from kaa.core.provider import Model, ModelRates
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
+from kaa.llm.tuning import CacheRetention
 from kaa.session.context import build_context
 from kaa.session.entries import Custom
 from kaa.session.recorder import SessionRecorder
@@ -45,7 +46,8 @@ class Watched:
             config=AgentConfig(retry=RetryPolicy(base_seconds=0)),
         )
         recorder = SessionRecorder(self.store, build_context(self.store))
-        self.watch = CacheWatch(self.agent, recorder, lambda: self.now)
+        self.retention: CacheRetention = "short"
+        self.watch = CacheWatch(self.agent, recorder, lambda: self.retention, lambda: self.now)
         self.events: list[Event] = []
         self.agent.subscribe(self.events.append)
 
@@ -167,6 +169,30 @@ def test_time_that_passed_is_told() -> None:
 
     assert scene.only.cause == "expired"
     assert "12 minutes passed" in scene.only.detail
+
+
+def test_a_prompt_that_is_kept_for_an_hour_has_not_expired_before() -> None:
+    scene = Watched(used(10, 0, 20_000), used(10, 0, 20_300), used(10, 0, 20_600))
+    scene.retention = "long"
+
+    scene.ask()
+    scene.now += 12 * 60_000
+    scene.ask()
+    scene.now += 61 * 60_000
+    scene.ask()
+
+    assert [miss.cause for miss in scene.told] == ["unknown", "expired"]
+    assert "60 or more" in scene.told[1].detail
+
+
+def test_what_nobody_asked_to_keep_is_not_missed() -> None:
+    scene = Watched(used(10, 0, 20_000), used(20_300, 0, 0))
+
+    scene.ask()
+    scene.retention = "none"
+    scene.ask()
+
+    assert scene.told == []
 
 
 def test_going_back_costs_nothing_where_the_cache_has_the_beginning() -> None:

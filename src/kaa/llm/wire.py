@@ -61,13 +61,15 @@ class Endpoint(msgspec.Struct, frozen=True):
             return self.base_url  # the transport says that it is not an address
         return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
 
-    def retention(self, request: Request) -> CacheRetention:
-        """How long the server shall keep what `request` begins with.
-
-        What is sent only once is not worth keeping; `long` is asked for only where servers are known to offer it.
-        """
-        wanted = "none" if request.once else self.tuning.cache_retention
+    @property
+    def usual_retention(self) -> CacheRetention:
+        """How long the server is asked to keep prompts: `long` only where servers are known to offer it."""
+        wanted = self.tuning.cache_retention
         return "short" if wanted == "long" and not self.compat.supports_long_cache_retention else wanted
+
+    def retention(self, request: Request) -> CacheRetention:
+        """How long the server shall keep what `request` begins with. What is sent only once is not worth keeping."""
+        return "none" if request.once else self.usual_retention
 
     def cache_key(self, request: Request) -> str:
         """What tells the server which requests belong together, so that it finds what it keeps of them.

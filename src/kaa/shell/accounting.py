@@ -57,7 +57,7 @@ class Accounting:
         self._counted = self._opened_with = len(store.tree)
         self._tally.recall(use for _, use in past_usage(store, store.tree.nodes))
         self._meter = ContextMeter(context_parts(agent.system_prompt, agent.tool_schemas, ()).total)
-        self._cache = CacheWatch(agent, recorder)
+        self._cache = CacheWatch(agent, recorder, lambda: models.retention)
         agent.subscribe(self._tally.observe)
 
     def report(self) -> UsageReport:

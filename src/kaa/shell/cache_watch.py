@@ -14,6 +14,7 @@ from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage,
 from kaa.core.prefix import PrefixChange, compare, repeated
 from kaa.core.provider import ModelRates, Request
 from kaa.core.usage import prompt_tokens
+from kaa.llm.tuning import CacheRetention
 from kaa.session.entries import Custom
 from kaa.session.past_usage import MISS_ENTRY
 from kaa.session.recorder import SessionRecorder
@@ -25,11 +26,11 @@ _SMALLEST_TOKENS = 1024
 _SURELY_KEPT_TOKENS = 4096
 # How far an estimate from lengths may be off before a difference means something.
 _ESTIMATE_ERROR = 0.15
-# Anthropic's `ephemeral`, which kaa asks for; OpenAI names 5 to 10 minutes.
-_LIFETIME_MS = 5 * 60_000
+# Anthropic's `ephemeral`, without and with a `ttl` of an hour; OpenAI names 5 to 10 minutes, and a day.
+_LIFETIMES_MS: dict[CacheRetention, int] = {"short": 5 * 60_000, "long": 60 * 60_000}
 # Wire formats in which the thinking parameters belong to what is kept.
 # https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-_THINKING_IS_KEPT = frozenset({"anthropic-messages"})
+_THINKING_IS_KEPT = frozenset({"anthropic-messages", "anthropic-vertex"})
 # What is worth a line in the session: a cent, or as many tokens as usually cost one.
 _RECORDED_DOLLARS = 0.01
 _RECORDED_TOKENS = 10_000
@@ -64,12 +65,20 @@ class CacheWatch:
     Args:
         agent: whose requests and replies are watched.
         recorder: writes into the session.
+        retention: how long servers are asked to keep prompts; what nobody asked them to keep is not missed.
         clock: the time, in Unix milliseconds.
     """
 
-    def __init__(self, agent: Agent, recorder: SessionRecorder, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        recorder: SessionRecorder,
+        retention: Callable[[], CacheRetention],
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
         self._agent = agent
         self._recorder = recorder
+        self._retention = retention
         self._clock = clock
         self._asked: _Asked | None = None
         self._before = _last_answered(agent.messages)
@@ -113,7 +122,7 @@ class CacheWatch:
 
     def _miss(self, asked: _Asked, usage: Usage, tokens: int) -> CacheMiss | None:
         before, model = self._before, asked.request.model
-        if before is None:
+        if before is None or self._retention() == "none":
             return None
         share = 1.0 if before.request is None else repeated(before.request, asked.request)
         expected = min(round(before.tokens * share), tokens)
@@ -135,8 +144,10 @@ class CacheWatch:
         if change is not None:
             return change.segment, (change.segment == "message" and self._broken_by) or change.detail
         idle = asked.at - before.at
-        if idle > _LIFETIME_MS:
-            return "expired", f"{_minutes(idle)} passed since the last request; servers keep a prompt for 5 or more"
+        lifetime = _LIFETIMES_MS[self._retention()]
+        if idle > lifetime:
+            kept = f"{lifetime // 60_000} or more"
+            return "expired", f"{_minutes(idle)} passed since the last request; servers keep a prompt for {kept}"
         if before.request is None:
             return "first_request", "the session was opened anew; its instructions or tools may have changed"
         if model.api in _THINKING_IS_KEPT and _forgets_thinking(before.request, asked.request):

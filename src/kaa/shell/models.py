@@ -26,7 +26,7 @@ from kaa.llm.registry import (
     nearest_level,
     offered_levels,
 )
-from kaa.llm.tuning import Tuning
+from kaa.llm.tuning import CacheRetention, Tuning
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.model_link import ModelLink
 from kaa.shell.model_scope import ScopedModel, scoped_models
@@ -110,6 +110,11 @@ class Models:
     def set_scope(self, patterns: Sequence[str]) -> None:
         """Cycle through other models from now on, as a changed setting says."""
         self._scope = tuple(patterns)
+
+    @property
+    def retention(self) -> CacheRetention:
+        """How long the current model's server is asked to keep prompts."""
+        return self._link.resolved.endpoint.usual_retention
 
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way from the next request on, as changed settings say."""
