@@ -140,6 +140,20 @@ def test_whom_the_user_chooses_is_asked(pair: Pair) -> None:
     assert len(pair.first.requests) == 2
 
 
+def test_who_stands_in_stays_if_the_user_chooses_that_one(pair: Pair) -> None:
+    pair.first.begin([OVERLOADED, OVERLOADED])
+    pair.second.begin([say("one"), say("two")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("one")
+        await conversation.models.choose("second/b")
+        await conversation.submit("two")
+
+    pair.stage.play(scene, ConversationOptions(model=FIRST))
+
+    assert len(pair.second.requests) == 2
+
+
 def test_reloading_tries_everything_anew(pair: Pair) -> None:
     pair.first.begin([NO_CREDIT, say("I have credit again")])
     pair.second.begin([say("one")])

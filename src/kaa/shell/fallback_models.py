@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from kaa.core.agent import Agent
 from kaa.core.errors import AuthError, ProviderError, QuotaError
-from kaa.core.events import AgentStart, Event, ModelChanged, ModelFallback
+from kaa.core.events import AgentStart, Event, ModelFallback
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.registry import NoModelError, ResolvedModel
@@ -46,18 +46,19 @@ class FallbackModels:
         self._chosen: ResolvedModel | None = None  # by the user, while another one stands in for it
         self._rest: dict[str, float] = {}  # models that were given up, and until when
         self._given_up: set[str] = set()  # in this run
-        self._is_ours = False
+        self._choices = models.choices
         agent.set_fallback(self)
         agent.subscribe(self._observe)
 
     async def take_over(self, error: ProviderError) -> bool:
         """See `Fallback`."""
+        self._heed_choices()
         failed = self._models.in_force
         self._give_up(_name(failed), error)
         for query in self._chain:
             found = await self._usable(query)
             if found is not None:
-                self._hand_to(found)
+                self._models.hand_to(found)
                 self._chosen = self._chosen or failed
                 self._agent.emit(ModelFallback(_name(failed), _name(found), str(error)))
                 return True
@@ -90,25 +91,21 @@ class FallbackModels:
     def _is_resting(self, name: str) -> bool:
         return self._clock() < self._rest.get(name, 0.0)
 
-    def _hand_to(self, model: ResolvedModel) -> None:
-        self._is_ours = True
-        try:
-            self._models.hand_to(model)
-        finally:
-            self._is_ours = False
+    def _heed_choices(self) -> None:
+        """If the user has chosen since, that one is to answer, whatever was before."""
+        if self._choices != self._models.choices:
+            self._choices = self._models.choices
+            self._chosen = None
+            self._rest.pop(_name(self._models.in_force), None)
 
     def _observe(self, event: Event) -> None:
-        match event:
-            case AgentStart():
-                self._given_up.clear()
-                if self._chosen is not None and not self._is_resting(_name(self._chosen)):
-                    chosen, self._chosen = self._chosen, None
-                    self._hand_to(chosen)
-            case ModelChanged() if not self._is_ours:
-                self._chosen = None  # the user has chosen another one
-                self._rest.pop(f"{event.provider}/{event.model_id}", None)
-            case _:
-                pass
+        if not isinstance(event, AgentStart):
+            return
+        self._heed_choices()
+        self._given_up.clear()
+        if self._chosen is not None and not self._is_resting(_name(self._chosen)):
+            chosen, self._chosen = self._chosen, None
+            self._models.hand_to(chosen)
 
 
 def _name(model: ResolvedModel) -> str:

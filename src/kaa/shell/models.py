@@ -56,6 +56,9 @@ class Models:
         registry: knows which there are.
         scope: patterns of the models to cycle through, as `scoped_models` takes them; none for all.
         settings: where choices are kept that the user wants kept.
+
+    Attributes:
+        choices: how often the user has chosen a model, be it the one in force.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Models:
         # What the user wants; what is in force is the nearest level that the model has.
         self._wanted_level = link.resolved.thinking
         self._switching = asyncio.Lock()
+        self.choices = 0
 
     @property
     def current(self) -> ModelState:
@@ -190,6 +194,7 @@ class Models:
             choice = ModelChoice(query=query, thinking=wanted, default_thinking=self._wanted_level)
             self._switch(await self._find(choice))
             self._wanted_level = wanted or self._wanted_level
+            self.choices += 1
         if keep:
             await self.keep()
         return self.current
