@@ -87,7 +87,9 @@ def test_a_price_nobody_knows_is_a_question_mark_and_a_gift_is_nothing(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nothing = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
-    _lab(home, {"id": "gift", "cost": nothing}, {"id": "unpriced"})
+    _lab(
+        home, {"id": "gift", "cost": nothing}, {"id": "unpriced"}, {"id": "uncached", "cost": {"input": 1, "output": 2}}
+    )
 
     models_command.main(["lab"])
     rows = _rows(capsys)
@@ -97,6 +99,7 @@ def test_a_price_nobody_knows_is_a_question_mark_and_a_gift_is_nothing(
     assert rows == [
         ["lab/gift", "128k", "16.38k", "no", "no", "0", "0", "0", "0", "not", "needed"],
         ["lab/unpriced", "128k", "16.38k", "no", "no", "?", "?", "?", "?", "not", "needed"],
+        ["lab/uncached", "128k", "16.38k", "no", "no", "1", "2", "-", "-", "not", "needed"],
     ]
     assert costs[0] is not None
     assert costs[1] is None

@@ -29,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kaa models",
-        description="List the models that can be used. Prices: US dollars per million tokens, ? where nobody knows.",
+        description="List the models that can be used. Prices: US dollars per million tokens, "
+        "? where nobody knows, - where the cache has none.",
         allow_abbrev=False,
     )
     parser.add_argument("search", nargs="*", help="only models with these words in provider, id or name")
@@ -104,7 +105,11 @@ def _prices(cost: ModelRates | None) -> tuple[str, ...]:
         return ("?",) * 4
     every: tuple[Rates, ...] = (cost, *cost.tiers)
     columns = zip(*((one.input, one.output, one.cache_read, one.cache_write) for one in every), strict=True)
-    return tuple(_range(prices) for prices in columns)
+    said, answered, read, written = map(_range, columns)
+    if cost.is_free:
+        return said, answered, read, written
+    # In the source a cache that costs nothing is one that is not there, or whose price nobody wrote down.
+    return said, answered, *("-" if price == "0" else price for price in (read, written))
 
 
 def _range(prices: Sequence[float]) -> str:
