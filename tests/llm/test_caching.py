@@ -1,7 +1,9 @@
 """What each vendor is asked to keep of a prompt, and for how long; and that it is found again."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -19,6 +21,7 @@ from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.registry import ResolvedModel
 from kaa.llm.tuning import CacheRetention, Tuning
 from tests.support.catching import asked, body_of, resolved
+from tests.support.model_wire import Wire
 from tests.support.prefix_cache import PrefixCache
 
 _TOOLS = (ToolSchema("read", "Read a file. " * 400, {}), ToolSchema("bash", "Run a command", {}))
@@ -76,6 +79,18 @@ def test_gemini_keeps_prompts_by_itself(tmp_path: Path, retention: CacheRetentio
 
     assert "cache" not in str(sent).lower()
     assert _SESSION not in str(sent)
+
+
+@pytest.mark.parametrize(("retention", "key"), [("none", None), ("short", _SESSION)])
+@pytest.mark.parametrize("api", get_args(Wire)[:3])
+def test_servers_with_a_cache_on_each_machine_are_told_in_a_header(
+    tmp_path: Path, api: Wire, retention: CacheRetention, key: str | None
+) -> None:
+    compat = {"sendSessionAffinityHeaders": True}
+    provider = {"baseUrl": "http://gpu.lab/v1", "api": api, "compat": compat, "models": [{"id": "m"}]}
+    (tmp_path / "models.json").write_text(json.dumps({"providers": {"lab": provider}}))
+
+    assert _sent(tmp_path, "lab/m", retention).get("x-session-affinity") == key
 
 
 @pytest.mark.parametrize(
