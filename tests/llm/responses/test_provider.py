@@ -31,12 +31,28 @@ _UNREADABLE = Refusal(
 _THINKS = Answer(text=("done",), thinking=("hm",))
 
 
+def _unverified(what: str, parameter: str) -> Refusal:
+    """OpenAI's refusal of what it lets only verified organizations have, in the words that users report."""
+    message = f"Your organization must be verified to {what}. Please go to: https://platform.openai.com/settings"
+    error = {"message": message, "type": "invalid_request_error", "param": parameter, "code": "unsupported_value"}
+    return Refusal(400, body=msgspec.json.encode({"error": error}).decode())
+
+
+_NO_SUMMARY = _unverified("generate reasoning summaries", "reasoning.summary")
+_NO_STREAM = _unverified("stream this model", "stream")
+
+
 def _talk(script: Sequence[ScriptItem], questions: Sequence[str]) -> list[list[Json]]:
     """Ask one question after another; what each request had as input."""
+    return [request["input"] for request in _asked(script, questions)]
+
+
+def _asked(script: Sequence[ScriptItem], questions: Sequence[str]) -> list[dict[str, Json]]:
+    """Ask one question after another, thinking; the bodies of all requests."""
 
     async def ask(provider: OpenAIResponses, history: list[Message]) -> AssistantMessage:
         builder = ReplyBuilder(_MODEL)
-        async for event in provider.stream(Request(_MODEL, "", history)):
+        async for event in provider.stream(Request(_MODEL, "", history, thinking="high")):
             builder.fold(event)
         return builder.message(builder.stop_reason or "error")
 
@@ -55,7 +71,7 @@ def _talk(script: Sequence[ScriptItem], questions: Sequence[str]) -> list[list[J
         try:
             asyncio.run(run(server.url))
         finally:
-            sent = [request.json["input"] for request in server.requests]
+            sent = [request.json for request in server.requests]
     return sent
 
 
@@ -90,3 +106,33 @@ def test_a_request_that_is_refused_for_good_is_not_sent_for_ever() -> None:
 def test_a_request_without_reasoning_is_sent_once(refusal: Refusal) -> None:
     with pytest.raises(BadRequestError):
         _talk([refusal, say("never asked for")], ["one"])
+
+
+def test_summaries_that_only_verified_organizations_get_are_not_asked_for_again() -> None:
+    first, again, next_one = _asked([_NO_SUMMARY, _THINKS, say("yes")], ["one", "two"])
+
+    assert first["reasoning"] == {"effort": "high", "summary": "auto"}
+    assert again["reasoning"] == next_one["reasoning"] == {"effort": "high"}
+    assert {**again, "reasoning": first["reasoning"]} == first
+    assert next_one["input"][1]["encrypted_content"] == "c2VhbGVk"  # the reasoning itself goes on as ever
+
+
+def test_a_model_that_only_verified_organizations_may_stream_is_asked_for_whole_replies() -> None:
+    whole = {
+        "id": "resp_1",
+        "status": "completed",
+        "output": [{"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": "done"}]}],
+        "usage": {"input_tokens": 9, "output_tokens": 2},
+    }
+    reply = Refusal(200, body=msgspec.json.encode(whole).decode())
+
+    requests = _asked([_NO_SUMMARY, _NO_STREAM, reply, reply], ["one", "two"])
+
+    assert [request["stream"] for request in requests] == [True, True, False, False]
+    assert requests[3]["input"][1]["content"][0]["text"] == "done"
+
+
+@pytest.mark.parametrize("refusal", [_NO_SUMMARY, _NO_STREAM])
+def test_what_is_refused_though_it_was_not_asked_for_is_told(refusal: Refusal) -> None:
+    with pytest.raises(BadRequestError, match="must be verified"):
+        _asked([refusal, refusal, say("never asked for")], ["one"])

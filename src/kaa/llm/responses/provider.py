@@ -1,15 +1,27 @@
 """The provider for OpenAI's Responses, at OpenAI, at Azure and at servers that follow Open Responses."""
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Final
+
+from msgspec.structs import replace
 
 from kaa.core.errors import BadRequestError
 from kaa.core.provider import Request, StreamEvent
 from kaa.llm.http.streaming import stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.responses.reply import ResponseParser
-from kaa.llm.responses.request import kept_reasoning, renderer, responses_request
+from kaa.llm.responses.request import Concessions, kept_reasoning, renderer, responses_request
 from kaa.llm.wire import Endpoint, peer_of
+
+# What OpenAI says, patterns of it:
+# "The encrypted content for item rs_1 could not be verified", and its code has the same words.
+_UNREADABLE: Final = r"encrypted[ _]content"
+# "Your organization must be verified to generate reasoning summaries"; others name the parameter.
+_NO_SUMMARY: Final = r"reasoning[. ]summar"
+# "Your organization must be verified to stream this model".
+_NO_STREAM: Final = r"must be verified to stream"
 
 
 class OpenAIResponses:
@@ -18,40 +30,46 @@ class OpenAIResponses:
     def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
         self._endpoint = endpoint
         self._transport = transport
-        self._unreadable: frozenset[str] = frozenset()  # reasoning that the server could not decrypt
+        self._made = Concessions()
         self._renderer = renderer()
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `Provider.stream`.
 
-        Reasoning that was encrypted for another account, as after a change of the key, is refused by OpenAI for ever.
-        The request is then sent once more without it.
+        OpenAI refuses reasoning that was encrypted for another account, as after a change of the key, and gives
+        summaries and streams of some models to verified organizations only. The request is then sent once more
+        without that, and so are those that follow.
         """
-        begun = False
-        try:
-            async with aclosing(self._ask(request)) as events:
-                async for event in events:
-                    begun = True
-                    yield event
-            return
-        except BadRequestError as error:
-            unreadable = kept_reasoning(request) - self._unreadable
-            if begun or not unreadable or not _is_about_reasoning(error):
-                raise
-        self._unreadable |= unreadable
-        self._renderer = renderer(self._unreadable)
-        async with aclosing(self._ask(request)) as events:
-            async for event in events:
-                yield event
+        while True:
+            begun = False
+            try:
+                async with aclosing(self._ask(request)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except BadRequestError as error:
+                made = self._conceded(str(error), request)
+                if begun or made == self._made:
+                    raise
+            if made.unreadable != self._made.unreadable:
+                self._renderer = renderer(made.unreadable)
+            self._made = made
+
+    def _conceded(self, refusal: str, request: Request) -> Concessions:
+        """What has been conceded before, and what this refusal is about."""
+        made = self._made
+        if re.search(_UNREADABLE, refusal, re.IGNORECASE):
+            return replace(made, unreadable=made.unreadable | kept_reasoning(request))
+        if re.search(_NO_SUMMARY, refusal, re.IGNORECASE):
+            return replace(made, summary=False)
+        if re.search(_NO_STREAM, refusal, re.IGNORECASE):
+            return replace(made, stream=False)
+        return made
 
     def _ask(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
         # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
         parser = ResponseParser(peer, call_id_prefix=f"call_{len(request.messages)}")
-        return stream_reply(self._transport, responses_request(request, self._endpoint, self._renderer), parser, peer)
-
-
-def _is_about_reasoning(error: BadRequestError) -> bool:
-    """OpenAI says "The encrypted content for item rs_1 could not be verified", and its code has the same words."""
-    said = str(error).lower().replace("_", " ")
-    return "encrypted content" in said
+        asked = responses_request(request, self._endpoint, self._renderer, self._made)
+        return stream_reply(self._transport, asked, parser, peer)

@@ -54,6 +54,23 @@ _PHASES: Final = ("commentary", "final_answer")
 _NO_OUTPUT: Final = "(no output)"
 
 
+class Concessions(msgspec.Struct, frozen=True):
+    """What a server is not asked for, because it refused that before.
+
+    Attributes:
+        unreadable: signatures of reasoning that is not sent again.
+        summary: the reasoning is asked for in a form that can be shown.
+        stream: the reply is asked for in pieces.
+    """
+
+    unreadable: frozenset[str] = frozenset()
+    summary: bool = True
+    stream: bool = True
+
+
+_NONE_MADE: Final = Concessions()
+
+
 def renderer(unreadable: frozenset[str] = frozenset()) -> Renderer:
     """Renders messages and tools; worth keeping from request to request.
 
@@ -77,29 +94,36 @@ def kept_reasoning(request: Request) -> frozenset[str]:
     )
 
 
-def responses_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
-    """The HTTP request that asks for one streamed reply; for `kept` see `responses_body`."""
+def responses_request(
+    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+) -> HttpRequest:
+    """The HTTP request that asks for one reply; for `kept` and `made` see `responses_body`."""
     own = endpoint.session_headers(request)
-    body = msgspec.json.encode(responses_body(request, endpoint, kept))
+    if not made.stream:
+        own = [("accept", "application/json"), *own]
+    body = msgspec.json.encode(responses_body(request, endpoint, kept, made))
     usual_auth: AuthStyle = "api-key" if request.model.api == "azure-openai-responses" else "bearer"
     return HttpRequest("POST", endpoint.url("/responses"), endpoint.request_headers(usual_auth, own), body)
 
 
-def responses_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
+def responses_body(
+    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 
     Args:
         request: what to ask.
         endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
+        made: what the server is not asked for.
     """
     model = request.model
-    body: JsonObject = {"model": endpoint.served_as or model.id, "stream": True, "store": False}
+    body: JsonObject = {"model": endpoint.served_as or model.id, "stream": made.stream, "store": False}
     body |= _caching(request, endpoint)
     body["max_output_tokens"] = max(request.reply_limit, _FEWEST_OUTPUT_TOKENS)
     if model.reasoning:
-        body |= _reasoning(request.thinking, endpoint)
-    render = kept or renderer()
+        body |= _reasoning(request.thinking, endpoint, summary=made.summary)
+    render = kept or renderer(made.unreadable)
     if request.tools:
         body["tools"] = [tool for _, tool in render.tools(request.tools, model)]
     items = (item for _, rendered in render.messages(request.messages, model) for item in rendered)
@@ -126,13 +150,13 @@ def _named(item: JsonObject, position: int) -> JsonObject:
     return item if "id" in item or item.get("type") != "message" else {**item, "id": f"msg_kaa_{position}"}
 
 
-def _reasoning(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
+def _reasoning(level: ThinkingLevel, endpoint: Endpoint, *, summary: bool) -> JsonObject:
     """The parameters that switch reasoning, and let it come in a form that can be sent back."""
     effort = endpoint.thinking_levels.get(level, _USUAL_EFFORTS[level])
     reasoning: JsonObject = {}
     if effort and endpoint.compat.supports_reasoning_effort:
         reasoning["effort"] = effort
-    if effort != "none":
+    if effort != "none" and summary:
         reasoning["summary"] = "auto"
     switches: JsonObject = {"reasoning": reasoning} if reasoning else {}
     return {**switches, "include": ["reasoning.encrypted_content"]}
