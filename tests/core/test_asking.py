@@ -17,10 +17,11 @@ from kaa.core.errors import (
     QuotaError,
     StalledStreamError,
 )
-from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, TurnStart
+from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.patience import Patience
 from kaa.core.provider import Done, ReplyInfo, Request, StreamEvent, TextDelta
+from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
 from tests.support.agents import MODEL, Scene, run, say
@@ -106,6 +107,14 @@ class TestFallback:
         assert (end.reason, end.error) == ("error", "second")
 
 
+class Endless:
+    """Never stops."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        while True:
+            yield TextDelta(0, "and on " * 100_000)
+
+
 class Babbler:
     """A provider that says a word, and then sends nothing of its reply for ever."""
 
@@ -152,6 +161,41 @@ class TestPatience:
         scene = Scene([reply(text=["a", "b"])], config=AgentConfig(patience=Patience(20, 20)))
 
         assert run(scene.agent.run(say("go"))).reason == "done"
+
+
+class TestEndlessReplies:
+    def test_it_is_stopped_kept_and_not_asked_for_again(self) -> None:
+        scene = Scene([], config=AgentConfig(retry=QUICK))
+        scene.agent.use(MODEL, Endless())
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "error"
+        assert end.error is not None
+        assert "came to no end" in end.error
+        (message,) = [m for m in scene.agent.messages if isinstance(m, AssistantMessage)]
+        assert message.text.startswith("and on and on")
+        assert 0 < len(message.text) <= MOST_CHARACTERS
+        assert scene.of(AutoRetryStart) == []
+
+
+class TestErrorTypes:
+    def failures(self, *script: ScriptItem) -> tuple[list[str | None], list[str | None]]:
+        """The kinds of failures that retries and ends of replies tell of."""
+        scene = Scene(script, config=AgentConfig(retry=RetryPolicy(1, base_seconds=0)))
+        run(scene.agent.run(say("go")))
+        changes = [event.assistant_message_event for event in scene.of(MessageUpdate)]
+        retries = [event.error_type for event in scene.of(AutoRetryStart)]
+        return retries, [change.error_type for change in changes if isinstance(change, ReplyFailed)]
+
+    def test_programs_are_told_the_kind(self) -> None:
+        assert self.failures(OverloadedError("busy"), AuthError("wrong key")) == (["OverloadedError"], ["AuthError"])
+
+    def test_what_was_made_of_a_kind_elsewhere_is_of_that_kind(self) -> None:
+        class VendorAuthError(AuthError):
+            pass
+
+        assert self.failures(VendorAuthError("wrong key")) == ([], ["AuthError"])
 
 
 class TestBudget:

@@ -1,4 +1,11 @@
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
 from kaa.core import events, provider
+from kaa.core.errors import EndlessReplyError
 from kaa.core.messages import Cost, TextContent, ThinkingContent, ToolCall, Usage
 from kaa.core.provider import Model, ModelRates, StreamEvent
 from kaa.core.reply import ReplyBuilder, price
@@ -98,3 +105,68 @@ def test_what_is_kept_for_an_hour_costs_twice_the_input() -> None:
 
     assert cost.cache_write == 0.6 * 3.75 + 0.4 * 6.0
     assert cost.total == cost.cache_write
+
+
+def work_of(stream: list[StreamEvent]) -> int:
+    """How many instructions folding `stream` and asking for the message take."""
+    executed = 0
+
+    def count(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal executed
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        executed += event == "opcode"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        builder, _ = build(*stream)
+        builder.message("toolUse")
+    finally:
+        sys.settrace(before)
+    return executed
+
+
+@pytest.mark.parametrize("ids", ["{0}", "same"])
+def test_many_calls_cost_each_what_few_do(ids: str) -> None:
+    def calls(count: int) -> list[StreamEvent]:
+        started = [
+            event
+            for key in range(count)
+            for event in (provider.ToolCallStart(key, ids.format(key), "ls"), provider.ToolCallDelta(key, "{}"))
+        ]
+        return [*started, provider.Done("toolUse")]
+
+    few, many = work_of(calls(50)), work_of(calls(500))
+
+    assert many <= 11 * few
+
+
+def test_calls_that_came_with_one_id_get_their_own_whatever_others_are_called() -> None:
+    builder, _ = build(
+        *(provider.ToolCallStart(key, name, "ls") for key, name in enumerate(["c", "c_2", "c", "c", "c_2"]))
+    )
+
+    assert [call.id for call in builder.message("toolUse").tool_calls] == ["c", "c_2", "c_3", "c_4", "c_2_2"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        provider.TextDelta(0, "again "),
+        provider.TextDelta(0, "", signature="again "),
+        provider.TextDelta(0, ""),
+        provider.ThinkingDelta(0, "again "),
+        provider.ToolCallDelta(0, "again "),
+        provider.ToolCallStart(0, "", ""),
+        provider.BlockEnd(0),
+    ],
+)
+def test_a_reply_without_end_is_stopped_and_keeps_what_came(piece: StreamEvent) -> None:
+    builder = ReplyBuilder(MODEL, most_characters=10_000)
+    builder.fold(provider.TextDelta("first", "It begins."))
+
+    with pytest.raises(EndlessReplyError, match="10,000 characters"):
+        list(map(builder.fold, [piece] * 10_000))
+
+    assert builder.message("error").text.startswith("It begins.")

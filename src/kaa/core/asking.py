@@ -76,9 +76,9 @@ class Asking:
                 return await self._persistent_reply()
             except _GivenUpError as given_up:
                 if not worth_another_model(given_up.error) or not await self._fallback.take_over(given_up.error):
-                    return given_up.attempt.break_off("error", self._retry.verdict(given_up.error))
+                    return given_up.attempt.fail(given_up.error, self._retry.verdict(given_up.error))
                 if given_up.attempt.was_shown:
-                    given_up.attempt.break_off("error", str(given_up.error))
+                    given_up.attempt.fail(given_up.error)
 
     async def _persistent_reply(self) -> AssistantMessage:
         """One complete reply of the model in force, after as many tries as the policy allows.
@@ -96,9 +96,9 @@ class Asking:
             except _TimeIsUpError:
                 pass
             except ContextOverflowError as error:
-                broken = attempt.break_off("error", str(error)) if attempt.was_shown else None
+                broken = attempt.fail(error) if attempt.was_shown else None
                 if not await self._keeper.make_room():
-                    return broken or attempt.break_off("error", str(error))
+                    return broken or attempt.fail(error)
             except ProviderError as error:
                 failures += 1
                 await self._wait_after(error, failures, attempt)
@@ -120,8 +120,9 @@ class Asking:
                 self._emit(AutoRetryEnd(success=False, attempt=failures - 1, final_error=str(error)))
             raise _GivenUpError(attempt, error) from error
         if attempt.was_shown:
-            attempt.break_off("error", str(error))
-        self._emit(AutoRetryStart(failures, self._retry.max_attempts, round(delay * 1000), str(error)))
+            attempt.fail(error)
+        delay_ms = round(delay * 1000)
+        self._emit(AutoRetryStart(failures, self._retry.max_attempts, delay_ms, str(error), error.kind))
         with suppress(_TimeIsUpError):
             await self._in_time(asyncio.sleep(delay))
 
@@ -177,7 +178,7 @@ class _Attempt:
             refuse_cut_off: take no reply to a conversation that the server has cut off to make it fit.
 
         Raises:
-            ProviderError: the reply failed; the caller decides whether to `break_off`.
+            ProviderError: the reply failed; the caller decides whether to tell of it with `fail`.
         """
         try:
             async with aclosing(events) as stream:
@@ -188,7 +189,7 @@ class _Attempt:
         except asyncio.CancelledError:
             if self.was_shown:
                 is_late = self._allowance.seconds_left() == 0
-                self.break_off("aborted", "the time of the budget was up" if is_late else "stopped by the user")
+                self._break_off("aborted", "the time of the budget was up" if is_late else "stopped by the user")
             raise
         if self._builder.stop_reason is None:
             raise MalformedStreamError("The model's reply ended early. Usually trying again helps.")
@@ -209,11 +210,16 @@ class _Attempt:
         if refuse_cut_off and reply.stop_reason == "stop" and taken > window:
             raise ContextOverflowError("The conversation is larger than the model's context window: it was cut off.")
 
-    def break_off(self, reason: Literal["error", "aborted"], error: str) -> AssistantMessage:
-        """Complete the message as far as it came."""
+    def fail(self, error: ProviderError, words: str = "") -> AssistantMessage:
+        """Complete the message as far as it came; `words` are told in the place of the error's own."""
+        return self._break_off("error", words or str(error), error.kind)
+
+    def _break_off(
+        self, reason: Literal["error", "aborted"], error: str, error_type: str | None = None
+    ) -> AssistantMessage:
         message = self._builder.message(reason, error)
         self._show()
-        self._emit(MessageUpdate(ReplyFailed(reason, error)))
+        self._emit(MessageUpdate(ReplyFailed(reason, error, error_type)))
         self._emit(MessageEnd(message))
         if _input_of(message.usage) + message.usage.output:
             self._allowance.charge(message.usage)

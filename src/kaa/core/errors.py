@@ -19,6 +19,11 @@ class ProviderError(Exception):
         self.status = status
         self.retry_after = retry_after
 
+    @property
+    def kind(self) -> str:
+        """What went wrong, for programs: the name of a class of this module, whatever was made out of it elsewhere."""
+        return next(kind.__name__ for kind in type(self).__mro__ if kind.__module__ == __name__)
+
 
 class AuthError(ProviderError):
     """The key is missing, wrong or may not do this (401, 403)."""
@@ -58,6 +63,10 @@ class MalformedStreamError(ProviderError):
     """The server's answer could not be understood, or ended early, or said nothing."""
 
     transient = True
+
+
+class EndlessReplyError(ProviderError):
+    """A reply is larger than any model may answer, and goes on: trying again would only bring as much again."""
 
 
 class StalledStreamError(NetworkError):

@@ -89,10 +89,15 @@ class ReplyDone(_Event, tag="done", frozen=True):
 
 
 class ReplyFailed(_Event, tag="error", frozen=True):
-    """The reply broke off; what came stays in the message."""
+    """The reply broke off; what came stays in the message.
+
+    `error_type` here and in other events is the kind of failure for programs: `ProviderError.kind`, such as
+    `RateLimitError`; None where no server failed.
+    """
 
     reason: StopReason
     error: str
+    error_type: str | None = None
 
 
 AssistantMessageEvent: TypeAlias = (
@@ -193,6 +198,7 @@ class AutoRetryStart(_Event, tag="auto_retry_start", frozen=True):
     max_attempts: int
     delay_ms: int
     error_message: str
+    error_type: str | None = None
 
 
 class AutoRetryEnd(_Event, tag="auto_retry_end", frozen=True):
@@ -215,6 +221,7 @@ class ModelFallback(_Event, tag="model_fallback", frozen=True):
     from_model: str
     to_model: str
     error_message: str
+    error_type: str | None = None
 
 
 BudgetState = Literal["warning", "reached", "raised", "unknown_price"]

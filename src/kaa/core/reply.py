@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from kaa.core import events, provider
+from kaa.core.errors import EndlessReplyError
 from kaa.core.mended_json import BrokenJsonError, mend
 from kaa.core.messages import (
     AssistantContent,
@@ -25,6 +26,11 @@ from kaa.core.usage import prompt_tokens
 # Prompts that are kept for an hour cost so many times the price of input, wherever that is offered:
 # https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 _KEPT_LONG = 2
+
+MOST_CHARACTERS: Final = 16 * 1024 * 1024
+"""Of one reply: some four million tokens, ten times what any model may answer. What goes on is no reply."""
+# What a block counts that has nothing in it: it takes memory too.
+_BLOCK_CHARACTERS: Final = 256
 
 
 class _TextBlock:
@@ -145,6 +151,19 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
     return partial.value, problem, False
 
 
+def _size(event: provider.StreamEvent) -> int:
+    """The characters that an event brings to be kept, and one for itself: a flood of empty ones is no reply either."""
+    match event:
+        case provider.TextDelta() | provider.ThinkingDelta():
+            return 1 + len(event.text) + len(event.signature or "")
+        case provider.ToolCallStart():
+            return 1 + len(event.id) + len(event.name) + len(event.thought_signature or "")
+        case provider.ToolCallDelta():
+            return 1 + len(event.json)
+        case _:
+            return 1
+
+
 def price(usage: Usage, rates: ModelRates | None) -> Usage:
     """The same usage with its cost; unchanged when the model's prices are unknown."""
     if rates is None:
@@ -167,12 +186,20 @@ class ReplyBuilder:
 
     `fold` takes the provider's events one by one; `message` is valid at any time, so that a reply that breaks
     off keeps what came.
+
+    Args:
+        model: that answers.
+        most_characters: how large the reply may become.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, most_characters: int = MOST_CHARACTERS) -> None:
         self._model = model
+        self._most_characters = most_characters
+        self._characters = 0
         self._blocks: dict[int | str, _Block] = {}
         self._open: set[int | str] = set()
+        self._call_ids: set[str] = set()
+        self._next_suffix: dict[str, int] = {}  # by the id that several calls came with
         self._info = provider.ReplyInfo()
         self._timestamp = now_ms()
         self.stop_reason: StopReason | None = None
@@ -183,7 +210,12 @@ class ReplyBuilder:
         return all(block.content() is None for block in self._blocks.values())
 
     def fold(self, event: provider.StreamEvent) -> list[events.AssistantMessageEvent]:
-        """Take one event of the stream; returns what it means for the message."""
+        """Take one event of the stream; returns what it means for the message.
+
+        Raises:
+            EndlessReplyError: the reply has become too large; the event is not taken.
+        """
+        self._grow(_size(event))
         match event:
             case provider.TextDelta():
                 return self._feed_text(event)
@@ -243,17 +275,31 @@ class ReplyBuilder:
         return [*self._begin(delta.key, fresh), *_present(fresh.feed(delta))]
 
     def _start_tool_call(self, start: provider.ToolCallStart) -> list[events.AssistantMessageEvent]:
-        taken = {block.id for block in self._blocks.values() if isinstance(block, _ToolCallBlock)}
-        call_id, suffix = start.id, 2
-        while call_id in taken:  # some servers number the calls of every reply, or all of them, alike
-            call_id, suffix = f"{start.id}_{suffix}", suffix + 1
-        return self._begin(start.key, _ToolCallBlock(len(self._blocks), start, call_id))
+        return self._begin(start.key, _ToolCallBlock(len(self._blocks), start, self._unused_id(start.id)))
+
+    def _unused_id(self, wanted: str) -> str:
+        """An id of its own for a call: some servers number the calls of every reply, or all of them, alike."""
+        call_id = wanted
+        while call_id in self._call_ids:
+            suffix = self._next_suffix.get(wanted, 2)
+            call_id, self._next_suffix[wanted] = f"{wanted}_{suffix}", suffix + 1
+        self._call_ids.add(call_id)
+        return call_id
 
     def _feed_tool_call(self, delta: provider.ToolCallDelta) -> list[events.AssistantMessageEvent]:
         block = self._blocks.get(delta.key)
         return _present(block.feed(delta)) if isinstance(block, _ToolCallBlock) else []
 
+    def _grow(self, characters: int) -> None:
+        self._characters += characters
+        if self._characters > self._most_characters:
+            raise EndlessReplyError(
+                f"The reply came to no end: it was stopped after {self._most_characters:,} characters, more than any "
+                "model may answer. Check the server, or choose another model."
+            )
+
     def _begin(self, key: int | str, block: _Block) -> list[events.AssistantMessageEvent]:
+        self._grow(_BLOCK_CHARACTERS)
         self._blocks[key] = block
         self._open.add(key)
         return [block.start()]

@@ -60,7 +60,7 @@ class FallbackModels:
             if found is not None:
                 self._models.hand_to(found)
                 self._chosen = self._chosen or failed
-                self._agent.emit(ModelFallback(_name(failed), _name(found), str(error)))
+                self._agent.emit(ModelFallback(_name(failed), _name(found), str(error), error.kind))
                 return True
         return False
 

@@ -15,7 +15,7 @@ from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.messages import AssistantMessage, Usage, user_message
 from kaa.core.patience import Patience, patiently
-from kaa.core.provider import Provider, Request, TextDelta, ThinkingDelta, ToolCallDelta
+from kaa.core.provider import Provider, Request
 from kaa.core.reply import ReplyBuilder
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
@@ -169,18 +169,10 @@ async def _collect(provider: Provider, request: Request, patience: Patience) -> 
 
     Raises:
         ProviderError: it failed.
-        SummaryError: the reply has no end.
     """
-    builder = ReplyBuilder(request.model)
-    characters = 0
+    builder = ReplyBuilder(request.model, _MOST_CHARACTERS)
     async with aclosing(patiently(provider.stream(request), patience)) as stream:
         async for event in stream:
-            if isinstance(event, TextDelta | ThinkingDelta):
-                characters += len(event.text)
-            elif isinstance(event, ToolCallDelta):
-                characters += len(event.json)
-            if characters > _MOST_CHARACTERS:
-                raise SummaryError(f"the answer of {request.model.id} came to no end")
             builder.fold(event)
     if builder.stop_reason is None:
         raise MalformedStreamError("The model's reply ended early. Usually trying again helps.")
