@@ -6,6 +6,7 @@ from typing import Final
 
 from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolResultContent, UserContent
 from kaa.core.provider import Model
+from kaa.llm.former_names import current_name
 
 _PORTABLE_LENGTH: Final = 64
 _PORTABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_PORTABLE_LENGTH}}}")
@@ -16,7 +17,7 @@ IMAGE_OMITTED = "(image omitted: this model takes no images)"
 
 def made_by(message: AssistantMessage, model: Model) -> bool:
     """Whether `model` made `message`, so that its opaque signatures mean something to it."""
-    return (message.provider, message.api, message.model) == (model.provider, model.api, model.id)
+    return (current_name(message.provider), message.api, message.model) == (model.provider, model.api, model.id)
 
 
 def takes_images(model: Model) -> bool:

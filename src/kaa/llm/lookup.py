@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.catalogue import KnownModel
+from kaa.llm.former_names import current_name, current_query
 from kaa.llm.matching import best_matches, close_names, is_certain, split_level, suggestions
 from kaa.llm.providers import ConfiguredProvider
 
@@ -55,7 +56,9 @@ class Lookup:
         Raises:
             UnclearError: there is nothing of that name, or several are.
         """
+        query = current_query(query)
         if name is not None:
+            name = current_name(name)
             provider = self._named(name)
             return provider, _within(provider, query.removeprefix(f"{name}/"), query) if query else provider.default
         if before := self._before_slash(query):

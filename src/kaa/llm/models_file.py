@@ -14,6 +14,7 @@ from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import Compat, laid_over
+from kaa.llm.former_names import by_current_name
 
 # What most servers speak.
 DEFAULT_API = "openai-completions"
@@ -74,7 +75,7 @@ def load_models_file(path: Path) -> ModelsFile:
         return ModelsFile({}, (_problem(path, "", error),))
     providers: dict[str, ProviderConfig] = {}
     problems: list[str] = []
-    for name, entry in entries.items():
+    for name, entry in by_current_name(entries).items():
         place = f"providers.{name}"
         try:
             config = _convert(entry, ProviderConfig)

@@ -14,6 +14,7 @@ from kaa.core.provider import Model, Provider, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for, laid_over
+from kaa.llm.former_names import current_name, current_query
 from kaa.llm.http.authorized import Authorizer, authorized
 from kaa.llm.http.transport import Transport
 from kaa.llm.lookup import Found, Lookup, UnclearError
@@ -225,7 +226,8 @@ class ModelRegistry:
 
     def find(self, provider: str, model_id: str) -> Model | None:
         """A model by its names, None if it is not known."""
-        known = self._providers[provider].find(model_id) if provider in self._providers else None
+        named = self._providers.get(current_name(provider))
+        known = named.find(model_id) if named is not None else None
         return known.model if known is not None else None
 
     def is_free(self, provider: str, model_id: str) -> bool:
@@ -235,7 +237,7 @@ class ModelRegistry:
 
     def use_key(self, provider: str, key: str) -> None:
         """Use a key that was given for this run, for this provider and no other, instead of any stored one."""
-        self._given_keys[provider] = key
+        self._given_keys[current_name(provider)] = key
 
     def resolve(self, choice: ModelChoice) -> ResolvedModel | UnlistedServer:
         """The model that `choice` means; `kaa.llm.discovery` also asks unlisted servers.
@@ -251,7 +253,8 @@ class ModelRegistry:
             (provider, known), level = self._meant(choice)
         except UnclearError as error:
             raise self.no_model(error.reason, error.suggestions) from None
-        of_model = self.tuning.thinking_levels.get(known.model.qualified_id) if known else None
+        levels = {current_query(name): level for name, level in self.tuning.thinking_levels.items()}
+        of_model = levels.get(known.model.qualified_id) if known else None
         thinking = choice.thinking or level or of_model or choice.default_thinking or _DEFAULT_THINKING
         credential = self._credential(provider, known, choice.api_key)
         if known is not None:

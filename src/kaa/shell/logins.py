@@ -15,6 +15,7 @@ from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.auth.verification import State, Verdict, verify
+from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
@@ -96,7 +97,7 @@ class Logins:
         Raises:
             LoginError: there is no such provider.
         """
-        options = self.options()
+        provider, options = current_name(provider), self.options()
         for option in options:
             if option.provider == provider:
                 return option
@@ -150,6 +151,7 @@ class Logins:
             LoginError: auth.json has none.
             CredentialError: auth.json cannot be read or written.
         """
+        provider = current_name(provider)
         if not CredentialStore(self._file.path, self._environ).remove(provider):
             source = next((option.source for option in self.options() if option.provider == provider), None)
             elsewhere = f"; there is one in {source}, which only you can remove" if source else ""

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from kaa.core.provider import Model, ThinkingLevel
+from kaa.llm.former_names import current_query
 from kaa.llm.matching import best_matches, split_level
 
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -28,7 +29,7 @@ def scoped_models(patterns: Iterable[str], models: Sequence[Model]) -> tuple[Sco
     """
     found: dict[tuple[str, str], ScopedModel] = {}
     for pattern in patterns:
-        query, level = split_level(pattern.strip(), models)
+        query, level = split_level(current_query(pattern.strip()), models)
         for model in _matching(query, models):
             found.setdefault((model.provider, model.id), ScopedModel(model, level))
     return tuple(found.values())

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.llm.former_names import by_current_name
 
 Entries = dict[str, msgspec.Raw]
 
@@ -66,6 +67,6 @@ class AuthFile:
 
     def _parse(self, content: bytes | None) -> Entries:
         try:
-            return msgspec.json.decode(content or b"{}", type=Entries)
+            return by_current_name(msgspec.json.decode(content or b"{}", type=Entries))
         except msgspec.DecodeError as error:
             raise PrivateFileError(f"{self.path} is not a JSON object of providers: {error}. Correct it") from error

@@ -17,6 +17,7 @@ import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile, Entries
 from kaa.llm.auth.private_file import PrivateFileError
+from kaa.llm.former_names import former_names
 
 # pi's limit for `!command` values.
 _COMMAND_TIMEOUT_SECONDS = 10.0
@@ -185,10 +186,12 @@ class CredentialStore:
         Raises:
             CredentialError: the file cannot be read or written.
         """
-        if provider not in self._read():
+        names = (provider, *former_names(provider))
+        if not self._read().keys() & set(names):
             return False
         with self._rewriting() as entries:
-            return entries.pop(provider, None) is not None
+            found = [entries.pop(name) for name in names if name in entries]
+        return bool(found)
 
     def _place(self, *path: str) -> str:
         return f"{self._path}: " + ".".join(path)
