@@ -20,7 +20,7 @@ from kaa.core.errors import (
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.patience import Patience
-from kaa.core.provider import Done, ReplyInfo, Request, StreamEvent, TextDelta
+from kaa.core.provider import Done, Model, ReplyInfo, Request, StreamEvent, TextDelta
 from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
@@ -256,7 +256,7 @@ class TestBudget:
             def __init__(self) -> None:
                 self.asked = 0
 
-            async def admit(self, *, ask: bool = True) -> None:
+            async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
                 self.asked += 1
                 if self.asked == 2:
                     scene.agent.use(MODEL, provider)
@@ -275,7 +275,7 @@ class TestBudget:
 
     def test_who_refuses_is_quoted(self) -> None:
         class Refusing:
-            async def admit(self, *, ask: bool = True) -> None:
+            async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
                 raise BudgetExhaustedError("no more of that")
 
             def charge(self, usage: Usage) -> None:

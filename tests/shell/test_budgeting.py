@@ -41,8 +41,16 @@ class Purse:
         self.model(cost=PRICES)
 
     def model(self, **settings: Json) -> None:
-        provider = {"baseUrl": f"{self.stage.server.url}/v1", "models": [{"id": "m", **settings}]}
-        (self.stage.home / "models.json").write_bytes(msgspec.json.encode({"providers": {"p": provider}}))
+        self._write({"p": {"id": "m", **settings}})
+
+    def also(self, provider: str) -> None:
+        """Another provider, whose model has no price."""
+        self._write({"p": {"id": "m", "cost": PRICES}, provider: {"id": "m"}})
+
+    def _write(self, models: dict[str, Json]) -> None:
+        url = f"{self.stage.server.url}/v1"
+        providers = {name: {"baseUrl": url, "models": [model]} for name, model in models.items()}
+        (self.stage.home / "models.json").write_bytes(msgspec.json.encode({"providers": providers}))
 
     def settings(self, **settings: Json) -> None:
         (self.stage.home / "settings.json").write_bytes(msgspec.json.encode(settings))
@@ -202,6 +210,22 @@ class TestUnknownPrices:
         purse.stage.server.begin([say("done")])
 
         assert reasons(purse.talk("go", tokens=10**6)) == ["done"]
+
+    @pytest.mark.parametrize("answer", [True, False])
+    def test_of_the_model_that_writes_summaries_are_asked_about_too(self, purse: Purse, answer: bool) -> None:
+        purse.settings(compaction={"keepRecentTokens": 1, "model": "other/m"}, budget={"session": {"cost": 5}})
+        purse.model(cost=PRICES)
+        purse.also("other")
+        payer = purse.stage.confirm = Payer(answer)
+        purse.stage.server.begin([say("one " * 400), say("two " * 400), say("They spoke.")])
+
+        *_, compacted = purse.talk("tell me something " * 100, "and more " * 100, "/compact")
+
+        assert isinstance(compacted, CommandReply)
+        assert compacted.refused is not answer
+        assert ("the price of other/m is not known" in compacted.text) is not answer
+        assert [question for question, _ in payer.asked] == ["Ask other/m without knowing its price?"]
+        assert purse.requests == (3 if answer else 2)
 
     def test_are_not_prices_of_nothing(self, purse: Purse) -> None:
         purse.model(cost={"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0})

@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from kaa.core.aside import Aside
 from kaa.core.asking import Asking
 from kaa.core.budget import Allowance, Unlimited
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
@@ -87,6 +88,7 @@ class Agent:
         self._history = History(messages)
         self._subscribers: list[Subscriber] = []
         self._request_observers: list[Callable[[Request], None]] = []
+        self._aside_observers: list[Callable[[Aside], None]] = []
         self._keeper: ContextKeeper = NoKeeper()
         self._fallback: Fallback = NoFallback()
         self._allowance: Allowance = Unlimited()
@@ -218,6 +220,15 @@ class Agent:
     def observe_requests(self, observer: Callable[[Request], None]) -> None:
         """Show `observer` every request of a run as it is sent, repeated ones too."""
         self._request_observers.append(observer)
+
+    def observe_asides(self, observer: Callable[[Aside], None]) -> None:
+        """Show `observer` every request that was made beside the conversation, once it is over."""
+        self._aside_observers.append(observer)
+
+    def tell_aside(self, aside: Aside) -> None:
+        """For who asks a model beside the conversation: tell those who observe that it was done."""
+        for observer in self._aside_observers:
+            observer(aside)
 
     async def run(self, *prompts: UserMessage) -> AgentEnd:
         """Work on `prompts` to the end.

@@ -11,6 +11,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import msgspec
 
 from kaa.core.messages import Usage
+from kaa.core.provider import Model
 
 Scope: TypeAlias = Literal["run", "session"]
 Measure: TypeAlias = Literal["cost", "tokens", "turns", "seconds"]
@@ -105,11 +106,13 @@ class Standing(msgspec.Struct, frozen=True):
 class Allowance(Protocol):
     """Lets requests pass, or does not. The loop asks it; so must whoever asks a model beside the loop."""
 
-    async def admit(self, *, ask: bool = True) -> None:
+    async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """A request is about to be made.
 
         Args:
-            ask: a person may be asked, which takes as long as it takes. Not for what is made beside the conversation.
+            ask: a person may be asked for more, which takes as long as it takes. Not for what is made beside the
+                conversation.
+            model: that the request goes to, if it is another one than that of the conversation.
 
         Raises:
             BudgetExhaustedError: it must not be made.
@@ -128,7 +131,7 @@ class Allowance(Protocol):
 class Unlimited:
     """Lets everything pass."""
 
-    async def admit(self, *, ask: bool = True) -> None:
+    async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """Always."""
 
     def charge(self, usage: Usage) -> None:
@@ -212,7 +215,7 @@ class Ledger:
         ]
         return own + (self._parent.standings() if self._parent is not None else [])
 
-    async def admit(self, *, ask: bool = True) -> None:
+    async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """See `Allowance`; nobody is asked."""
         for standing in self.standings():
             if standing.reached:

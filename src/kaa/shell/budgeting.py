@@ -19,6 +19,7 @@ from kaa.core.budget import (
 )
 from kaa.core.events import AgentEnd, AgentStart, BudgetState, BudgetUpdate, Event
 from kaa.core.messages import Usage
+from kaa.core.provider import Model
 from kaa.session.past_usage import RUN_TIME_ENTRY
 from kaa.session.recorder import SessionRecorder
 
@@ -92,10 +93,13 @@ class Budgeting:
             self.set_limit("run", measure, run.limit(measure))
             self.set_limit("session", measure, session.limit(measure))
 
-    async def admit(self, *, ask: bool = True) -> None:
-        """See `Allowance`. Also tells, once, when most of a limit is used."""
+    async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
+        """See `Allowance`. Also tells, once, when most of a limit is used.
+
+        Whoever is there is asked about the price of another `model` in any case: nobody was when it was chosen.
+        """
         asker = self._ask if ask else None
-        await self._admit_price(asker)
+        await self._admit_price(model or self._agent.model, self._ask if model is not None else asker)
         for standing in self._standings():
             if standing.near and not standing.reached and (standing.scope, standing.measure) not in self._warned:
                 self._warned.add((standing.scope, standing.measure))
@@ -130,14 +134,13 @@ class Budgeting:
         raised = Standing(scope, measure, reached.used, reached.used + first)
         self._tell("raised", raised, f"{more} more are allowed for this {scope}")
 
-    async def _admit_price(self, ask: Ask | None) -> None:
+    async def _admit_price(self, model: Model, ask: Ask | None) -> None:
         """Make sure that a limit of money can be kept.
 
         Raises:
             BudgetExhaustedError: the model's price is not known, and nobody says that it may be asked all the same.
         """
-        model = self._agent.model
-        name = f"{model.provider}/{model.id}"
+        name = model.qualified_id
         money = next((standing for standing in self._standings() if standing.measure == "cost"), None)
         if money is None or model.cost is not None or name in self._priceless:
             return

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kaa.core.aside import Aside
 from kaa.core.events import AgentEnd, Event, MessageEnd
 from kaa.session.entries import BranchSummary
 from kaa.shell.compaction.summarizing import Summarizer, Summary, SummaryError, SummaryTooLongError
@@ -78,6 +79,22 @@ def test_transient_errors_are_tried_again_as_always(stage: Stage) -> None:
 def test_an_answer_that_is_none_is_an_error(stage: Stage, answer: Answer, error: str) -> None:
     with pytest.raises(SummaryError, match=error):
         ask(stage, answer)
+
+
+def test_those_who_observe_are_told_of_each_try(stage: Stage) -> None:
+    stage.server.begin([OVERLOADED, say("a name")])
+
+    async def scene(conversation: Conversation) -> list[Aside]:
+        told: list[Aside] = []
+        summarizer_of(conversation)._agent.observe_asides(told.append)
+        await summarizer_of(conversation).ask("system", "name it", 50)
+        return told
+
+    failed, answered = stage.play(scene)
+
+    assert (failed.reply, failed.error_type) == (None, "OverloadedError")
+    assert answered.reply is not None
+    assert (answered.reply.text, answered.error_type) == ("a name", None)
 
 
 def test_an_answer_without_end_is_cut_off(stage: Stage) -> None:

@@ -10,8 +10,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from kaa.core.agent import AgentConfig
+from kaa.core.aside import Aside
 from kaa.core.errors import AuthError, OverloadedError
-from kaa.core.messages import Usage
+from kaa.core.messages import AssistantMessage, TextContent, Usage
 from kaa.core.provider import Request
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import ToolResult, ToolRun
@@ -39,6 +40,7 @@ class Traced(Scene):
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.tracing = Spans(provider.get_tracer("test"), "session-1", redact)
         self.agent.observe_requests(self.tracing.sent)
+        self.agent.observe_asides(self.tracing.aside)
         self.agent.subscribe(self.tracing.observe)
 
     def spans(self, *texts: str) -> list[ReadableSpan]:
@@ -93,7 +95,7 @@ def test_a_request_that_is_repeated_is_two_spans_and_the_first_one_failed() -> N
     agent, failed, answered = Traced(OverloadedError("busy"), reply(text="ok")).spans()
 
     assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, "busy")
-    assert attributes(failed)["error.type"] == "_OTHER"
+    assert attributes(failed)["error.type"] == "OverloadedError"
     assert answered.status.status_code == agent.status.status_code == StatusCode.UNSET
 
 
@@ -101,7 +103,7 @@ def test_a_run_that_fails_says_so_with_its_request() -> None:
     agent, chat = Traced(AuthError("wrong key")).spans()
 
     assert attributes(agent)["error.type"] == "error"
-    assert attributes(chat)["error.type"] == "_OTHER"
+    assert attributes(chat)["error.type"] == "AuthError"
     assert chat.status.description == "wrong key"
 
 
@@ -139,6 +141,25 @@ def test_what_was_said_is_in_them_where_that_is_wanted_without_secrets() -> None
     assert said["parts"] == [{"type": "text", "content": "Done."}]
     assert "echo" not in str(attributes(called)["gen_ai.tool.call.arguments"])
     assert "say" in str(attributes(called)["gen_ai.tool.call.result"])
+
+
+def test_what_is_asked_beside_the_conversation_has_spans_too() -> None:
+    scene = Traced()
+    answer = AssistantMessage((TextContent("A name"),), "api", "test", "test-model", Usage(input=7), "stop")
+    request = Request(MODEL, "You name things.", (say("Name this."),))
+
+    scene.agent.tell_aside(Aside(request, 1_000, error="busy", error_type="OverloadedError"))
+    scene.agent.tell_aside(Aside(request, 2_000, answer))
+
+    failed, answered = scene.exporter.get_finished_spans()
+    assert [(span.name, span.start_time, span.parent) for span in (failed, answered)] == [
+        ("chat test-model", 1_000, None),
+        ("chat test-model", 2_000, None),
+    ]
+    assert (attributes(failed)["error.type"], failed.status.description) == ("OverloadedError", "busy")
+    assert attributes(answered)["gen_ai.usage.input_tokens"] == 7
+    assert answered.status.status_code == StatusCode.UNSET
+    assert "Name" not in failed.to_json() + answered.to_json()
 
 
 def test_closing_ends_what_is_open() -> None:

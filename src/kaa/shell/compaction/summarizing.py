@@ -5,12 +5,14 @@ nor the answer becomes part of the conversation.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
 
 from kaa.core.agent import Agent
+from kaa.core.aside import Aside
 from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.messages import AssistantMessage, Usage, user_message
@@ -107,7 +109,8 @@ class Summarizer:
         thinking = nearest_level("off", asked.model, asked.endpoint.thinking_levels)
         limit = max_tokens if thinking == "off" else max_tokens + _THINKING_TOKENS
         try:
-            await self._agent.allowance.admit(ask=False)
+            other = asked.model if asked.model.qualified_id != self._agent.model.qualified_id else None
+            await self._agent.allowance.admit(ask=False, model=other)
         except BudgetExhaustedError as error:
             raise SummaryError(str(error)) from error
         request = Request(asked.model, system, (user_message(text),), thinking=thinking, max_tokens=limit, once=True)
@@ -153,7 +156,7 @@ class Summarizer:
         failures = 0
         while True:
             try:
-                return await _collect(provider, request, self._agent.patience)
+                return await self._try(provider, request)
             except ContextOverflowError as error:
                 raise SummaryTooLongError(str(error)) from error
             except ProviderError as error:
@@ -162,6 +165,24 @@ class Summarizer:
                 if delay is None:
                     raise SummaryError(str(error)) from error
                 await asyncio.sleep(delay)
+
+    async def _try(self, provider: Provider, request: Request) -> AssistantMessage:
+        """One try, which those are told of who observe requests.
+
+        Raises:
+            ProviderError: it failed.
+        """
+        began = time.time_ns()
+        try:
+            reply = await _collect(provider, request, self._agent.patience)
+        except ProviderError as error:
+            self._agent.tell_aside(Aside(request, began, error=str(error), error_type=error.kind))
+            raise
+        except asyncio.CancelledError:
+            self._agent.tell_aside(Aside(request, began, error="stopped", error_type="aborted"))
+            raise
+        self._agent.tell_aside(Aside(request, began, reply))
+        return reply
 
 
 async def _collect(provider: Provider, request: Request, patience: Patience) -> AssistantMessage:

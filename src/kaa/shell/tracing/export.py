@@ -62,6 +62,7 @@ class Tracing:
         self._provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
         self._spans = Spans(self._provider.get_tracer("kaa", __version__), conversation_id, redact)
         agent.observe_requests(self._spans.sent)
+        agent.observe_asides(self._spans.aside)
         agent.subscribe(self._spans.observe)
 
     async def close(self) -> None:

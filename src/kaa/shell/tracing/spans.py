@@ -13,6 +13,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 from opentelemetry.util.types import AttributeValue
 
 from kaa import __version__
+from kaa.core.aside import Aside
 from kaa.core.events import (
     AgentEnd,
     AgentStart,
@@ -21,6 +22,7 @@ from kaa.core.events import (
     MessageEnd,
     MessageUpdate,
     ModelFallback,
+    ReplyFailed,
     ToolExecutionEnd,
     ToolExecutionStart,
 )
@@ -37,7 +39,7 @@ Redact = Callable[[str], str]
 
 
 class Spans:
-    """Follows one conversation. Give it every request (`sent`) and every event (`observe`).
+    """Follows one conversation. Give it every request (`sent`, or `aside`) and every event (`observe`).
 
     Args:
         tracer: makes the spans.
@@ -53,28 +55,24 @@ class Spans:
         self._chat: Span | None = None
         self._chat_began = 0.0
         self._has_spoken = False
+        self._error_type: str | None = None  # of the reply that is about to be told as failed
         self._tools: dict[str, Span] = {}
         self._told = 0  # messages that earlier requests have told of
 
     def sent(self, request: Request) -> None:
         """A request of the conversation is made."""
         self._end_chat(_OTHER_ERROR)  # the one before got no answer, or nobody would ask again
-        model = request.model
-        attributes: dict[str, AttributeValue] = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": semantic_provider_name(model.provider),
-            "gen_ai.request.model": model.id,
-            "gen_ai.request.max_tokens": request.reply_limit,
-            "gen_ai.request.stream": True,
-            "gen_ai.conversation.id": self._conversation_id,
-        }
-        if self._redact is not None:
-            new = request.messages[self._told :] if self._told <= len(request.messages) else request.messages
-            attributes["gen_ai.system_instructions"] = self._text([{"type": "text", "content": request.system}])
-            attributes["gen_ai.input.messages"] = self._text([_described(message) for message in new])
-            self._told = len(request.messages)
-        self._chat = self._begin(f"chat {model.id}", SpanKind.CLIENT, attributes)
+        new = request.messages[self._told :] if self._told <= len(request.messages) else request.messages
+        self._told = len(request.messages)
+        self._chat = self._begin_chat(request, new)
         self._chat_began, self._has_spoken = time.monotonic(), False
+
+    def aside(self, aside: Aside) -> None:
+        """A request beside the conversation is over."""
+        chat = self._begin_chat(aside.request, aside.request.messages, aside.began_ns)
+        if aside.reply is not None:
+            self._tell_reply(chat, aside.reply)
+        _end(chat, aside.error_type, aside.error)
 
     def observe(self, event: Event) -> None:
         """Something happened."""
@@ -90,13 +88,15 @@ class Spans:
                         "gen_ai.conversation.id": self._conversation_id,
                     },
                 )
+            case MessageUpdate(assistant_message_event=ReplyFailed(error_type=error_type)):
+                self._error_type = error_type
             case MessageUpdate() if not self._has_spoken and self._chat is not None:
                 self._has_spoken = True
                 self._chat.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - self._chat_began)
             case MessageEnd(message=AssistantMessage() as reply):
                 self._answered(reply)
-            case AutoRetryStart(error_message=error) | ModelFallback(error_message=error):
-                self._end_chat(_OTHER_ERROR, error)
+            case AutoRetryStart() | ModelFallback():
+                self._end_chat(event.error_type or _OTHER_ERROR, event.error_message)
             case ToolExecutionStart():
                 self._begin_tool(event)
             case ToolExecutionEnd():
@@ -110,14 +110,42 @@ class Spans:
         """End what is open: nothing more comes."""
         self._end_all("closed")
 
-    def _begin(self, name: str, kind: SpanKind, attributes: Mapping[str, AttributeValue]) -> Span:
+    def _begin(
+        self, name: str, kind: SpanKind, attributes: Mapping[str, AttributeValue], began_ns: int | None = None
+    ) -> Span:
         context = set_span_in_context(self._run, Context()) if self._run is not None else Context()
-        return self._tracer.start_span(name, context, kind, attributes)
+        return self._tracer.start_span(name, context, kind, attributes, start_time=began_ns)
+
+    def _begin_chat(self, request: Request, new: Sequence[Message], began_ns: int | None = None) -> Span:
+        """A request begins. `new`: its messages that none before it had."""
+        model = request.model
+        attributes: dict[str, AttributeValue] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": semantic_provider_name(model.provider),
+            "gen_ai.request.model": model.id,
+            "gen_ai.request.max_tokens": request.reply_limit,
+            "gen_ai.request.stream": True,
+            "gen_ai.conversation.id": self._conversation_id,
+        }
+        if self._redact is not None:
+            attributes["gen_ai.system_instructions"] = self._text([{"type": "text", "content": request.system}])
+            attributes["gen_ai.input.messages"] = self._text([_described(message) for message in new])
+        return self._begin(f"chat {model.id}", SpanKind.CLIENT, attributes, began_ns)
 
     def _answered(self, reply: AssistantMessage) -> None:
-        chat = self._chat
-        if chat is None:
+        error_type, self._error_type = self._error_type, None
+        if self._chat is None:
             return
+        self._tell_reply(self._chat, reply)
+        match reply.stop_reason:
+            case "error":
+                self._end_chat(error_type or _OTHER_ERROR, reply.error_message)
+            case "aborted":
+                self._end_chat("aborted", reply.error_message)
+            case _:
+                self._end_chat(None)
+
+    def _tell_reply(self, chat: Span, reply: AssistantMessage) -> None:
         usage = reply.usage
         chat.set_attributes(
             {
@@ -134,12 +162,10 @@ class Spans:
         if self._redact is not None:
             said = {**_described(reply), "finish_reason": reply.stop_reason}
             chat.set_attribute("gen_ai.output.messages", self._text([said]))
-        failed = reply.stop_reason in ("error", "aborted")
-        self._end_chat(reply.stop_reason if failed else None, reply.error_message)
 
     def _end_chat(self, error: str | None, message: str | None = None) -> None:
         if self._chat is not None:
-            _end(self._chat, _OTHER_ERROR if error == "error" else error, message)
+            _end(self._chat, error, message)
             self._chat = None
 
     def _begin_tool(self, start: ToolExecutionStart) -> None:
@@ -167,7 +193,7 @@ class Spans:
         self._end_all(failed, end.error)
 
     def _end_all(self, error: str | None, message: str | None = None) -> None:
-        self._end_chat(error or _OTHER_ERROR, message)
+        self._end_chat(_OTHER_ERROR if error in (None, "error") else error, message)
         for span in self._tools.values():
             _end(span, error or _OTHER_ERROR)
         self._tools.clear()
