@@ -104,7 +104,7 @@ def test_a_model_nobody_knows_is_taken_at_its_word(home: Path) -> None:
         ("text", "image"),
         None,
     )
-    assert (gpt.api, gpt.reasoning, gpt.cost) == ("openai-responses", False, None)
+    assert (gpt.api, gpt.reasoning, gpt.cost) == ("openai-responses", True, None)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from kaa.llm.http.transport import host_of
 from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.placeholders import filled, missing
 from kaa.llm.provider_table import BUILTINS, Ambient, Builtin, Family, KeyKind
+from kaa.llm.unknown_models import likely_model
 from kaa.llm.wire import AuthStyle
 
 
@@ -112,14 +113,12 @@ class ConfiguredProvider:
         family = self._family(model_id)
         api = family.api if family else self.api
         base_url = family.base_url if family else None
-        if self.official and api.startswith("anthropic-") and (family or self.name == "anthropic"):
-            # True of every Claude since 3.7; the smallest window and output of those that are served.
-            claude = Model(model_id, self.name, api, model_id, True, ("text", "image"), 200_000, 32_000)
-            return KnownModel(claude, base_url=base_url)
-        kinds: tuple[Literal["text", "image"], ...] = ("text", "image") if self.official else ("text",)
         like = self.default
         if base_url is None and like is not None and like.model.api == api:
             base_url = like.base_url
+        if self.official and (likely := likely_model(self.name, model_id, api)):
+            return msgspec.structs.replace(likely, base_url=base_url)
+        kinds: tuple[Literal["text", "image"], ...] = ("text", "image") if self.official else ("text",)
         return KnownModel(Model(model_id, self.name, api, model_id, input=kinds), base_url=base_url)
 
     def _family(self, model_id: str) -> Family | None:
