@@ -2,40 +2,37 @@
 
 from kaa.llm.registry import NoModelError
 
+# Lines fit into 80 columns, the first words of each into 50.
 _SCREEN = """\
 kaa: {reason}
-
+{meant}
 How to get going:
 
-  a key kaa keeps    kaa login anthropic    or, within kaa, /login
-  with a key         export ANTHROPIC_API_KEY=…        or  export OPENAI_API_KEY=…
-  kept in a file     {auth_file}
-                     {{"anthropic": {{"type": "api_key", "key": "…"}}}}
-  a local server     {local}
-  any other server   {models_file}
-                     {{"providers": {{"mine": {{"baseUrl": "http://…/v1", "models": [{{"id": "…"}}]}}}}}}
-  just looking       kaa demo                          needs no key and no network
+  kaa login, or /login     keep a key, or log in
+  export OPENAI_API_KEY=…  or ANTHROPIC_API_KEY=…, or another provider's
+{local}
+  kaa demo                 just looking: no key, no network
+
+Any other server goes into {models_file}:
+  {{"providers": {{"mine": {{"baseUrl": "http://…/v1", "models": [{{"id": "…"}}]}}}}}}
 """
 
-_NONE_FOUND = "kaa --model ollama    or lmstudio, llamacpp, vllm, :PORT, http://host:port"
-_BELOW = "\n" + " " * 21
+_NONE_FOUND = "  kaa --model ollama       or lmstudio, llamacpp, vllm, :PORT, an address"
 _MOST_FOUND = 5
 
 
 def _found(names: tuple[str, ...]) -> str:
     """How to use what runs on this machine."""
     more = len(names) - _MOST_FOUND
-    lines = ["found on this machine:", *(f"kaa --model {name}" for name in names[:_MOST_FOUND])]
-    return _BELOW.join([*lines, f"and {more} more"] if more > 0 else lines)
+    lines = [f"  kaa --model {name}" for name in names[:_MOST_FOUND]]
+    lines[0] += "  (found on this machine)"
+    return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
 
 
 def screen(error: NoModelError) -> str:
     """What to show instead of a traceback or a bare refusal."""
     local = _found(error.found) if error.found else _NONE_FOUND
-    lines = [
-        _SCREEN.format(reason=error.reason, auth_file=error.auth_file, models_file=error.models_file, local=local)
-    ]
-    if error.suggestions:
-        lines.append(f"Did you mean: {', '.join(error.suggestions)}\n")
+    meant = f"Did you mean: {', '.join(error.suggestions)}\n" if error.suggestions else ""
+    lines = [_SCREEN.format(reason=error.reason, meant=meant, models_file=error.models_file, local=local)]
     lines += [f"{problem}\n" for problem in error.problems]
     return "\n".join(lines)
