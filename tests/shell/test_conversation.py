@@ -260,9 +260,9 @@ class TestProjectFiles:
         assert any("AGENTS.md is too long" in notice for notice in stage.notices)
 
     def test_a_mistake_in_the_settings_is_told_before_anything_is_sent(self, stage: Stage) -> None:
-        stage.files["/project/.kaa/settings.json"] = b'{"retry": 7}'
+        stage.files["/project/.kaa/settings.json"] = b'{"steeringMode": 7}'
 
-        with pytest.raises(SettingsError, match="retry"):
+        with pytest.raises(SettingsError, match="steeringMode"):
             stage.play(ask, ConversationOptions(model="m", trust="yes"))
 
         assert stage.server.requests == []

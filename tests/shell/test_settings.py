@@ -1,5 +1,7 @@
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.core.retry import RetryPolicy
@@ -46,36 +48,69 @@ def test_a_file_of_pi_works_as_it_is(user_file: Path) -> None:
     assert settings.retry.policy().base_seconds == 0.001
 
 
-def test_the_project_lies_over_the_user_one_level_deep(user_file: Path) -> None:
-    user_file.write_text(
-        '{"defaultModel": "mine", "steeringMode": "all", "retry": {"maxRetries": 9, "baseDelayMs": 7}}'
-    )
+def test_the_project_lies_over_the_user(user_file: Path) -> None:
+    user_file.write_text('{"defaultModel": "mine", "steeringMode": "all"}')
 
-    settings, _ = load(user_file, '{"defaultModel": "theirs", "retry": {"maxRetries": 1}}')
+    settings, _ = load(user_file, '{"defaultModel": "theirs"}')
 
     assert (settings.default_model, settings.steering_mode) == ("theirs", "all")
-    assert (settings.retry.max_retries, settings.retry.base_delay_ms) == (1, 7)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "extensions",
-        "sessionDir",
-        "shellPath",
-        "httpProxy",
-        "cacheRetention",
-        "thinkingBudgets",
-        "modelThinkingLevels",
-        "anythingNew",
-    ],
-)
+# Each setting that kaa has and a project may not set, with a value and the reason.
+_NOT_A_PROJECTS = {
+    "modelThinkingLevels": ({"acme/m": "max"}, "it could make each model of the user's dear"),
+    "thinkingBudgets": ({"low": 100_000}, "the same"),
+    "cacheRetention": ("long", "it decides how long servers keep what is said, and what that costs"),
+    "retry": ({"maxRetries": 1000, "provider": {"maxRetryDelayMs": 10**9}}, "runs could hang or cost without end"),
+    "prompt": ({"profile": "full"}, "what the model is told of kaa's own rules is not the project's"),
+    "compaction": ({"model": "dear/model"}, "it names a model and what its requests hold"),
+    "branchSummary": ({"skipPrompt": True}, "it decides whether the user is asked"),
+    "fallbackModels": (["dear/model"], "the conversation would go to a vendor that the user did not choose"),
+    "budget": ({"run": {"cost": 10_000}}, "the user's limits would not hold"),
+    "otel": ({"enabled": True}, "what is done would be told to others"),
+    "httpIdleTimeoutMs": (10**9, "runs could hang"),
+    "httpProxy": ("http://evil.test", "requests would go through it, keys and all"),
+    "sessionDir": ("/tmp/elsewhere", "it is a path to write to"),
+    "extensions": (["/tmp/evil.py"], "they are executed"),
+    "autoTitle": ("model", "it sends requests of its own"),
+    "showCacheMissNotices": (True, "it is about the user's screen"),
+    "checkpoints": ({"enabled": False}, "what the agent breaks could not be put back"),
+    "sandbox": ({"mode": "full-access"}, "it is what holds commands"),
+}
+_A_PROJECTS = {
+    "defaultProvider",
+    "defaultModel",
+    "defaultThinkingLevel",
+    "defaultTools",
+    "enabledModels",
+    "steeringMode",
+    "followUpMode",
+    "approvals",  # only to deny more: tests/shell/test_approvals_in_a_project.py
+}
+
+
+def test_of_each_setting_it_is_decided_whether_a_project_may_set_it() -> None:
+    assert {field.encode_name for field in msgspec.structs.fields(Settings)} == _A_PROJECTS | set(_NOT_A_PROJECTS)
+
+
+@pytest.mark.parametrize("key", [*_NOT_A_PROJECTS, "shellPath", "anythingNew"])
 def test_a_project_may_not_set_what_can_harm(user_file: Path, key: str) -> None:
-    settings, notices = load(user_file, f'{{"{key}": ["/tmp/evil.py"]}}')
+    value, reason = _NOT_A_PROJECTS.get(key, (["/tmp/evil"], "nobody knows what it would do"))
+
+    settings, notices = load(user_file, json.dumps({key: value}))
+
+    assert settings == Settings(), reason
+    assert len(notices) == 1
+    assert repr(key) in notices[0]
+
+
+@pytest.mark.parametrize("key", [key for key, (value, _) in _NOT_A_PROJECTS.items() if isinstance(value, dict)])
+def test_a_project_may_not_change_a_part_of_what_the_user_set(user_file: Path, key: str) -> None:
+    user_file.write_text(json.dumps({key: {}}))
+
+    settings, _ = load(user_file, json.dumps({key: _NOT_A_PROJECTS[key][0]}))
 
     assert settings == Settings()
-    assert len(notices) == 1
-    assert key in notices[0]
 
 
 def test_retries_can_be_switched_off(user_file: Path) -> None:

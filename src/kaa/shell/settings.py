@@ -21,7 +21,8 @@ from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
 
-# What a project's settings may override.
+# What a project's settings may override: which models and tools, and the order of messages. Never where requests go
+# and through what, what they cost, how long and how often they are tried, who is told of them, nor what is allowed.
 _PROJECT_KEYS = frozenset(
     {
         "defaultModel",
@@ -30,7 +31,6 @@ _PROJECT_KEYS = frozenset(
         "defaultTools",
         "enabledModels",
         "followUpMode",
-        "retry",
         "steeringMode",
     }
 )
