@@ -146,13 +146,22 @@ async def _link(
     match wire:
         case Live():
             live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
-            return ModelLink(await find_model(models, choice, live, notify=notify), live)
+            return ModelLink(await _found(models, choice, live, notify), live)
         case Record(cassette=cassette):
             live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
-            resolved = await find_model(models, choice, live, notify=notify)
+            resolved = await _found(models, choice, live, notify)
             return ModelLink(resolved, _recording(live, resolved, cassette, placeholders), fixed=_RECORDED)
         case Replay():
             return await _replaying(wire, choice, models, placeholders, notify)
+
+
+async def _found(models: ModelRegistry, choice: ModelChoice, live: LiveTransport, notify: Notify) -> ResolvedModel:
+    """The model that is meant. If there is none, the connections to servers that were asked for it are closed."""
+    try:
+        return await find_model(models, choice, live, notify=notify)
+    except BaseException:
+        await live.close()
+        raise
 
 
 def _recording(
