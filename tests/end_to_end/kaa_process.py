@@ -47,6 +47,7 @@ class Kaa:
         self.home.mkdir()
         self.environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         self.environ |= {"HOME": str(folder), "KAA_DIR": str(self.home), "LANG": "C.UTF-8"}
+        self.environ |= {"KAA_LOCAL_SERVERS": "none"}  # what listens on this machine is none of a test's business
         self.settings(retry={"baseDelayMs": 1}, httpIdleTimeoutMs=300)
 
     def settings(self, **settings: Json) -> None:

@@ -23,7 +23,7 @@ class Stage:
         self.server = server
         self.home = home
         self.files = {"notes.txt": b"remember the milk\n"}
-        self.environ = {"OPENAI_BASE_URL": f"{server.url}/v1"}
+        self.environ = {"OPENAI_BASE_URL": f"{server.url}/v1", "KAA_LOCAL_SERVERS": "none"}
         self.commands: CommandHandler | None = None
         self.notices: list[str] = []
         self.confirm: Confirm | None = None

@@ -213,6 +213,15 @@ def test_strangers_on_the_usual_ports_are_asked_one_harmless_question(tmp_path: 
     assert sorted(machine.asked) == [f"http://127.0.0.1:{port}/v1/models" for port in (11434, 1234, 8000, 8080)]
 
 
+@pytest.mark.parametrize(("wanted", "ports"), [("none", []), ("", []), ("vllm,lmstudio,hal", [1234, 8000])])
+def test_only_the_servers_that_are_wanted_are_looked_for(tmp_path: Path, wanted: str, ports: list[int]) -> None:
+    machine = _Machine({})
+
+    assert asyncio.run(look_for_servers(ModelRegistry(tmp_path, {"KAA_LOCAL_SERVERS": wanted}), machine)) == ()
+
+    assert sorted(machine.asked) == [f"http://127.0.0.1:{port}/v1/models" for port in ports]
+
+
 def test_servers_that_were_found_stay_when_the_files_are_read_again(tmp_path: Path) -> None:
     registry = ModelRegistry(tmp_path, {})
     asyncio.run(look_for_servers(registry, _Machine(_VLLM)))

@@ -112,10 +112,11 @@ async def look_around(
 
     Args:
         transport: carries the questions.
-        environ: the environment variables.
+        environ: the environment variables; `KAA_LOCAL_SERVERS` names the servers to look for, or `none`.
         skip: names that mean something else to the user.
     """
-    roots = {root_of(name, environ): None for name in USUAL_PORTS if name not in skip}
+    wanted = environ.get("KAA_LOCAL_SERVERS", ",".join(USUAL_PORTS)).split(",")
+    roots = {root_of(name, environ): None for name in USUAL_PORTS if name in wanted and name not in skip}
     found = await asyncio.gather(*(ask_server_at(root, transport, environ, _PROBE_SECONDS) for root in roots))
     return tuple(server for server in found if server is not None and server.models and server.name not in skip)
 
