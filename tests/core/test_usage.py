@@ -6,9 +6,11 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from kaa.core.messages import (
     AssistantMessage,
+    Cost,
     ImageContent,
     Message,
     TextContent,
@@ -20,7 +22,7 @@ from kaa.core.messages import (
     user_message,
 )
 from kaa.core.provider import ToolSchema
-from kaa.core.usage import ContextMeter, ContextParts, Spent, context_parts, estimate
+from kaa.core.usage import ContextMeter, ContextParts, Spent, context_parts, estimate, plausible
 
 
 def reply(
@@ -49,6 +51,19 @@ class Watched(list[Message]):
 def test_the_hit_rate_is_the_part_of_the_input_that_was_cached() -> None:
     assert Spent(Usage(input=10, cache_read=30, cache_write=20)).cache_hit_rate == 0.5
     assert Spent().cache_hit_rate is None
+
+
+def test_nobody_uses_less_than_nothing_or_more_than_can_be_counted() -> None:
+    usual = Usage(3, 4, 5, 6, 18, Cost(0.1, total=0.1), cache_write_1h=2)
+    hostile = Usage(-5, 10**400, -1, 10**30, -7, Cost(-1.0, total=float("inf")), cache_write_1h=-2)
+
+    mended = plausible(hostile)
+
+    assert plausible(usual) == usual
+    assert (mended.input, mended.cache_read, mended.total_tokens, mended.cost.input) == (0, 0, 0, 0.0)
+    assert mended.cache_write_1h is UNSET
+    assert 0 < mended.output == mended.cache_write < 10**15
+    assert 0 < mended.cost.total < 1e12
 
 
 class TestContext:

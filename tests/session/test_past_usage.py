@@ -33,6 +33,17 @@ def test_replies_on_all_branches_count_and_damage_costs_only_what_it_hit(tmp_pat
     assert used(path) == [("reply", 7, 1, "p/m"), ("reply", 7, 1, "p/n"), ("reply", 0, 3, "p/m")]
 
 
+def test_a_session_of_a_stranger_pays_nothing_into_a_budget(tmp_path: Path) -> None:
+    paying = {"input": -1_000_000, "output": -5, "cost": {"total": -1000.0}}
+    title = entry("custom", "t", "a", customType="kaa.title", data={"usage": paying, "model": "q/z"})
+    path = write_session(tmp_path / "s.jsonl", user_entry("u", None, "hello"), reply("a", "u", usage=paying), title)
+
+    with opened(path) as store:
+        uses = [use.usage for _, use in past_usage(store, store.tree.nodes)]
+
+    assert [(usage.input, usage.output, usage.cost.total) for usage in uses] == [(0, 0, 0.0), (0, 0, 0.0)]
+
+
 def test_summaries_and_titles_count_for_the_model_that_made_them(tmp_path: Path) -> None:
     ours = entry("compaction", "c", "a", summary="s", firstKeptEntryId="a", usage=USAGE, details={"model": "q/x/y"})
     pis = entry("branch_summary", "d", "c", summary="s", fromId="a", usage=USAGE, details=["anything"])

@@ -24,6 +24,9 @@ from kaa.core.provider import ToolSchema
 CHARACTERS_PER_TOKEN = 4
 # An image of the size that kaa sends (at most 2000 pixels); pi reckons with the same.
 _IMAGE_TOKENS = 1200
+# Of one reply.
+_MOST_TOKENS = 1_000_000_000_000
+_MOST_DOLLARS = 1_000_000_000.0
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -163,6 +166,25 @@ def context_parts(system_prompt: str, tools: Iterable[ToolSchema], messages: Ite
 def tokens_in(text: str) -> int:
     """About how many tokens a text has."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def plausible(usage: Usage) -> Usage:
+    """The same without what no reply can have used: less than nothing, or more than anybody could count.
+
+    Whoever says so, a server or a session of somebody else's, would pay into a budget, or break what adds up.
+    """
+    tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total_tokens)
+    cost = msgspec.structs.astuple(usage.cost)
+    long = usage.cache_write_1h or 0
+    if all(0 <= count <= _MOST_TOKENS for count in (*tokens, long)) and all(
+        0 <= part <= _MOST_DOLLARS for part in cost
+    ):
+        return usage
+    return Usage(
+        *(min(max(count, 0), _MOST_TOKENS) for count in tokens),
+        Cost(*(min(max(part, 0.0), _MOST_DOLLARS) for part in cost)),
+        min(max(long, 0), _MOST_TOKENS) or msgspec.UNSET,
+    )
 
 
 def prompt_tokens(usage: Usage) -> int:

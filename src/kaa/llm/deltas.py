@@ -1,5 +1,7 @@
 """Collects the small pieces of a reply, so that pieces which arrived together travel together."""
 
+import msgspec
+
 from kaa.core.provider import (
     BlockEnd,
     Done,
@@ -10,6 +12,7 @@ from kaa.core.provider import (
     ToolCallDelta,
     ToolCallStart,
 )
+from kaa.core.usage import plausible
 
 _Key = int | str
 
@@ -50,6 +53,8 @@ class DeltaBuffer:
     def add(self, event: ToolCallStart | ThinkingDelta | BlockEnd | ReplyInfo | Done) -> None:
         """An event that stands for itself."""
         self._join()
+        if isinstance(event, ReplyInfo) and event.usage is not None:
+            event = msgspec.structs.replace(event, usage=plausible(event.usage))
         self._events.append(event)
 
     def drain(self) -> list[StreamEvent]:

@@ -8,6 +8,7 @@ import msgspec
 from kaa.core.events import CacheMiss
 from kaa.core.messages import AssistantMessage, Usage
 from kaa.core.spending import Purpose, Use
+from kaa.core.usage import plausible
 from kaa.session.entries import MessageEntry
 from kaa.session.file.decoding import decode_entry
 from kaa.session.file.jsonl import UNREADABLE
@@ -81,7 +82,7 @@ def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Nod
             reply = _reply(store.line(node))
             if reply is not None:
                 provider, model = reply.provider, reply.model
-                yield node, Use("reply", reply.usage, provider, model)
+                yield node, Use("reply", plausible(reply.usage), provider, model)
         elif (use := usage_aside(store, node, provider, model)) is not None:
             yield node, use
 
@@ -114,7 +115,7 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> U
     if aside.usage is None:
         return None
     author, _, author_id = (aside.model or _author(aside.details)).partition("/")
-    return Use(purpose, aside.usage, *((author, author_id) if author_id else (provider, model)))
+    return Use(purpose, plausible(aside.usage), *((author, author_id) if author_id else (provider, model)))
 
 
 def _author(details: msgspec.Raw) -> str:
