@@ -23,6 +23,9 @@ from kaa.workspace.environment import command_environment
         "DATABASE_URL",
         "SENTRY_DSN",
         "SESSION_COOKIE",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+        "ANTHROPIC_CUSTOM_HEADERS",
     ],
 )
 def test_secrets_are_dropped(name: str) -> None:

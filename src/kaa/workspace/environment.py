@@ -6,7 +6,7 @@ from collections.abc import Mapping
 # What keys of model providers and the like are called. `TOKENIZERS_PARALLELISM` is no token.
 _SECRET = re.compile(
     r"API_?KEY|ACCESS_?KEY|_KEY$|TOKENS?(?![A-Z])|SECRET|PASSW|PASSPHRASE|_PASS$|_PAT$|CREDENTIAL|COOKIE|CONNECTION_STRING"
-    r"|DATABASE_URL|DSN$|AUTH$",
+    r"|DATABASE_URL|DSN$|AUTH$|_HEADERS$",  # what is sent with requests, such as OTEL_EXPORTER_OTLP_HEADERS
     re.IGNORECASE,
 )
 # Git reads its configuration from GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>; with one missing it refuses to run.
