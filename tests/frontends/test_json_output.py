@@ -1,13 +1,18 @@
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
-from kaa.core.events import AgentEnd, MessageUpdate, TextDelta
+import msgspec
+import pytest
+
+from kaa.core.events import AgentEnd, CompactionEnd, Event, MessageEnd, MessageUpdate, TextDelta, TurnEnd
+from kaa.core.messages import AssistantMessage, Cost, Json, TextContent, Usage, user_message
 from kaa.frontends.json_output import JsonOutput
 from kaa.llm.registry import NoModelError
 
 
-def lines(out: io.BytesIO) -> list[dict[str, object]]:
+def lines(out: io.BytesIO) -> list[dict[str, Json]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -49,6 +54,46 @@ def test_what_never_began_ends_in_the_same_shape(tmp_path: Path) -> None:
         ("agent_end", "no key"),
     ]
     assert "How to get going" in err.getvalue()
+
+
+def _reply(model: str, usage: Usage) -> AssistantMessage:
+    return AssistantMessage((TextContent("Hi."),), "api", "lab", model, usage, "stop")
+
+
+def _costs(event: Event) -> list[Json]:
+    """What the costs of an event are, as a program reads them."""
+    out = io.BytesIO()
+    output = JsonOutput(out, io.StringIO())
+    output.know_free_models(lambda provider, model: (provider, model) == ("lab", "free/one"))
+    output.event(event)
+    (line,) = lines(out)
+    messages: Json = [line["message"]] if "message" in line else line.get("messages", [line])
+    return [message["usage"]["cost"] for message in messages if "usage" in message]
+
+
+_USED = Usage(input=10, output=5)
+_PAID = msgspec.structs.replace(_USED, cost=Cost(total=0.5))
+
+
+@pytest.mark.parametrize("kind", [MessageEnd, lambda message: TurnEnd(1, message)])
+def test_a_price_that_nobody_knows_is_null_and_not_nothing(kind: Callable[[AssistantMessage], Event]) -> None:
+    assert _costs(kind(_reply("who", _USED))) == [None]
+    assert [cost["total"] for cost in _costs(kind(_reply("who", _PAID)))] == [0.5]
+    assert [cost["total"] for cost in _costs(kind(_reply("free/one", _USED)))] == [0.0]
+    assert [cost["total"] for cost in _costs(kind(_reply("who", Usage())))] == [0.0]  # nothing was used
+
+
+def test_at_the_end_each_reply_has_its_own_cost_or_none() -> None:
+    replies = (_reply("who", _USED), _reply("who", _PAID), _reply("free/one", _USED))
+
+    unknown, paid, free = _costs(AgentEnd("done", (user_message("go"), *replies)))
+
+    assert (unknown, paid["total"], free["total"]) == (None, 0.5, 0.0)
+
+
+def test_a_summary_of_an_unknown_price_has_none() -> None:
+    assert _costs(CompactionEnd("manual", "They spoke.", usage=_USED, model="lab/who")) == [None]
+    assert [cost["total"] for cost in _costs(CompactionEnd("manual", "", usage=_USED, model="lab/free/one"))] == [0.0]
 
 
 class Terminal(io.BytesIO):

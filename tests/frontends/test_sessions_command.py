@@ -122,25 +122,46 @@ def test_a_search_shows_the_place_and_says_when_there_is_none(world: World) -> N
     assert "nothing to look for" in world.err
 
 
-def test_all_about_a_session_is_shown_with_what_it_used(world: World) -> None:
-    usage = {"input": 10, "output": 5, "cacheRead": 1, "cacheWrite": 0, "cost": {"total": 0.5}}
+@pytest.mark.parametrize(
+    ("model", "cost", "shown", "told"),
+    [("paid", 0.5, "$0.5000", 0.5), ("free", 0, "$0.0000", 0), ("who", 0, "?", None)],
+)
+def test_all_about_a_session_is_shown_with_what_it_used(
+    world: World, model: str, cost: float, shown: str, told: float | None
+) -> None:
+    free = {"id": "free", "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
+    lab = {"baseUrl": "http://lab/v1", "api": "openai-completions", "apiKey": "k", "models": [free]}
+    world.home.mkdir()
+    (world.home / "models.json").write_text(json.dumps({"providers": {"lab": lab}}))
+    usage = {"input": 10, "output": 5, "cacheRead": 1, "cacheWrite": 0, "cost": {"total": cost}}
     said = {
         "role": "assistant",
         "content": [],
         "provider": "lab",
-        "model": "m",
+        "model": model,
         "usage": usage,
         "timestamp": 1795160984342,
     }
     path = world.session("one", user_entry("a", None, "hi"), entry("message", "b", "a", message=said))
 
     code, lines = world.run("show", "one")
-    (told,) = world.json("show", str(path))
+    (session,) = world.json("show", str(path))
 
     assert code == 0
     assert any(line.split()[:2] == ["file", str(path)] for line in lines)
-    assert any("lab/m: 1 reply, 11 in, 5 out, $0.5000" in line for line in lines)
-    assert told["usage"][0]["cost"] == 0.5
+    assert any(f"lab/{model}: 1 reply, 11 in, 5 out, {shown}" in line for line in lines)
+    assert session["usage"][0]["cost"] == told
+
+
+def test_a_mistake_in_models_json_hides_no_session(world: World) -> None:
+    said = {"role": "assistant", "content": [], "provider": "lab", "model": "m", "usage": {"input": 10, "output": 5}}
+    world.session("one", user_entry("a", None, "hi"), entry("message", "b", "a", message=said))
+    (world.home / "models.json").write_text("{")
+
+    code, lines = world.run("show", "one")
+
+    assert code == 0
+    assert any(line.endswith(" 10 in, 5 out, ?") for line in lines)
 
 
 def test_damage_is_told_by_line_and_repaired(world: World) -> None:

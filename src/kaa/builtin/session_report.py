@@ -3,6 +3,7 @@
 import time
 
 from kaa.builtin.columns import aligned
+from kaa.builtin.dollars import dollars
 from kaa.core.usage import prompt_tokens
 from kaa.ext.api import CommandContext
 from kaa.session.figures import SessionFigures
@@ -34,7 +35,7 @@ async def session_report(context: CommandContext) -> str:
         ("tools", ", ".join(context.active_tools) or "none"),
         ("branches", f"{figures.branches}"),
         ("tokens", f"{tokens:,} in, {spent.usage.output:,} out"),
-        ("cost", "not known: see /cost" if spent.cost is None else f"${spent.cost:.4f}"),
+        ("cost", "not known: see /cost" if spent.cost is None else dollars(spent.cost)),
     ]
     return "\n".join([*(f"{name:<9} {value}" for name, value in rows), *_messages(figures)])
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kaa.builtin.columns import aligned
 from kaa.builtin.counted import counted
+from kaa.builtin.dollars import dollars
 from kaa.core.events import CacheMiss
 from kaa.core.spending import Purpose, Spending
 from kaa.core.usage import Spent, prompt_tokens
@@ -109,7 +110,7 @@ def _summary(spending: Spending) -> list[str]:
 def _column(title: str, spent: Spent) -> list[str]:
     usage = spent.usage
     tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
-    return [title, *(f"{size:,}" for size in tokens), _dollars(spent.cost)]
+    return [title, *(f"{size:,}" for size in tokens), dollars(spent.cost)]
 
 
 def _table(title: str, rows: Iterable[tuple[str, Spent]]) -> list[str]:
@@ -118,7 +119,7 @@ def _table(title: str, rows: Iterable[tuple[str, Spent]]) -> list[str]:
     for name, spent in rows:
         usage, rate = spent.usage, spent.cache_hit_rate
         whole, cached = prompt_tokens(usage), "" if rate is None else f"{rate:.0%}"
-        cells.append((name, f"{spent.replies:,}", f"{whole:,}", f"{usage.output:,}", cached, _dollars(spent.cost)))
+        cells.append((name, f"{spent.replies:,}", f"{whole:,}", f"{usage.output:,}", cached, dollars(spent.cost)))
     return aligned(cells)
 
 
@@ -129,7 +130,7 @@ def _remarks(spending: Spending) -> list[str]:
         remarks.append(f"{total.cache_hit_rate:.0%} of the input came from the provider's cache.")
     remarks += _misses_in_short(spending.misses)
     if total.unpriced:
-        known = f" The others cost ${total.usage.cost.total:.4f}." if total.usage.cost.total else ""
+        known = f" The others cost {dollars(total.usage.cost.total)}." if total.usage.cost.total else ""
         remarks.append(f"The price of {counted(total.unpriced, 'reply', 'replies')} is not known.{known}")
     if total.unmeasured:
         replies = counted(total.unmeasured, "reply", "replies")
@@ -155,18 +156,12 @@ def _more(misses: Sequence[CacheMiss]) -> str:
     if not known:
         return ", at a price that is not known"
     rest = "" if len(known) == len(misses) else " and what is not known"
-    return f", {_dollars(sum(known))}{rest} more than from the cache"
+    return f", {dollars(sum(known))}{rest} more than from the cache"
 
 
 def _listed(misses: Sequence[CacheMiss]) -> list[str]:
     if not misses:
         return ["the provider's cache gave what it could"]
     # Words come last, so that the figures stand one below the other.
-    figures = aligned(
-        [("tokens", "cost more"), *((f"{miss.tokens:,}", _dollars(miss.cost)) for miss in misses)], left=0
-    )
+    figures = aligned([("tokens", "cost more"), *((f"{miss.tokens:,}", dollars(miss.cost)) for miss in misses)], left=0)
     return [f"{row}  {detail}" for row, detail in zip(figures, ["why", *(m.detail for m in misses)], strict=True)]
-
-
-def _dollars(cost: float | None) -> str:
-    return "?" if cost is None else f"${cost:.4f}"

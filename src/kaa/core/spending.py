@@ -16,6 +16,11 @@ IsFree: TypeAlias = Callable[[str, str], bool]
 Purpose: TypeAlias = Literal["reply", "summary", "title"]
 
 
+def is_price_unknown(is_free: IsFree, provider: str, model: str, *, tokens: int, cost: float) -> bool:
+    """Whether a cost of nothing means that nobody knows the price. In usage, as pi keeps it, both look alike."""
+    return bool(tokens) and not cost and not is_free(provider, model)
+
+
 class Use(msgspec.Struct, frozen=True):
     """What one request used, of which model."""
 
@@ -89,7 +94,8 @@ class UsageTally:
 
     def spent(self, use: Use) -> Spent:
         """What a request counts."""
-        if not prompt_tokens(use.usage) + use.usage.output:
+        tokens, cost = prompt_tokens(use.usage) + use.usage.output, use.usage.cost.total
+        if not tokens:
             return Spent(use.usage, unmeasured=1, replies=1)
-        unpriced = not use.usage.cost.total and not self._is_free(use.provider, use.model)
+        unpriced = is_price_unknown(self._is_free, use.provider, use.model, tokens=tokens, cost=cost)
         return Spent(use.usage, unpriced=int(unpriced), replies=1)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
+from kaa.core.spending import IsFree
 from kaa.frontends.command_line import conversation_options
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
@@ -37,6 +38,10 @@ class Output(Protocol):
 
     def event(self, event: Event) -> None:
         """Write one event."""
+        ...
+
+    def know_free_models(self, is_free: IsFree) -> None:
+        """Be told how to tell a price of nothing from an unknown one."""
         ...
 
     def header(self, session: dict[str, Json]) -> None:
@@ -86,6 +91,7 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
     try:
         messages, conversation = await _open(arguments, workspace, output)
         try:
+            output.know_free_models(conversation.models.is_free)
             output.header(conversation.session_header)
             conversation.subscribe(output.event)
             return await _submit_all(messages, conversation, output)

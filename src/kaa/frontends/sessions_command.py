@@ -10,13 +10,15 @@ from typing import NamedTuple
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.core.spending import is_price_unknown
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode, of_session_error
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
 from kaa.frontends.sessions_report import facts, health_lines, hit_lines, list_lines, repair_lines
 from kaa.session.catalogue.matching import Query, QueryError
-from kaa.session.catalogue.records import Scope
+from kaa.session.catalogue.records import Scope, UsageRow
 from kaa.session.errors import SessionError
+from kaa.shell.home import Home
 from kaa.shell.sessions import Sessions
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize, squeezed
@@ -171,13 +173,30 @@ def _show(parsed: argparse.Namespace) -> int:
 
     def show(path: Path) -> bool:
         summary, usage = sessions.summary(path)
+        costs = [(row, _cost(row)) for row in usage]
         if parsed.json:
-            _print([_json({**_fields(summary), "usage": usage})])
+            rows = [{**_fields(row), "cost": cost} for row, cost in costs]
+            _print([_json({**_fields(summary), "usage": rows})])
         else:
-            _print([*facts(summary, usage), ""])
+            _print([*facts(summary, costs), ""])
         return True
 
     return _each(_named(sessions, parsed), show)
+
+
+def _cost(row: UsageRow) -> float | None:
+    """US dollars; None where the price is not known."""
+    is_unknown = is_price_unknown(_is_free, row.provider, row.model, tokens=row.tokens, cost=row.cost)
+    return None if is_unknown else row.cost
+
+
+def _is_free(provider: str, model: str) -> bool:
+    from kaa.llm.registry import ModelRegistry  # lazy: takes some time, and most prices are no riddle
+
+    try:
+        return ModelRegistry(Home.of(os.environ).path, os.environ).is_free(provider, model)
+    except SettingsError:
+        return False  # a mistake in models.json hides no session
 
 
 def _check(parsed: argparse.Namespace) -> int:

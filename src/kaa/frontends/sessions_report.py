@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kaa.builtin.columns import aligned
 from kaa.builtin.counted import counted
+from kaa.builtin.dollars import dollars
 from kaa.session.catalogue.records import SearchHit, SessionSummary, UsageRow
 from kaa.tui.sanitize import sanitize, squeezed
 
@@ -57,8 +58,8 @@ def hit_lines(hits: Iterable[SearchHit], *, emphasize: bool) -> Iterator[str]:
         yield f"    {squeezed(hit.before + '|')[:-1]}{strong}{squeezed(hit.match)}{plain}{squeezed('|' + after)[1:]}"
 
 
-def facts(summary: SessionSummary, usage: Iterable[UsageRow]) -> Iterator[str]:
-    """All that is known of one session."""
+def facts(summary: SessionSummary, costs: Iterable[tuple[UsageRow, float | None]]) -> Iterator[str]:
+    """All that is known of one session; `costs` are what was used, and dollars where they are known."""
     rows: Mapping[str, object] = {
         "title": summary.title,
         "id": summary.id,
@@ -72,15 +73,14 @@ def facts(summary: SessionSummary, usage: Iterable[UsageRow]) -> Iterator[str]:
         "kept by": summary.origin,
     }
     yield from (f"{name:<12} {squeezed(str(value))}" for name, value in rows.items() if value)
-    yield from map(_used, usage)
+    yield from (_used(row, cost) for row, cost in costs)
 
 
-def _used(row: UsageRow) -> str:
+def _used(row: UsageRow, cost: float | None) -> str:
     model = squeezed(f"{row.provider}/{row.model}")
     replies = counted(row.replies, "reply", "replies")
     taken = row.input + row.cache_read + row.cache_write
-    cost = f"${row.cost:.4f}" if row.cost else "?"
-    return f"{row.day:<12} {model}: {replies}, {taken:,} in, {row.output:,} out, {cost}"
+    return f"{row.day:<12} {model}: {replies}, {taken:,} in, {row.output:,} out, {dollars(cost)}"
 
 
 def health_lines(health: "Health") -> Iterator[str]:

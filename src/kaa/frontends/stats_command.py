@@ -12,6 +12,8 @@ import msgspec
 
 from kaa.builtin.columns import aligned
 from kaa.builtin.counted import counted
+from kaa.builtin.dollars import dollars
+from kaa.core.spending import IsFree, is_price_unknown
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
@@ -62,14 +64,12 @@ def main(arguments: Sequence[str]) -> int:
     return while_delivered(lambda: _report(parsed))
 
 
-def grouped(
-    rows: Iterable[UsageRow], key: Callable[[UsageRow], str], is_free: Callable[[str, str], bool]
-) -> dict[str, Group]:
-    """What rows add up to, by `key`. A price of nothing is one that nobody knows, unless the model is free."""
+def grouped(rows: Iterable[UsageRow], key: Callable[[UsageRow], str], is_free: IsFree) -> dict[str, Group]:
+    """What rows add up to, by `key`."""
     groups: dict[str, Group] = {}
     for row in rows:
-        tokens = row.input + row.output + row.cache_read + row.cache_write
-        unpriced = row.replies if tokens and not row.cost and not is_free(row.provider, row.model) else 0
+        unknown = is_price_unknown(is_free, row.provider, row.model, tokens=row.tokens, cost=row.cost)
+        unpriced = row.replies if unknown else 0
         group = Group(row.replies, row.input, row.output, row.cache_read, row.cache_write, row.cost, unpriced)
         groups[key(row)] = groups.get(key(row), Group()) + group
     return groups
@@ -154,14 +154,14 @@ def _table(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, Sessi
         rows.append(_row("together", total))
     lines = aligned(rows)
     if total.unpriced:
-        known_part = f" The others cost ${total.cost:,.2f}." if total.cost else ""
+        known_part = f" The others cost {dollars(total.cost)}." if total.cost else ""
         lines += ["", f"The price of {counted(total.unpriced, 'reply', 'replies')} is not known.{known_part}"]
     return lines
 
 
 def _row(label: str, group: Group) -> tuple[str, ...]:
     cached = f"{group.cache_read / group.prompt:.0%}" if group.prompt else ""
-    cost = "?" if group.unpriced else f"${group.cost:,.2f}" if group.cost >= 1 else f"${group.cost:.4f}"
+    cost = dollars(None if group.unpriced else group.cost)
     return label, f"{group.replies:,}", f"{group.prompt:,}", f"{group.output:,}", cached, cost
 
 

@@ -17,6 +17,7 @@ from kaa.core.events import (
     ToolExecutionUpdate,
 )
 from kaa.core.messages import AssistantMessage, Json
+from kaa.core.spending import IsFree
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
 from kaa.llm.registry import NoModelError
@@ -74,6 +75,9 @@ class TextOutput:
                 self.progress(f"kaa: {error or reason}")
             case _:
                 pass
+
+    def know_free_models(self, is_free: IsFree) -> None:
+        """Text output tells no prices."""
 
     def header(self, session: dict[str, Json]) -> None:
         """Text output begins with the answer."""

@@ -87,3 +87,8 @@ class UsageRow(msgspec.Struct, rename="camel", frozen=True):
     cache_read: int
     cache_write: int
     cost: float
+
+    @property
+    def tokens(self) -> int:
+        """All that models read and wrote."""
+        return self.input + self.output + self.cache_read + self.cache_write
