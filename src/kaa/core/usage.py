@@ -180,10 +180,15 @@ def plausible(usage: Usage) -> Usage:
         0 <= part <= _MOST_DOLLARS for part in cost
     ):
         return usage
+    given = [min(max(count, 0), _MOST_TOKENS) for count in (*tokens, long)]
     return Usage(
-        *(min(max(count, 0), _MOST_TOKENS) for count in tokens),
+        given[0],
+        given[1],
+        given[2],
+        given[3],
+        given[4],
         Cost(*(min(max(part, 0.0), _MOST_DOLLARS) for part in cost)),
-        min(max(long, 0), _MOST_TOKENS) or msgspec.UNSET,
+        given[5] or msgspec.UNSET,
     )
 
 
