@@ -341,6 +341,23 @@ def test_a_key_that_cannot_be_read_is_an_error_of_its_own(home: Path) -> None:
         _resolve(home, {}, "openai/gpt-5.2")
 
 
+def test_listing_runs_no_command(home: Path) -> None:
+    command = f"!touch {home}/ran; echo k"
+    entries = {
+        "azure": {"type": "api_key", "key": command},  # whose address depends on a variable that is not set
+        "google-vertex": {"type": "api_key", "key": "k", "env": {"GOOGLE_CLOUD_PROJECT": command}},
+    }
+    (home / "auth.json").write_text(json.dumps(entries))
+    (home / "auth.json").chmod(0o600)
+    models = ModelRegistry(home, {})
+
+    models.obstacles()
+    models.available()
+    models.listed(usable=False)
+
+    assert not (home / "ran").exists()
+
+
 def test_no_secret_is_shown(home: Path) -> None:
     resolved = _resolve(home, {}, "openai/gpt-5.2", api_key="very-secret")
 

@@ -180,15 +180,20 @@ class Keys:
 
         return has_ambient(provider.ambient, variables)
 
-    def get(self, provider: ConfiguredProvider, api_key: str | None) -> Credential | None:
+    def get(self, provider: ConfiguredProvider, api_key: str | None, *, run: bool = True) -> Credential | None:
         """The key, or None if there is none.
+
+        Args:
+            provider: whose it is.
+            api_key: that was given for it.
+            run: see `ConfigValues.evaluate`.
 
         Raises:
             CredentialError: it is there but cannot be read.
         """
         if api_key := api_key or self._given.get(provider.name):
             return Credential("api_key", api_key, "--api-key")
-        if kept := self._store.get(provider.name):
+        if kept := self._store.get(provider.name, run=run):
             return kept
         for variable, kind in provider.key_variables:
             if value := self._environ.get(variable):
@@ -196,7 +201,8 @@ class Keys:
         if provider.config.api_key is None:
             return None
         place = f"{self._models_file}: providers.{provider.name}.apiKey"
-        return Credential("api_key", self._store.values.evaluate(provider.config.api_key, place), "models.json")
+        secret = self._store.values.evaluate(provider.config.api_key, place, run=run)
+        return Credential("api_key", secret, "models.json")
 
     def variables(self, provider: ConfiguredProvider) -> Mapping[str, str]:
         """The environment variables, and before them those that auth.json has for this provider.

@@ -288,7 +288,7 @@ class ModelRegistry:
                 reasons[f"{self._models_file}: {self._unspoken(provider, provider.api)}"] = None
             elif not self._keys.has(provider):
                 try:
-                    self._keys.get(provider, None)
+                    self._keys.get(provider, None, run=False)
                 except CredentialError as error:
                     reasons[str(error)] = None
         return tuple(reasons)

@@ -61,7 +61,7 @@ class ConfigValues:
         self._environ = environ
         self._outputs: dict[str, str] = {}
 
-    def evaluate(self, value: str, where: str) -> str:
+    def evaluate(self, value: str, where: str, *, run: bool = True) -> str:
         """What `value` stands for.
 
         Blocks while a command runs: call it from a thread where an event loop must go on.
@@ -69,11 +69,14 @@ class ConfigValues:
         Args:
             value: as it is written in the file.
             where: the place in the file, for the error message.
+            run: commands are run; otherwise they are trusted, and stand for themselves.
 
         Raises:
             CredentialError: a variable is not set; a command failed, took too long or said nothing.
         """
         if value.startswith("!"):
+            if not run:
+                return value
             command = value[1:].strip()
             if command not in self._outputs:
                 self._outputs[command] = _run(command, where)
@@ -118,8 +121,12 @@ class CredentialStore:
     def __repr__(self) -> str:
         return f"CredentialStore({str(self._path)!r})"
 
-    def get(self, provider: str) -> Credential | None:
+    def get(self, provider: str, *, run: bool = True) -> Credential | None:
         """The credential of `provider`, or None if the file has none. May run a command (10 s at most).
+
+        Args:
+            provider: whose it is.
+            run: see `ConfigValues.evaluate`.
 
         Raises:
             CredentialError: the file or the entry cannot be used.
@@ -134,7 +141,8 @@ class CredentialStore:
             case _ApiKeyEntry(key=key):
                 if key is None:
                     return None
-                return Credential("api_key", self.values.evaluate(key, self._place(provider, "key")), self._path.name)
+                secret = self.values.evaluate(key, self._place(provider, "key"), run=run)
+                return Credential("api_key", secret, self._path.name)
             case _OAuthEntry(access=access, refresh=refresh, expires=expires):
                 if expires and expires / 1000 <= time.time() and not refresh:
                     raise CredentialError(
