@@ -266,3 +266,19 @@ def test_settings_that_keep_it_from_starting_can_be_mended(seat: Seat) -> None:
         program.press("enter")
 
         program.wait_for("Hello.")
+
+
+def test_a_model_is_found_by_its_name_and_nothing_else_is(seat: Seat) -> None:
+    models = json.loads((seat.home / "models.json").read_text())
+    named = {"id": "opus-4-5", "name": "Opus 4.5", "cost": {"input": 5, "output": 25}}
+    models["providers"]["test"]["models"] += [named, {"id": "o-p-u-s-4-8-and-5-more"}]
+    (seat.home / "models.json").write_text(json.dumps(models))
+
+    with seat.open("--model", f"test/{MODEL_ID}") as program:
+        enter(program, "/model opus 4.5")
+        program.wait_for("$5 in, $25 out per million")
+        program.wait_for(lambda screen: "test/opus-4-5" in screen.text() and "o-p-u-s" not in screen.text())
+        program.press("ctrl+u")
+        program.type("ops48")
+        program.wait_for("$? per million")
+        program.wait_for("test/o-p-u-s-4-8")

@@ -1,6 +1,7 @@
 """`kaa models`: which are listed, and what is said of them."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,32 @@ def test_who_searches_for_what_there_is_no_key_for_is_told(home: Path, capsys: p
     assert "--all lists" in capsys.readouterr().err
 
 
+def test_a_newcomer_finds_models_before_there_is_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert models_command.main(["openai", "gpt-6.1-sol"]) == 0
+
+    printed = capsys.readouterr()
+    assert any(line.startswith("openai/gpt-6.1-sol ") for line in printed.out.splitlines())
+    assert "kaa login" in printed.err
+
+
+@pytest.mark.parametrize("columns", [50, 80, 130])
+def test_the_list_fits_into_a_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    vendor_s = "a-vendor/with-a-long-name-of-a-model-Q4"
+    _lab(home, {"id": "small"}, {"id": vendor_s})
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    assert models_command.main([]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "$ in" in lines[0]
+    assert ("$ written" in lines[0]) == (columns == 130)
+    assert any(vendor_s in line for line in lines)
+
+
 def test_a_price_nobody_knows_is_a_question_mark_and_a_gift_is_nothing(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +171,8 @@ def test_without_any_model_it_says_so(capsys: pytest.CaptureFixture[str]) -> Non
 
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "no key and no local server" in printed.err
+    assert "kaa login" in printed.err
+    assert "--all" in printed.err
 
 
 def test_a_mistake_in_models_json_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,6 +132,6 @@ def test_without_a_model_the_screen_says_how_to_get_going(tmp_path: Path) -> Non
 
     TextOutput(io.StringIO(), err).no_model(error)
 
-    for expected in ("there is no key", "ANTHROPIC_API_KEY", str(tmp_path / "auth.json"), "kaa demo", "openai/gpt-5"):
+    for expected in ("there is no key", "ANTHROPIC_API_KEY", str(tmp_path / "models.json"), "kaa demo", "openai/gpt-5"):
         assert expected in err.getvalue()
     assert "models.json: line 3" in err.getvalue()

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -18,6 +19,8 @@ from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import squeezed
 
 _HEAD = ("model", "window", "output", "thinking", "images", "$ in", "$ out", "$ cached", "$ written", "key")
+# What a narrow terminal goes without, in this order.
+_DISPENSABLE = ("$ written", "$ cached", "output", "images", "thinking", "window")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kaa models",
         description="List the models that can be used. Prices: US dollars per million tokens, "
-        "? where nobody knows, - where the cache has none.",
+        "? where nobody knows, - where the cache has none. A narrow terminal shows fewer columns.",
         allow_abbrev=False,
     )
     parser.add_argument("search", nargs="*", help="only models with these words in provider, id or name")
@@ -48,20 +51,23 @@ def _report(parsed: argparse.Namespace) -> int:
     for problem in (*models.problems, *models.obstacles()):
         _complain(problem)
     words = [word.lower() for text in parsed.search for word in text.split()]
-    listed = models.listed(usable=not parsed.all)
-    fitting = [one for one in listed if _fits(one, words)]
-    if not listed:
-        _complain("no model can be used: there is no key and no local server. kaa -p hello says how to get going.")
+    every = models.listed(usable=False)
+    usable = [one for one in every if one.is_usable]
+    if not usable and not parsed.all:
+        _complain("no model can be used yet:  kaa login  keeps a key,  kaa --model ollama  needs none")
+    wanted = every if parsed.all or (words and not usable) else usable  # a newcomer searches before there is a key
+    fitting = [one for one in wanted if _fits(one, words)]
+    if fitting:
+        deliver(sys.stdout, "".join(f"{line}\n" for line in (_lines if parsed.json else _table)(fitting)))
+        return ExitCode.DONE
+    if not wanted:
+        _complain(f"kaa models --all  lists the {counted(len(every), 'model')} that kaa knows")
         return ExitCode.NO_MODEL
-    if not fitting:
-        searched = " ".join(words)
-        without_key = sum(_fits(one, words) for one in models.listed(usable=False)) if not parsed.all else 0
-        hint = f"; --all lists {counted(without_key, 'model')} that there is no key for" if without_key else ""
-        _complain(f"none of the {counted(len(listed), 'model')} that can be used has {searched!r} in its name{hint}")
-        return ExitCode.FAILED
-    write = _lines if parsed.json else _table
-    deliver(sys.stdout, "".join(f"{line}\n" for line in write(fitting)))
-    return ExitCode.DONE
+    without_key = sum(_fits(one, words) for one in every)
+    hint = f"; --all lists {counted(without_key, 'model')} that there is no key for" if without_key else ""
+    of = counted(len(wanted), "model") + (" that can be used" if wanted is usable else "")
+    _complain(f"none of the {of} has {' '.join(words)!r} in its name{hint}")
+    return ExitCode.FAILED
 
 
 def _complain(text: str) -> None:
@@ -84,7 +90,25 @@ def _lines(models: Iterable[ListedModel]) -> list[str]:
 
 
 def _table(models: Iterable[ListedModel]) -> list[str]:
-    return aligned([_HEAD, *map(_row, models)])
+    rows = [_HEAD, *map(_row, models)]
+    return _narrow(rows, shutil.get_terminal_size().columns) if sys.stdout.isatty() else aligned(rows)
+
+
+def _narrow(rows: Sequence[tuple[str, ...]], room: int) -> list[str]:
+    """The table in `room` columns: long ids stand on lines of their own, and some columns are left out."""
+    lines = aligned(rows)
+    if max(map(len, lines)) <= room:
+        return lines
+    names = [row[0] if len(row[0]) > room // 2 else "" for row in rows]
+    rows = [("" if name else row[0], *row[1:]) for name, row in zip(names, rows, strict=True)]
+    lines = aligned(rows)
+    for column in _DISPENSABLE:
+        if max(map(len, lines)) <= room:
+            break
+        at = rows[0].index(column)
+        rows = [row[:at] + row[at + 1 :] for row in rows]
+        lines = aligned(rows)
+    return [line for name, row in zip(names, lines, strict=True) for line in ((name, row) if name else (row,))]
 
 
 def _row(listed: ListedModel) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.tui.component import Component
-from kaa.tui.components.select_list import SelectItem, SelectList
+from kaa.tui.components.select_list import Rank, SelectItem, SelectList
 from kaa.tui.fuzzy import rank
 
 
@@ -31,6 +31,7 @@ class Lists:
         on_cancel: Callable[[], None] | None = None,
         hint: str = "",
         query: str = "",
+        find: Rank = rank,
     ) -> None:
         """Let somebody choose one of some entries.
 
@@ -42,6 +43,7 @@ class Lists:
             on_cancel: called when nothing is chosen.
             hint: said below.
             query: searched for to begin with.
+            find: finds entries by what is typed.
         """
 
         def selected(item: SelectItem[str]) -> None:
@@ -59,7 +61,7 @@ class Lists:
             on_select=selected,
             on_cancel=cancelled,
             on_highlight=None if on_highlight is None else lambda item: on_highlight(item.value),
-            rank=rank,
+            rank=find,
         )
         control.set_query(query)
         dialog = self.show(title, control, hint)

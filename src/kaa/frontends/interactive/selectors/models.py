@@ -1,7 +1,7 @@
 """Choosing the model, those to cycle through, and how hard it thinks."""
 
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import TypeVar, get_args
 
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.frontends.interactive.core_thread import CoreThread
@@ -13,6 +13,8 @@ from kaa.shell.models import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.fuzzy import rank
+
+_Item = TypeVar("_Item")
 
 _ACTIONS = CheckActions(
     toggle="app.models.toggle",
@@ -93,7 +95,9 @@ class ModelSelectors:
             SelectItem(model.qualified_id, model.qualified_id, _facts(model), model.qualified_id == here)
             for model in models
         ]
-        self._lists.choose("Model", items, self._choose_model, hint="it is kept for new sessions", query=query)
+        self._lists.choose(
+            "Model", items, self._choose_model, hint="it is kept for new sessions", query=query, find=_find
+        )
 
     def _choose_model(self, query: str) -> None:
         def chosen(state: ModelState) -> None:
@@ -122,7 +126,7 @@ class ModelSelectors:
             on_save=save,
             on_close=lambda: self._lists.close(dialog),
             group_of=lambda name: name.partition("/")[0],
-            rank=rank,
+            rank=_find,
         )
         keys = (("app.models.toggle", "ticks"), ("app.models.reorderUp", "moves up"), ("app.models.save", "keeps"))
         hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._desk.key_of(action)))
@@ -156,11 +160,22 @@ def _meant(query: str, names: Sequence[str]) -> str:
     return ""
 
 
+def _find(query: str, items: Sequence[_Item], key: Callable[[_Item], str]) -> list[_Item]:
+    """Those that have the words as they stand; only if there are none, those with their letters in order.
+
+    Among hundreds of models and what is said of each, letters in order are found nearly everywhere.
+    """
+    words = query.lower().split()
+    literal = [item for item in items if all(word in key(item).lower() for word in words)]
+    return rank(query, literal or items, key)
+
+
 def _facts(model: Model) -> str:
-    """What helps to choose."""
-    facts = [f"{short_count(model.context_window)} context"]
-    if model.cost is not None:
-        facts.append(f"${model.cost.input:g} in, ${model.cost.output:g} out per million")
+    """What helps to choose, and to search: people write "opus 4.5" where the id has a dash."""
+    facts = [] if model.name.lower() in model.id.lower() else [model.name]
+    facts.append(f"{short_count(model.context_window)} context")
+    cost = model.cost
+    facts.append("$? per million" if cost is None else f"${cost.input:g} in, ${cost.output:g} out per million")
     if model.reasoning:
         facts.append("thinks")
     if "image" in model.input:

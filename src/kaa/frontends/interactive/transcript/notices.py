@@ -1,5 +1,6 @@
 """What is said beside the conversation: notices, errors, retries, and how a run ended."""
 
+from math import ceil
 from typing import Literal
 
 from kaa.core.events import AutoRetryStart, BudgetUpdate, CacheMiss, EndReason, ModelFallback
@@ -51,7 +52,7 @@ class Retry(Piece):
     def start(self, retry: AutoRetryStart) -> None:
         """It will be sent again, for the reason that `retry` gives."""
         self._error = retry.error_message
-        self._how = f"trying again in {retry.delay_ms / 1000:.3g} s, {retry.attempt} of {retry.max_attempts}"
+        self._how = f"trying again in {ceil(retry.delay_ms / 1000)} s, {retry.attempt} of {retry.max_attempts}"
         self.changed()
 
     def end(self, *, success: bool, attempts: int) -> None:
