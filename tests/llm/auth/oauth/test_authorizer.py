@@ -125,7 +125,7 @@ def test_many_processes_at_once_renew_once(auth: Path, server: OAuthServer) -> N
     write(auth, 0)
     arguments = [sys.executable, "-c", _PROCESS, str(auth), json.dumps(server.config())]
     processes = [
-        subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") for _ in range(8)
+        subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") for _ in range(4)
     ]
     answer = server.answer
 
@@ -144,7 +144,7 @@ def test_many_processes_at_once_renew_once(auth: Path, server: OAuthServer) -> N
         process.stdin.flush()
     said = [process.communicate(timeout=60)[0].strip() for process in processes]
 
-    assert said == ["Bearer access-1"] * 8
+    assert said == ["Bearer access-1"] * 4
     assert [fields["refresh_token"] for fields in server.asked("/token")] == ["refresh-0"]
 
 
