@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import cast
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -164,7 +165,6 @@ def _parse_head(head: bytes) -> Received:
 
 def _wire_of(path: str) -> Wire | None:
     """The wire format that is spoken at `path`. Gemini's have the model's name in them."""
-    path = path.partition("?")[0]
     return "google-generative-ai" if path.endswith(_GEMINI_METHOD) else _PATHS.get(path)
 
 
@@ -257,13 +257,14 @@ class ModelServer:
 
     def answer(self, request: Received) -> Plan:
         """What to do about a request."""
-        wire = _wire_of(request.path)
+        path = urlsplit(request.path).path  # a proxy is asked for whole addresses
+        wire = _wire_of(path)
         if wire is not None and request.method == "POST":
             self.requests.append(request)
             plan = self._script.take(wire)
             self.changed()
             return plan
-        if request.path.partition("?")[0] == "/v1/models" and request.method == "GET":
+        if path == "/v1/models" and request.method == "GET":
             models = [{"id": MODEL_ID, "object": "model", "created": 0, "owned_by": "test"}]
             return (whole(200, msgspec.json.encode({"object": "list", "data": models, "models": []})),)
         return (whole(404, b'{"error": {"message": "not found"}}'),)

@@ -7,7 +7,6 @@ import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.core.provider import ThinkingLevel
-from kaa.llm.http.authorized import authorized
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
 from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
@@ -230,7 +229,7 @@ async def _listed_models(server: UnlistedServer, transport: Transport) -> tuple[
     """
     api = server.model.model.api
     body = bytearray()
-    async with authorized(transport, server.endpoint.authorizer).send(_question(server.endpoint, api)) as response:
+    async with server.endpoint.carried_by(transport).send(_question(server.endpoint, api)) as response:
         async for chunk in response.chunks():
             body += chunk
             if len(body) > _LONGEST_LIST_BYTES:

@@ -12,6 +12,7 @@ from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStor
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.gateways import behind_gateway
 from kaa.llm.http.authorized import Authorizer
+from kaa.llm.http.proxies import names_proxy
 from kaa.llm.http.transport import host_of
 from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.placeholders import filled, missing
@@ -157,10 +158,7 @@ class Keys:
             return keyed
         if not keyed and provider.ambient is None:
             return False
-        try:
-            variables = self.variables(provider)
-        except CredentialError:
-            return False
+        variables = {**self._environ, **self._store.likely_variables(provider.name)}
         return not missing(template, variables) and (keyed or self._has_ambient(provider, variables))
 
     def _has_key(self, provider: ConfiguredProvider) -> bool:
@@ -212,6 +210,16 @@ class Keys:
         """
         own = self._store.variables(provider.name)
         return {**self._environ, **own} if own else self._environ
+
+    def proxies(self, provider: ConfiguredProvider) -> dict[str, str]:
+        """The variables of auth.json that name proxies for this provider.
+
+        Raises:
+            CredentialError: they cannot be evaluated. An auth.json that cannot be read has none: who needs a key of
+                it is told before.
+        """
+        has = self._store.has_variables(provider.name, names_proxy)
+        return self._store.variables(provider.name, names_proxy) if has else {}
 
     def address(self, provider: ConfiguredProvider, known: KnownModel, *, keyed: bool) -> str:
         """Where a model is, the placeholders replaced.

@@ -15,7 +15,7 @@ from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStor
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.former_names import current_name, current_query
-from kaa.llm.http.authorized import Authorizer, authorized
+from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.transport import Transport
 from kaa.llm.lookup import Found, Lookup, UnclearError
 from kaa.llm.models_file import ProviderConfig
@@ -364,6 +364,7 @@ class ModelRegistry:
             ),
             thinking_levels=known.thinking_levels,
             tuning=self.tuning,
+            proxies=self._keys.proxies(provider),
         )
         if known.model.api == "azure-openai-responses":
             from kaa.llm.responses.azure import at_azure  # lazy: most users have no models there
@@ -433,7 +434,7 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
 
 
 def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
-    transport = authorized(transport, resolved.endpoint.authorizer)
+    transport = resolved.endpoint.carried_by(transport)
     match resolved.model.api:
         case "openai-completions":
             from kaa.llm.completions.provider import OpenAICompletions

@@ -8,8 +8,9 @@ import msgspec
 
 from kaa.core.provider import Request, ThinkingLevel
 from kaa.llm.compat import Compat
-from kaa.llm.http.authorized import Authorizer
-from kaa.llm.http.transport import host_of
+from kaa.llm.http.authorized import Authorizer, authorized
+from kaa.llm.http.proxied import proxied
+from kaa.llm.http.transport import Transport, host_of
 from kaa.llm.tuning import CacheRetention, Tuning
 
 # The longest `prompt_cache_key` that OpenAI takes; other servers are not known to take longer ones.
@@ -31,6 +32,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         thinking_levels: what this model calls a thinking level; a level that is not in it has its usual name,
             and None marks one the model does not have.
         tuning: how the user wants models asked, this one and others.
+        proxies: variables that name proxies for this server alone; see `kaa.llm.http.transport.HttpRequest`.
         served_as: what this server calls the model, where that is not its id: at Azure the name of a deployment.
     """
 
@@ -42,11 +44,16 @@ class Endpoint(msgspec.Struct, frozen=True):
     compat: Compat = Compat()
     thinking_levels: dict[ThinkingLevel, str | None] = {}
     tuning: Tuning = Tuning()
+    proxies: dict[str, str] = {}
     served_as: str | None = None
 
     def __repr__(self) -> str:
         """Without key and headers, for this may reach a log."""
         return f"Endpoint({host_of(self.base_url)!r})"
+
+    def carried_by(self, transport: Transport) -> Transport:
+        """`transport` as requests to this server need it: through its proxies, and let in."""
+        return authorized(proxied(transport, self.proxies), self.authorizer)
 
     @property
     def host(self) -> str:

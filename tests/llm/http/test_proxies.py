@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.llm.http.proxies import proxy_for
+from kaa.llm.http.proxies import proxy_for, with_own
 
 _PROXY = "http://proxy.test:3128"
 
@@ -45,3 +45,13 @@ def test_exemptions(host: str, exemptions: str, direct: bool) -> None:
     proxy = proxy_for("https", host, 443, {"https_proxy": _PROXY, "no_proxy": exemptions})
 
     assert proxy == (None if direct else _PROXY)
+
+
+def test_what_is_said_for_one_server_counts_before_the_environment_in_either_case() -> None:
+    environment = {"https_proxy": "http://all.test", "HTTP_PROXY": "http://all.test", "no_proxy": "*", "PATH": "/bin"}
+    own = with_own(environment, {"HTTPS_PROXY": "http://own.test", "NO_PROXY": ""})
+
+    assert proxy_for("https", "model.test", 443, own) == "http://own.test"
+    assert proxy_for("http", "model.test", 80, own) == "http://all.test"
+    assert own["PATH"] == "/bin"
+    assert with_own(environment, {}) is environment

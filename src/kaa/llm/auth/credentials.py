@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -162,17 +162,45 @@ class CredentialStore:
         except CredentialError:
             return False
 
-    def variables(self, provider: str) -> dict[str, str]:
+    def variables(self, provider: str, wanted: Callable[[str], bool] | None = None) -> dict[str, str]:
         """The `env` of the provider's entry: variables for this provider alone, such as the id of an account.
+
+        Args:
+            provider: its name.
+            wanted: chooses them by name; no command runs for others.
 
         Raises:
             CredentialError: the file or the entry cannot be used.
         """
+        return {
+            name: self.values.evaluate(value, self._place(provider, "env", name))
+            for name, value in self._env(provider).items()
+            if wanted is None or wanted(name)
+        }
+
+    def has_variables(self, provider: str, wanted: Callable[[str], bool]) -> bool:
+        """Whether `variables` would find something; runs no command and raises nothing."""
+        try:
+            return any(map(wanted, self._env(provider)))
+        except CredentialError:
+            return False
+
+    def likely_variables(self, provider: str) -> dict[str, str]:
+        """The same to look at: runs no command, raises nothing. What a command would print is its own line here."""
+        try:
+            env = self._env(provider)
+        except CredentialError:
+            return {}
+        return {
+            name: value if value.startswith("!") else self.values.evaluate(value, "")
+            for name, value in env.items()
+            if self.values.can_evaluate(value)
+        }
+
+    def _env(self, provider: str) -> dict[str, str]:
         match self._entry(provider):
             case _ApiKeyEntry(env=env):
-                return {
-                    name: self.values.evaluate(value, self._place(provider, "env", name)) for name, value in env.items()
-                }
+                return env
             case _:
                 return {}
 

@@ -22,7 +22,6 @@ from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
 from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.failures import failure_of_response
-from kaa.llm.http.authorized import authorized
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.registry import ResolvedModel, create_provider
 from kaa.llm.wire import AuthStyle, Endpoint, peer_of
@@ -87,7 +86,7 @@ async def _list_says(model: ResolvedModel, transport: Transport) -> bool:
     """
     endpoint = model.endpoint
     try:
-        await _list(model, authorized(transport, endpoint.authorizer), endpoint)
+        await _list(model, endpoint.carried_by(transport), endpoint)
     except AuthError as error:
         # A key may be good for answers and for nothing else; then the status is 403.
         if isinstance(error, LoginError) or error.status != 403:
@@ -128,7 +127,7 @@ async def _list(model: ResolvedModel, transport: Transport, endpoint: Endpoint) 
             body += chunk
             if len(body) > _LONGEST_ERROR_BYTES:
                 break
-    peer = peer_of(model.endpoint, model.model.provider, model.model.id)
+    peer = peer_of(model.endpoint, model.model.provider, "")  # no model was asked
     raise failure_of_response(response.status, response.headers, bytes(body), peer)
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
+from kaa.core.errors import ProviderError
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 
 _UNAUTHORIZED = 401
@@ -38,16 +39,32 @@ class AuthorizedTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `Transport`."""
-        async with self._transport.send(await self._authorizer.authorize(request)) as response:
-            if response.status != _UNAUTHORIZED or not await self._authorizer.renew():
+        """See `Transport`. Errors raised while the answer is read do not repeat what let the request in."""
+        let_in = await self._authorizer.authorize(request)
+        try:
+            async with self._transport.send(let_in) as response:
+                if response.status != _UNAUTHORIZED or not await self._authorizer.renew():
+                    yield response
+                    return
+            let_in = await self._authorizer.authorize(request)
+            async with self._transport.send(let_in) as response:
                 yield response
-                return
-        async with self._transport.send(await self._authorizer.authorize(request)) as response:
-            yield response
+        except ProviderError as error:
+            error.args = tuple(_without_secrets(said, request, let_in) for said in error.args)
+            raise
 
     async def close(self) -> None:
         """See `Transport`."""
+
+
+def _without_secrets(said: object, request: HttpRequest, let_in: HttpRequest) -> object:
+    """`said` without what the authorizer added: servers repeat tokens in their complaints."""
+    if not isinstance(said, str):
+        return said
+    from kaa.llm.redaction import Redactor  # lazy: most runs meet no error
+
+    added = set(let_in.headers) - set(request.headers)
+    return Redactor(value.rpartition(" ")[2] for _, value in added).redact(said)
 
 
 def authorized(transport: Transport, authorizer: Authorizer | None) -> Transport:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from kaa.core.errors import BadRequestError, NetworkError, StalledStreamError
 from kaa.llm.http.connections import Connection, ConnectionPool, ProxyError, Route, basic_authorization, route_to
 from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
-from kaa.llm.http.proxies import with_proxy
+from kaa.llm.http.proxies import with_own, with_proxy
 from kaa.llm.http.transport import HttpRequest, HttpResponse, host_of
 
 _CONNECT_TIMEOUT_SECONDS: Final = 15.0
@@ -167,7 +167,7 @@ def _prepare(request: HttpRequest, proxy: str | None) -> tuple[Route, bytes]:
         if all(name.lower() != "authorization" for name, _ in request.headers):
             headers += basic_authorization("authorization", parts)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        route = route_to(parts, with_proxy(os.environ, proxy))
+        route = route_to(parts, with_own(with_proxy(os.environ, proxy), request.proxies))
         if route.proxy is not None and not route.through_tunnel:
             target = f"{parts.scheme}://{host}{target}"
             headers += basic_authorization("proxy-authorization", route.proxy)
@@ -177,7 +177,7 @@ def _prepare(request: HttpRequest, proxy: str | None) -> tuple[Route, bytes]:
     except ProxyError as error:
         raise NetworkError(
             f"cannot use the proxy for {request.host}: {error}. Check http_proxy, https_proxy and all_proxy in the "
-            "environment, and httpProxy in the settings."
+            "environment and in auth.json, and httpProxy in the settings."
         ) from error
 
 

@@ -7,6 +7,9 @@ Why not `urllib.request`: it takes 17 ms to import and knows neither networks no
 
 from collections.abc import Mapping
 
+PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
+"""In lower case; see `names_proxy`."""
+
 _LOOPBACK_NAMES = ("localhost", "::1")
 
 
@@ -19,6 +22,19 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
     if not proxy or _is_exempt(host, port, _variable(environment, "no_proxy")):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def names_proxy(variable: str) -> bool:
+    """Whether this variable, in either case, is one of those that say which proxy to use."""
+    return variable.lower() in PROXY_VARIABLES
+
+
+def with_own(environment: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
+    """`environment` with other variables for proxies, whichever case theirs and its have. An empty one names none."""
+    if not own:
+        return environment
+    replaced = {name.lower() for name in own}
+    return {name: value for name, value in environment.items() if name.lower() not in replaced} | dict(own)
 
 
 def with_proxy(environment: Mapping[str, str], proxy: str | None) -> Mapping[str, str]:

@@ -23,15 +23,20 @@ class Headers(msgspec.Struct, frozen=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """A complete request. `headers` may hold secrets: never log or show them."""
+    """A complete request. `headers` and `proxies` may hold secrets: never log or show them.
+
+    Attributes:
+        proxies: variables as of the environment (`https_proxy`, `no_proxy` …) that count before those for this request.
+    """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    proxies: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        """Without headers, body and query, for this may reach a log."""
+        """Without headers, body, proxies and query, for this may reach a log."""
         return f"HttpRequest({self.method!r}, {self.host!r})"
 
     @property
