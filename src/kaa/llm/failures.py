@@ -177,8 +177,8 @@ def _is_overflow(detail: str, names: frozenset[str]) -> bool:
 def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is AuthError:
         return (
-            f"Check the API key of provider '{peer.provider}': its environment variable, or its entry in auth.json, "
-            f"which  kaa login {peer.provider}  replaces."
+            f"Check the API key of provider '{peer.provider}', in auth.json or its environment variable; "
+            f"kaa login {peer.provider}  replaces it."
         )
     if kind is QuotaError:
         return "The account has no credit left: top it up with the vendor, or choose another model."
@@ -195,7 +195,7 @@ def _advice(kind: type[ProviderError], peer: Peer) -> str:
 
 def _sentence(kind: type[ProviderError], peer: Peer, detail: str, hint: str) -> str:
     happened = {
-        AuthError: f"{peer.host} refused the API key or does not let it use {peer.model}",
+        AuthError: f"{peer.host} refused the API key" + (f" or does not let it use {peer.model}" if peer.model else ""),
         QuotaError: f"{peer.host} refused the request for lack of credit",
         RateLimitError: f"{peer.host} had too many requests or tokens of this account",
         ContextOverflowError: f"the conversation is larger than the context window of {peer.model}",

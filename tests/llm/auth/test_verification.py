@@ -49,6 +49,7 @@ def test_a_list_that_is_not_for_everybody_tells(server: KeyServer, tmp_path: Pat
 
     assert refused.state == "refused"
     assert _WRONG not in refused.said
+    assert "does not let it use" not in refused.said  # no model was asked
     assert set(server.asked) == {("GET", "/v1/models")}  # costs nothing
 
 
