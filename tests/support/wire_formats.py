@@ -76,7 +76,7 @@ FORMATS: dict[Wire, WireFormat] = {
     one.wire: one
     for one in (
         _format("openai-completions", "openai-chat", "gpt-5.2", "https://api.openai.com/v1", completion_request),
-        _format("anthropic-messages", "anthropic", "claude-opus-4-5", "https://api.anthropic.com", messages_request),
+        _format("anthropic-messages", "anthropic", "claude-opus-4-8", "https://api.anthropic.com", messages_request),
         _format("openai-responses", "openai", "gpt-5.2", "https://api.openai.com/v1", responses_request, "input"),
         _format(
             "google-generative-ai",

@@ -5,7 +5,7 @@ import zlib
 from typing import Final
 
 from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolResultContent, UserContent
-from kaa.core.provider import Model
+from kaa.core.provider import Model, Request
 from kaa.llm.former_names import current_name
 
 _PORTABLE_LENGTH: Final = 64
@@ -18,6 +18,17 @@ IMAGE_OMITTED = "(image omitted: this model takes no images)"
 def made_by(message: AssistantMessage, model: Model) -> bool:
     """Whether `model` made `message`, so that its opaque signatures mean something to it."""
     return (current_name(message.provider), message.api, message.model) == (model.provider, model.api, model.id)
+
+
+def kept_reasoning(request: Request) -> frozenset[str]:
+    """The signatures of all reasoning in the conversation that its model may be sent again."""
+    return frozenset(
+        block.thinking_signature
+        for message in request.messages
+        if isinstance(message, AssistantMessage) and made_by(message, request.model)
+        for block in message.content
+        if isinstance(block, ThinkingContent) and block.thinking_signature
+    )
 
 
 def takes_images(model: Model) -> bool:

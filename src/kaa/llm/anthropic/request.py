@@ -4,7 +4,6 @@ Format: https://platform.claude.com/docs/en/api/messages. The messages come last
 cache marks, which must move, each request of a conversation begins, byte for byte, with the one before.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -23,8 +22,9 @@ from kaa.core.messages import (
     UserContent,
     UserMessage,
 )
-from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.anthropic import vertex
+from kaa.llm.anthropic.thinking import begun_without_thinking, thinking_fields
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, portable_id, takes_images, thinking_as_text
@@ -36,34 +36,40 @@ _VERSION: Final = "2023-06-01"
 # Lets models that think by budget also think between tool calls.
 _INTERLEAVED_THINKING: Final = "interleaved-thinking-2025-05-14"
 
-_BUDGET_TOKENS: Final[dict[ThinkingLevel, int]] = {
-    "minimal": 1024,
-    "low": 2048,
-    "medium": 8192,
-    "high": 16_384,
-    "xhigh": 16_384,
-    "max": 16_384,
-}
-_SMALLEST_BUDGET_TOKENS: Final = 1024
-_SMALLEST_ANSWER_TOKENS: Final = 1024
 
-# claude-opus-4-6, us.anthropic.claude-sonnet-4-6-v1:0, claude-opus-4-20250514 (a date is no minor version).
-_GENERATION: Final = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
-_FIRST_ADAPTIVE: Final = (4, 6)
-_FIRST_WITH_XHIGH: Final = (4, 7)
+class Concessions(msgspec.Struct, frozen=True):
+    """What a server is not asked for, because it refused that before.
+
+    Attributes:
+        unreadable: signatures of reasoning that is not sent again.
+        adaptive_only: the model decides how long it thinks, and cannot be kept from it.
+    """
+
+    unreadable: frozenset[str] = frozenset()
+    adaptive_only: bool = False
 
 
-def renderer(compat: Compat) -> Renderer:
-    """Renders messages and tools; worth keeping from request to request."""
+_NONE_MADE: Final = Concessions()
+
+
+def renderer(compat: Compat, unreadable: frozenset[str] = frozenset()) -> Renderer:
+    """Renders messages and tools; worth keeping from request to request.
+
+    Args:
+        compat: what the server wants.
+        unreadable: signatures of reasoning that is not to be sent.
+    """
     return Renderer(
-        messages=RenderedOnce(lambda message, model: _rendered(message, model, compat)),
+        messages=RenderedOnce(lambda message, model: _rendered(message, model, compat, unreadable)),
         tools=RenderedOnce(lambda tool, _model: _tool(tool, compat)),
     )
 
 
-def messages_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
-    """The HTTP request that asks for one streamed reply; for `kept` see `messages_body`."""
-    body = messages_body(request, endpoint, kept)
+def messages_request(
+    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+) -> HttpRequest:
+    """The HTTP request that asks for one streamed reply; for `kept` and `made` see `messages_body`."""
+    body = messages_body(request, endpoint, kept, made)
     own = [("anthropic-version", _VERSION)]
     if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
         own.append(("anthropic-beta", _INTERLEAVED_THINKING))
@@ -78,19 +84,24 @@ def messages_request(request: Request, endpoint: Endpoint, kept: Renderer | None
     return HttpRequest("POST", endpoint.url(path), headers, msgspec.json.encode(body))
 
 
-def messages_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
+def messages_body(
+    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 
     Args:
         request: what to ask.
         endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
+        made: what the server is not asked for.
     """
     model, compat = request.model, endpoint.compat
+    render = kept or renderer(compat, made.unreadable)
+    spoken = list(_conversation(render.messages(request.messages, model)))
     body: JsonObject = {"model": model.id, "max_tokens": request.reply_limit, "stream": True}
     if model.reasoning:
-        body |= _thinking(request, endpoint)
-    render = kept or renderer(compat)
+        broken_in = begun_without_thinking(spoken)
+        body |= thinking_fields(request, endpoint, broken_in=broken_in, adaptive_only=made.adaptive_only)
     mark = cache_mark(endpoint.retention(request))
     if request.system.strip():
         body["system"] = [{"type": "text", "text": clean(request.system), **mark}]
@@ -99,45 +110,11 @@ def messages_body(request: Request, endpoint: Endpoint, kept: Renderer | None = 
         if compat.supports_cache_control_on_tools:
             tools[-1] = {**tools[-1], **mark}
         body["tools"] = tools
-    spoken = list(_conversation(render.messages(request.messages, model)))
     messages = [message for _, message in spoken]
     for position in marked_positions(spoken, model) if mark else ():
         messages[position] = _marked(messages[position], mark)
     body["messages"] = messages
     return body
-
-
-def _thinking(request: Request, endpoint: Endpoint) -> JsonObject:
-    """The parameters that switch reasoning."""
-    level, model = request.thinking, request.model
-    if level == "off":
-        return {"thinking": {"type": "disabled"}}
-    generation = _generation(model.id)
-    adaptive = endpoint.compat.force_adaptive_thinking
-    if adaptive is None:
-        adaptive = generation >= _FIRST_ADAPTIVE
-    if adaptive:
-        effort = endpoint.thinking_levels.get(level) or _effort(level, generation)
-        return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}
-    # Both the reasoning and the answer come out of max_tokens.
-    wanted = max(_SMALLEST_BUDGET_TOKENS, endpoint.tuning.budgets(_BUDGET_TOKENS)[level])
-    budget = min(wanted, request.reply_limit - _SMALLEST_ANSWER_TOKENS)
-    if budget < _SMALLEST_BUDGET_TOKENS:
-        return {}
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
-
-
-def _generation(model_id: str) -> tuple[int, int]:
-    match = _GENERATION.search(model_id)
-    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-
-
-def _effort(level: ThinkingLevel, generation: tuple[int, int]) -> str:
-    if level == "minimal":
-        return "low"
-    if level == "xhigh" and generation < _FIRST_WITH_XHIGH:
-        return "high"
-    return level
 
 
 def _tool(tool: ToolSchema, compat: Compat) -> JsonObject:
@@ -154,13 +131,13 @@ def _marked(message: JsonObject, mark: JsonObject) -> JsonObject:
     return {**message, "content": [*blocks, {**last, **mark}]}
 
 
-def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject]:
+def _rendered(message: Message, model: Model, compat: Compat, unreadable: frozenset[str]) -> list[JsonObject]:
     """The content blocks of one message by itself."""
     match message:
         case UserMessage():
             return _user(message, model)
         case AssistantMessage():
-            return list(_assistant(message, model, compat))
+            return list(_assistant(message, model, compat, unreadable))
         case ToolResultMessage():
             return [_tool_result(message, model)]
 
@@ -213,9 +190,13 @@ def _image(block: ImageContent) -> JsonObject:
     return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
 
 
-def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> Iterator[JsonObject]:
+def _assistant(
+    message: AssistantMessage, model: Model, compat: Compat, unreadable: frozenset[str]
+) -> Iterator[JsonObject]:
     own = made_by(message, model)
     for block in message.content:
+        if own and isinstance(block, ThinkingContent) and block.thinking_signature in unreadable:
+            continue
         rendered = _assistant_block(block, compat, own=own)
         if rendered is not None:
             yield rendered

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Final
 
 from msgspec.structs import replace
 
-from kaa.core.errors import BadRequestError
 from kaa.core.provider import Request, StreamEvent
+from kaa.llm.concessions import conceding
+from kaa.llm.handoff import kept_reasoning
 from kaa.llm.http.streaming import stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.responses.reply import ResponseParser
-from kaa.llm.responses.request import Concessions, kept_reasoning, renderer, responses_request
+from kaa.llm.responses.request import Concessions, renderer, responses_request
 from kaa.llm.wire import Endpoint, peer_of
 
 # What OpenAI says, patterns of it:
@@ -33,39 +33,26 @@ class OpenAIResponses:
         self._made = Concessions()
         self._renderer = renderer()
 
-    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `Provider.stream`.
 
         OpenAI refuses reasoning that was encrypted for another account, as after a change of the key, and gives
         summaries and streams of some models to verified organizations only. The request is then sent once more
         without that, and so are those that follow.
         """
-        while True:
-            begun = False
-            try:
-                async with aclosing(self._ask(request)) as events:
-                    async for event in events:
-                        begun = True
-                        yield event
-                return
-            except BadRequestError as error:
-                made = self._conceded(str(error), request)
-                if begun or made == self._made:
-                    raise
-            if made.unreadable != self._made.unreadable:
-                self._renderer = renderer(made.unreadable)
-            self._made = made
+        return conceding(lambda: self._ask(request), lambda refusal: self._concede(refusal, request))
 
-    def _conceded(self, refusal: str, request: Request) -> Concessions:
-        """What has been conceded before, and what this refusal is about."""
+    def _concede(self, refusal: str, request: Request) -> bool:
         made = self._made
         if re.search(_UNREADABLE, refusal, re.IGNORECASE):
-            return replace(made, unreadable=made.unreadable | kept_reasoning(request))
-        if re.search(_NO_SUMMARY, refusal, re.IGNORECASE):
-            return replace(made, summary=False)
-        if re.search(_NO_STREAM, refusal, re.IGNORECASE):
-            return replace(made, stream=False)
-        return made
+            made = replace(made, unreadable=made.unreadable | kept_reasoning(request))
+            self._renderer = renderer(made.unreadable)
+        elif re.search(_NO_SUMMARY, refusal, re.IGNORECASE):
+            made = replace(made, summary=False)
+        elif re.search(_NO_STREAM, refusal, re.IGNORECASE):
+            made = replace(made, stream=False)
+        news, self._made = made != self._made, made
+        return news
 
     def _ask(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)

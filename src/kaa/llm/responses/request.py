@@ -83,17 +83,6 @@ def renderer(unreadable: frozenset[str] = frozenset()) -> Renderer:
     )
 
 
-def kept_reasoning(request: Request) -> frozenset[str]:
-    """The signatures of all reasoning in the conversation that its model may be sent again."""
-    return frozenset(
-        block.thinking_signature
-        for message in request.messages
-        if isinstance(message, AssistantMessage) and made_by(message, request.model)
-        for block in message.content
-        if isinstance(block, ThinkingContent) and block.thinking_signature
-    )
-
-
 def responses_request(
     request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
 ) -> HttpRequest:
