@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from kaa.core.errors import AuthError
 from kaa.llm.http.authorized import authorized
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
@@ -76,6 +77,18 @@ async def _renewed_once(tokens: list[str], sent: list[str], status: int) -> None
 
     assert server.seen == sent
     assert server.open == 0
+
+
+def test_what_a_server_complains_of_holds_no_token() -> None:
+    async def refused() -> str:
+        transport = authorized(Server("right"), Tokens(["old-opaque-token", "new-opaque-token"]))
+        with pytest.raises(AuthError) as caught:
+            async with transport.send(REQUEST):
+                raise AuthError("no such token: new-opaque-token", status=401)
+        assert caught.value.status == 401
+        return str(caught.value)
+
+    assert asyncio.run(refused()) == "no such token: [redacted]"
 
 
 def test_without_an_authorizer_nothing_is_between() -> None:
