@@ -1,6 +1,7 @@
 """`kaa models`: which are listed, and what is said of them."""
 
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from kaa import cli
 from kaa.frontends import models_command
 from kaa.llm.provider_table import BUILTINS
+from tests.support.model_server import MODEL_ID, ModelServer
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KAA_DIR", str(tmp_path))
+    monkeypatch.setenv("KAA_LOCAL_SERVERS", "none")
     return tmp_path
 
 
@@ -164,6 +167,37 @@ def test_names_cannot_steer_the_terminal(home: Path, capsys: pytest.CaptureFixtu
     models_command.main(["lab"])
 
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_models_of_servers_on_this_machine_are_listed_and_free(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAA_LOCAL_SERVERS", "ollama")
+    with ModelServer([]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+
+        assert models_command.main([]) == 0
+        rows = _rows(capsys)
+        assert models_command.main(["--json"]) == 0
+
+    (row,) = rows
+    (model,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert row[0].endswith(f"/{MODEL_ID}")
+    assert row[5:] == ["0", "0", "0", "0", "local"]
+    assert (model["key"], model["usable"], model["cost"]["input"]) == ("local", True, 0)
+
+
+def test_a_server_that_never_answers_does_not_hold_the_list(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("KAA_LOCAL_SERVERS", "ollama")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{silent.getsockname()[1]}")
+
+        assert models_command.main([]) == 0
+
+    assert {row[0].partition("/")[0] for row in _rows(capsys)} == {"anthropic"}
 
 
 def test_without_any_model_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """`kaa models` and `--list-models`: the models there are, what they can do and cost, and whether there is a key."""
 
 import argparse
+import asyncio
 import os
 import shutil
 import sys
@@ -13,6 +14,8 @@ from kaa.builtin.counted import counted
 from kaa.core.provider import ModelRates, Rates
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.llm.discovery import look_for_servers
+from kaa.llm.http.live import LiveTransport
 from kaa.llm.registry import ListedModel, ModelRegistry
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
@@ -32,8 +35,8 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kaa models",
-        description="List the models that can be used. Prices: US dollars per million tokens, "
-        "? where nobody knows, - where the cache has none. A narrow terminal shows fewer columns.",
+        description="List the models that can be used, those of servers on this machine too. Prices: US dollars per "
+        "million tokens, ? where nobody knows, - where the cache has none. A narrow terminal shows fewer columns.",
         allow_abbrev=False,
     )
     parser.add_argument("search", nargs="*", help="only models with these words in provider, id or name")
@@ -48,6 +51,7 @@ def _report(parsed: argparse.Namespace) -> int:
     except SettingsError as error:
         _complain(str(error))
         return ExitCode.USAGE
+    asyncio.run(_look_around(models))
     for problem in (*models.problems, *models.obstacles()):
         _complain(problem)
     words = [word.lower() for text in parsed.search for word in text.split()]
@@ -68,6 +72,15 @@ def _report(parsed: argparse.Namespace) -> int:
     of = counted(len(wanted), "model") + (" that can be used" if wanted is usable else "")
     _complain(f"none of the {of} has {' '.join(words)!r} in its name{hint}")
     return ExitCode.FAILED
+
+
+async def _look_around(models: ModelRegistry) -> None:
+    """Know the servers on this machine that answer; a second at most, and no time where none listens."""
+    transport = LiveTransport()
+    try:
+        await look_for_servers(models, transport)
+    finally:
+        await transport.close()
 
 
 def _complain(text: str) -> None:

@@ -111,13 +111,14 @@ class ListedModel(msgspec.Struct, frozen=True):
 
     Attributes:
         levels: the thinking levels it has, the lowest first.
-        key: whether there is one for its provider; commands are not run but trusted.
+        key: whether there is one for its provider; commands are not run but trusted. `local`: of a server that was
+            found on this machine.
         is_usable: kaa speaks its wire format, and the key is there or not needed.
     """
 
     model: Model
     levels: tuple[ThinkingLevel, ...]
-    key: Literal["there", "missing", "not needed"]
+    key: Literal["there", "missing", "not needed", "local"]
     is_usable: bool
 
 
@@ -302,8 +303,10 @@ class ModelRegistry:
 
     def _listed(self, provider: ConfiguredProvider) -> Iterator[ListedModel]:
         has_key = self._keys.has(provider)
-        key: Literal["there", "missing", "not needed"]
+        key: Literal["there", "missing", "not needed", "local"]
         key = "there" if has_key else "missing" if provider.needs_key else "not needed"
+        if key == "not needed" and provider.name in self._found and provider.name not in self._set_up:
+            key = "local"
         for known in provider.models:
             is_usable = key != "missing" and known.model.api in _SUPPORTED_APIS
             levels = offered_levels(known.model, known.thinking_levels)
