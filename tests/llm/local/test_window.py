@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from kaa.core.errors import BadRequestError, ContextOverflowError, ProviderError
-from kaa.core.messages import ImageContent, TextContent, Usage, UserMessage
+from kaa.core.messages import AssistantMessage, ImageContent, Message, TextContent, Usage, UserMessage
 from kaa.core.provider import Done, Model, ReplyInfo, Request, StreamEvent, TextDelta, ToolSchema
 from kaa.llm.local.window import WithinWindow
 
@@ -15,13 +15,13 @@ class _Answers:
     """Says that it read so many tokens."""
 
     def __init__(self, read: int) -> None:
-        self._read = read
+        self.read = read
         self.was_asked = False
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         self.was_asked = True
         yield TextDelta(0, "yes")
-        yield ReplyInfo(usage=Usage(input=self._read))
+        yield ReplyInfo(usage=Usage(input=self.read))
         yield Done("stop")
 
 
@@ -71,6 +71,45 @@ def test_a_conversation_that_would_be_cut_off_is_not_sent() -> None:
 def test_a_conversation_that_was_cut_off_is_told() -> None:
     with pytest.raises(ContextOverflowError, match="read 2,048 of about 6,0"):
         _ask(_Answers(2048), _request(*["a" * 6000] * 4, window=32_768))
+
+
+def _turns(*sizes: int, window: int = 32_768) -> Request:
+    """A conversation of questions and replies by turns, of about so many tokens each."""
+    model = Model(id="qwen3:8b", provider="ollama", api="openai-completions", context_window=window)
+    texts = ["a" * (4 * size) for size in sizes]
+    messages: list[Message] = [
+        AssistantMessage((TextContent(text),), "a", "p", "m", Usage(), "stop") if at % 2 else UserMessage(text)
+        for at, text in enumerate(texts)
+    ]
+    return Request(model, "", messages)
+
+
+@pytest.mark.parametrize("read", [1, 300, 800, 1600])
+def test_a_server_that_counts_only_what_is_new_to_it_is_believed(read: int) -> None:
+    assert _ask(_Answers(read), _turns(6000, 3000, 1500))[-1] == Done("stop")
+
+
+def test_a_server_that_read_less_than_half_of_what_is_new_cut_it_off() -> None:
+    with pytest.raises(ContextOverflowError, match="read 2,050"):
+        _ask(_Answers(2050), _turns(2000, 500, 10_000))
+
+
+def test_a_server_that_counts_all_is_known_by_its_first_long_count() -> None:
+    server = _Answers(6500)
+    window = WithinWindow(server, truncates=True)
+
+    async def ask(request: Request, read: int) -> StreamEvent:
+        server.read = read
+        return [event async for event in window.stream(request)][-1]
+
+    assert asyncio.run(ask(_turns(5000, 1000, 500), 6500)) == Done("stop")
+    with pytest.raises(ContextOverflowError, match="read 2,050"):
+        asyncio.run(ask(_turns(5000, 1000, 500, 500, 500), 2050))
+
+
+def test_half_a_window_is_what_is_left_of_a_conversation_a_little_too_long() -> None:
+    with pytest.raises(ContextOverflowError, match="read 2,050 of about 3,5"):
+        _ask(_Answers(2050), _turns(2000, 500, 1000, window=4096))
 
 
 @pytest.mark.parametrize("read", [0, 5000])

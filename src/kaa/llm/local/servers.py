@@ -24,7 +24,8 @@ _NAMED_SECONDS: Final = 10.0
 _LONGEST_ANSWER_BYTES: Final = 4 << 20
 # More models than anybody chooses from; each is asked for on its own.
 _MOST_SHOWN: Final = 64
-# What Ollama gives a model when nobody says otherwise: docs.ollama.com/context-length, for less than 24 GiB of VRAM.
+# What Ollama gives a model at least when nobody says otherwise: docs.ollama.com/context-length. That is for less than
+# 24 GiB of VRAM; from there on it is 32,768, from 48 GiB on 262,144. The one in force is known once a model is loaded.
 OLLAMA_DEFAULT_WINDOW: Final = 4096
 # Of a server that does not say: small enough for what is usually run at home.
 _UNKNOWN_WINDOW: Final = 32_768
@@ -173,7 +174,8 @@ async def _of_llamacpp(root: str, entries: Iterable[_Entry], transport: Transpor
     return tuple(
         LocalModel(
             entry.id,
-            (entry.meta.n_ctx if entry.meta else None) or props.default_generation_settings.n_ctx,
+            # A router of several models says 0 for those that are not loaded.
+            (entry.meta.n_ctx if entry.meta else None) or props.default_generation_settings.n_ctx or None,
             entry.meta.n_ctx_train if entry.meta else None,
             vision=props.modalities.get("vision", False)
             or (entry.architecture is not None and "image" in entry.architecture.input_modalities),

@@ -4,14 +4,20 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from kaa.core.errors import BadRequestError, ContextOverflowError
+from kaa.core.messages import AssistantMessage
 from kaa.core.provider import Done, Provider, ReplyInfo, Request, StreamEvent
 from kaa.core.usage import context_parts, prompt_tokens
 from kaa.llm.local.servers import window_advice
 
 # Estimates count four characters a token and are rather too low; a server that says half of it has not read the rest.
 _READ_SHARE = 0.5
-# Below this the estimate says too little.
+# Below this the estimate says too little; and no window in use is so small that less is left of what was cut off.
 _MEASURABLE_TOKENS = 1000
+_LEAST_LEFT_TOKENS = 500
+# What is one token too long is cut to half the window and two or so (github.com/ollama/ollama/issues/17427): at the
+# limit that may be more than half of what was sent.
+_HALF_AND = 8
+_NEARLY_FULL_SHARE = 0.7
 
 
 class WithinWindow:
@@ -25,6 +31,7 @@ class WithinWindow:
     def __init__(self, provider: Provider, *, truncates: bool) -> None:
         self._provider = provider
         self._truncates = truncates
+        self._counts_all = False  # it has counted more of a conversation than what was new in it
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `Provider.stream`.
@@ -49,12 +56,35 @@ class WithinWindow:
             async for event in stream:
                 if isinstance(event, ReplyInfo) and event.usage is not None:
                     read = prompt_tokens(event.usage)
-                if self._truncates and isinstance(event, Done) and _is_cut_off(read, text):
+                if self._truncates and isinstance(event, Done) and self._is_cut_off(read, text, request):
                     raise ContextOverflowError(
                         f"The server read {read:,} of about {text:,} tokens: it cut the conversation off, because the "
                         f"window it gives {request.model.id} is too small. {_advice(request)}"
                     )
                 yield event
+
+    def _is_cut_off(self, read: int, sent: int, request: Request) -> bool:
+        """Whether a server that says that it read so many tokens has left out a part of what was sent.
+
+        Ollama before 0.2 says how many were new to it, the rest came out of its cache
+        (github.com/ollama/ollama/pull/5371). Until it is clear that a server counts all, only what came since the last
+        reply is expected.
+        """
+        half = request.model.context_window // 2
+        if half < read <= half + _HALF_AND and sent > _NEARLY_FULL_SHARE * request.model.context_window:
+            return True
+        new = _new_tokens(request)
+        self._counts_all = self._counts_all or (new < sent and read > _READ_SHARE * sent and read > 2 * new)
+        expected = sent if self._counts_all else new
+        return _LEAST_LEFT_TOKENS < read < _READ_SHARE * expected and expected > _MEASURABLE_TOKENS
+
+
+def _new_tokens(request: Request) -> int:
+    """About how many tokens came since the last reply: no server can have them in its cache."""
+    messages = request.messages
+    replies = (at for at in range(len(messages), 0, -1) if isinstance(messages[at - 1], AssistantMessage))
+    parts = context_parts("", (), messages[next(replies, 0) :])
+    return parts.total - parts.images - parts.thinking
 
 
 def _refuse_what_never_fits(request: Request) -> None:
@@ -69,10 +99,6 @@ def _refuse_what_never_fits(request: Request) -> None:
         f"{fixed.system_prompt:,}, the tools {fixed.tools:,}, the last message {last.total:,}. {_advice(request)} "
         "Fewer tools (--tools) and shorter project instructions help too."
     )
-
-
-def _is_cut_off(read: int, sent: int) -> bool:
-    return 0 < read < _READ_SHARE * sent and sent > _MEASURABLE_TOKENS
 
 
 def _advice(request: Request) -> str:
