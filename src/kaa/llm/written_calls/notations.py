@@ -6,12 +6,13 @@
 - `<|python_tag|>{…}; {…}`: Llama 3. `[TOOL_CALLS][{…}]` and `[TOOL_CALLS]NAME[ARGS]{…}`: Mistral.
 - the same JSON in a Markdown fence, or as the whole reply: everybody who was not trained on a notation.
 
-The last is also how one writes about calls, so it counts only where nothing else follows. Only tools that were offered
-can be called. Each text is read in time that grows with its length.
+The last is also how one writes about calls, so it counts only where nothing else follows. What stands in quotes, or
+word for word in what the model was given, is quoted and no call. Only tools that were offered can be called. Each text
+is read in time that grows with its length.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -41,6 +42,10 @@ Tools: TypeAlias = Mapping[str, ToolSchema]
 # A text with more marks that turn out to mark nothing is not worth looking at to the end.
 _MOST_FAILURES: Final = 32
 
+_CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "«": "»"}
+# What may differ between a call and its quotation.
+_SETTING = re.compile(r"`{3,}[^\n`]*$|</?tool_call>|<\|python_tag\|>|\[TOOL_CALLS\]|\s+", re.MULTILINE)
+
 _MARK = re.compile("|".join([r"^[ \t]*`{3,}[^\n`]*$", *map(re.escape, MARKS)]), re.MULTILINE)
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+\\?("|\Z)|[{}\[\]]', re.DOTALL)
 _BLANK = re.compile(r"\s*+")
@@ -63,23 +68,44 @@ class _Span(NamedTuple):
     weak: bool = False
 
 
-def read_calls(text: str, tools: Tools, *, complete: bool) -> list[Piece]:
+def read_calls(
+    text: str, tools: Tools, *, complete: bool, line_before: str = "", given: Iterable[str] = ()
+) -> list[Piece]:
     """What `text` consists of, in its order. Without a call it is one text, as it came.
 
     Args:
         text: begins where the first call may begin.
         tools: that were offered, by name.
         complete: the reply was not cut off, so what has no end was just not ended.
+        line_before: what comes before the text on its first line.
+        given: what the model was given. A call in there is shown by the model rather than made, as when a file is
+            about calls, or somebody put one into it for the model to repeat.
     """
     kept: list[_Span] = []
     following = len(text)
     only_calls = True
-    for span in reversed(list(_spans(text, tools, complete=complete))):
+    spans = [span for span in _spans(text, tools, complete=complete) if not _is_in_quotes(text, span, line_before)]
+    for span in reversed(_not_given(text, spans, given)):
         only_calls = only_calls and not text[span.end : following].strip()
         following = span.start
         if only_calls or not span.weak:
             kept.append(span)
     return list(_pieces(text, kept[::-1]))
+
+
+def _not_given(text: str, spans: list[_Span], given: Iterable[str]) -> list[_Span]:
+    """The spans that do not stand in what was given."""
+    if not spans:
+        return []
+    known = "\0".join(_SETTING.sub("", one) for one in given)
+    return [span for span in spans if _SETTING.sub("", text[span.start : span.end]) not in known]
+
+
+def _is_in_quotes(text: str, span: _Span, line_before: str) -> bool:
+    newline = text.rfind("\n", 0, span.start)
+    line = text[newline + 1 : span.start] if newline >= 0 else line_before + text[: span.start]
+    closing = _CLOSING_QUOTES.get(line[-1:])
+    return line.lstrip().startswith(">") or (closing is not None and text.startswith(closing, span.end))
 
 
 def _pieces(text: str, spans: list[_Span]) -> Iterator[Piece]:

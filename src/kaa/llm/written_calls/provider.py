@@ -10,6 +10,7 @@ from contextlib import aclosing
 import msgspec
 
 from kaa.core.errors import ProviderError
+from kaa.core.messages import AssistantMessage
 from kaa.core.provider import (
     BlockEnd,
     Done,
@@ -40,7 +41,7 @@ class WrittenCalls:
 async def _read(
     stream: AsyncGenerator[StreamEvent, None], request: Request, call_id: str
 ) -> AsyncGenerator[StreamEvent, None]:
-    reply = _Reply({tool.name: tool for tool in request.tools}, call_id)
+    reply = _Reply(request, call_id)
     async with aclosing(stream):
         try:
             async for event in stream:
@@ -63,8 +64,9 @@ class _Block:
 class _Reply:
     """One reply."""
 
-    def __init__(self, tools: Tools, call_id: str) -> None:
-        self._tools = tools
+    def __init__(self, request: Request, call_id: str) -> None:
+        self._request = request
+        self._tools: Tools = {tool.name: tool for tool in request.tools}
         self._call_id = call_id
         self._calls = 0
         self._blocks: dict[int | str, _Block] = {}
@@ -122,9 +124,11 @@ class _Reply:
 
     def _read_block(self, key: int | str, *, complete: bool) -> Iterator[StreamEvent]:
         """The text and the calls of a block, each a block of its own behind the first call."""
-        rest = self._blocks.pop(key).watch.rest()
+        watch = self._blocks.pop(key).watch
+        given = _given(self._request)
+        pieces = read_calls(watch.rest(), self._tools, complete=complete, line_before=watch.line_before, given=given)
         text_key = key
-        for number, piece in enumerate(read_calls(rest, self._tools, complete=complete)):
+        for number, piece in enumerate(pieces):
             if isinstance(piece, Call):
                 yield BlockEnd(text_key)
                 yield from self._call(piece)
@@ -139,3 +143,11 @@ class _Reply:
         yield ToolCallStart(call_id, call_id, call.name)
         yield ToolCallDelta(call_id, call.arguments)
         yield BlockEnd(call_id)
+
+
+def _given(request: Request) -> Iterator[str]:
+    """What the model has read and not said itself."""
+    yield request.system
+    for message in request.messages:
+        if not isinstance(message, AssistantMessage):
+            yield message.text

@@ -49,7 +49,7 @@ class Watch:
         self._held: list[str] = []
         self._holds = False
         self._fence = 0  # how many backticks the open fence has
-        self._line_is_blank = True
+        self._line_before = ""
         self._at_beginning = True
 
     def feed(self, text: str) -> str:
@@ -69,19 +69,26 @@ class Watch:
         """Whether `rest` begins with what may be a call."""
         return self._holds
 
+    @property
+    def line_before(self) -> str:
+        """What was passed on of the line on which `rest` begins; of a long one beginning and end."""
+        return self._line_before
+
     def rest(self) -> str:
         """What was not passed on."""
         return "".join([self._waiting, *self._held])
 
     def _take(self, length: int) -> str:
         taken, self._waiting = self._waiting[:length], self._waiting[length:]
-        self._line_is_blank = self._is_blank_line(taken)
+        _, newline, line = taken.rpartition("\n")
+        line = line if newline else self._line_before + line
+        self._line_before = line if len(line) <= 2 * _LONGEST_LINE else line[:_LONGEST_LINE] + line[-_LONGEST_LINE:]
         return taken
 
     def _is_blank_line(self, text: str) -> bool:
         """Whether only blanks stand on the line, once `text` was passed on too."""
         _, newline, line = text.rpartition("\n")
-        return not line.strip() and (bool(newline) or self._line_is_blank)
+        return not line.strip() and (bool(newline) or not self._line_before.strip())
 
     def _understood(self) -> int:
         """How much of what waits is certainly no call."""
