@@ -215,7 +215,7 @@ def test_at_a_terminal_no_ends_the_run(seat: Seat) -> None:
         enter(program, "look around")
         program.wait_for("Go on with 100 tokens more?")
         answer(program, "n")
-        program.wait_for("Allow more with --max-tokens")
+        program.wait_for("Allow more with /budget run")
         program.wait_for(is_idle)
 
     assert len(seat.model.requests) == 1

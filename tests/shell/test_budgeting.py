@@ -123,8 +123,9 @@ def test_who_is_there_is_asked_and_may_allow_as_much_again(purse: Purse) -> None
 
     assert reasons(outcomes) == ["budget"]
     assert purse.requests == 2
-    assert payer.asked[0][0] == "The budget is used up. Go on with $0.10 more?"
-    assert "$0.10 of the $0.10 for this run" in payer.asked[0][1]
+    assert payer.asked[0][0] == "Go on with $0.10 more?"
+    assert payer.asked[0][1].startswith("the budget is used up\n$0.10 of the $0.10 for this run")
+    assert "Allow more with /budget run cost AMOUNT" in str(outcomes[-1])
     assert [state for state, _, _ in purse.told] == ["reached", "raised", "reached"]
 
 
@@ -202,7 +203,9 @@ class TestUnknownPrices:
         purse.stage.server.begin([ECHO, say("done"), say("again")])
 
         assert reasons(purse.talk("go", "again", cost=1)) == ["done", "done"]
-        assert [question for question, _ in payer.asked] == ["Ask p/m without knowing its price?"]
+        ((question, details),) = payer.asked
+        assert question == "Go on without knowing the price?"
+        assert "the price of p/m is not known" in details
         assert purse.told == [("unknown_price", "run", "cost")]
 
     def test_matter_to_nobody_who_limits_no_money(self, purse: Purse) -> None:
@@ -224,7 +227,8 @@ class TestUnknownPrices:
         assert isinstance(compacted, CommandReply)
         assert compacted.refused is not answer
         assert ("the price of other/m is not known" in compacted.text) is not answer
-        assert [question for question, _ in payer.asked] == ["Ask other/m without knowing its price?"]
+        ((_, details),) = payer.asked
+        assert "the price of other/m is not known" in details
         assert purse.requests == (3 if answer else 2)
 
     def test_are_not_prices_of_nothing(self, purse: Purse) -> None:

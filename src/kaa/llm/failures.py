@@ -177,7 +177,7 @@ def _is_overflow(detail: str, names: frozenset[str]) -> bool:
 def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is AuthError:
         return (
-            f"Check the API key of provider '{peer.provider}', in auth.json or its environment variable; "
+            f"Check the API key of provider '{peer.provider}', in auth.json or its environment variable:  "
             f"kaa login {peer.provider}  replaces it."
         )
     if kind is QuotaError:

@@ -26,6 +26,8 @@ from kaa.session.recorder import SessionRecorder
 Ask: TypeAlias = Callable[[str, str], Awaitable[bool]]
 
 _SETTINGS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "minutes"}
+# As `/budget` has them.
+_WORDS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "time"}
 _FLAGS: dict[Measure, str] = {"cost": "--max-cost", "tokens": "--max-tokens", "seconds": "--max-time"}
 
 
@@ -126,8 +128,9 @@ class Budgeting:
         first = self._budget(scope).limit(measure)
         assert first is not None
         more = amount(measure, first)
-        if ask is None or not await self._asked(ask, f"The budget is used up. Go on with {more} more?", reached):
-            raise BudgetExhaustedError(f"the budget is used up: {reached.text}. {_remedy(scope, measure)}")
+        if ask is None or not await self._asked(ask, f"Go on with {more} more?", "the budget is used up", reached):
+            remedy = _remedy(scope, measure, at_hand=ask is not None)
+            raise BudgetExhaustedError(f"the budget is used up: {reached.text}. {remedy}")
         ledger = self._ledger(scope)
         ledger.budget = ledger.budget.with_limit(measure, reached.used + first)
         self._warned.discard((scope, measure))
@@ -145,7 +148,7 @@ class Budgeting:
         if money is None or model.cost is not None or name in self._priceless:
             return
         problem = f"the price of {name} is not known, so a limit of money cannot hold what it costs"
-        if ask is None or not await self._asked(ask, f"Ask {name} without knowing its price?", money):
+        if ask is None or not await self._asked(ask, "Go on without knowing the price?", problem, money):
             raise BudgetExhaustedError(
                 f"{problem}. Give its price in models.json (cost), limit tokens instead of money, or choose another "
                 "model."
@@ -153,13 +156,13 @@ class Budgeting:
         self._priceless.add(name)
         self._tell("unknown_price", money, f"{problem}; it goes on uncounted")
 
-    async def _asked(self, ask: Ask, question: str, standing: Standing) -> bool:
-        """Ask the user; the clock stands still meanwhile."""
+    async def _asked(self, ask: Ask, question: str, why: str, standing: Standing) -> bool:
+        """Ask the user; the clock stands still meanwhile. The question is a title, and has to fit into one."""
         others = [other.text for other in self._standings() if other != standing]
         running = self._is_running
         self._stop_clocks()
         try:
-            return await ask(question, "\n".join([f"{standing.text} are used", *others]))
+            return await ask(question, "\n".join([why, f"{standing.text} are used", *others]))
         finally:
             if running:
                 self._start_clocks()
@@ -200,7 +203,10 @@ class Budgeting:
         self._agent.emit(BudgetUpdate(state, standing.scope, standing.measure, standing.used, standing.limit, message))
 
 
-def _remedy(scope: Scope, measure: Measure) -> str:
+def _remedy(scope: Scope, measure: Measure, *, at_hand: bool) -> str:
+    """What allows more; `at_hand`: somebody is there who can type it."""
+    if at_hand:
+        return f"Allow more with /budget {scope} {_WORDS[measure]} AMOUNT, or in the settings."
     setting = f"budget.{scope}.{_SETTINGS[measure]} in the settings"
     flag = _FLAGS.get(measure) if scope == "run" else None
     return f"Allow more with {f'{flag} or {setting}' if flag else setting}."
