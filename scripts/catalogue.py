@@ -61,6 +61,17 @@ _UNUSED_FLAGS = re.compile(
     r"|supportsStrictTools"
 )
 
+# What is no model to talk to in a loop with tools, though the source calls it one:
+_NOT_SERVED = re.compile(
+    r"deep-research"  # agents of Google's Interactions API: ai.google.dev/api/interactions-api
+    r"|computer-use"  # refuses whoever does not offer that tool: github.com/langchain-ai/langchain-google/issues/1243
+    r"|gpt-audio|audio-preview"  # wants to hear or to speak: github.com/truefoundry/models/pull/822
+    r"|-image(?![a-z])|-tts(?![a-z])|realtime|transcribe|whisper|embed"  # draws, speaks, listens or sorts
+    # Prices of jobs that are answered within a day: openrouter.ai/docs/guides/features/batch-api,
+    # vercel.com/docs/ai-gateway/models-and-providers/batch-processing.
+    r"|[:-]batch$"
+)
+
 # The model that pi takes of each provider when none is asked for (its table of 1.5.2).
 _PREFERRED = {
     "amazon-bedrock": "us.anthropic.claude-opus-5-5",
@@ -190,7 +201,11 @@ def catalogue_file(
     if builtin is None:
         return None
     usable = [
-        spoken for model in models if model.type == "chat" and (spoken := _spoken(model, builtin, own)) is not None
+        spoken
+        for model in models
+        if model.type == "chat"
+        and not _NOT_SERVED.search(model.id)
+        and (spoken := _spoken(model, builtin, own)) is not None
     ]
     preferred = _PREFERRED.get(provider)
     if preferred not in {model.id for model in usable}:

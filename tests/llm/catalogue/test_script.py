@@ -60,6 +60,29 @@ def _entries(tmp_path: Path, *models: dict[str, Json]) -> dict[str, CatalogueEnt
     return {entry.id: entry for entry in _written(tmp_path / "data", "deepseek").models}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deep-research-max-preview-04-2026",
+        "gemini-2.5-computer-use-preview-10-2025",
+        "openai/gpt-audio-mini",
+        "google/gemini-3-pro-image",
+        "gemini-2.5-flash-image-preview",
+        "gemini-9-pro-preview-tts",
+        "gpt-realtime-2",
+        "text-embedding-4",
+        "openai/gpt-5.4-pro:batch",
+        "openai/gpt-5.5-pro-batch",
+    ],
+)
+def test_what_cannot_work_with_tools_is_left_out(tmp_path: Path, name: str) -> None:
+    assert set(_entries(tmp_path, _model(name), _model("imagine-1"), _model("batch-9b"))) == {
+        "deepseek-v4-pro",
+        "imagine-1",
+        "batch-9b",
+    }
+
+
 def test_the_preferred_model_comes_first_then_newer_before_older_and_dated_last(tmp_path: Path) -> None:
     names = ["deepseek-v3-20250101", "deepseek-v3.1", "deepseek-v4-pro", "deepseek-v5", "deepseek-v3.2-8b"]
     package = _package(tmp_path, deepseek=[_model(name) for name in names])
