@@ -1,7 +1,3 @@
-import sys
-from types import FrameType
-from typing import Any
-
 import pytest
 
 from kaa.core import events, provider
@@ -9,6 +5,7 @@ from kaa.core.errors import EndlessReplyError
 from kaa.core.messages import Cost, TextContent, ThinkingContent, ToolCall, Usage
 from kaa.core.provider import Model, ModelRates, StreamEvent
 from kaa.core.reply import ReplyBuilder, price
+from tests.support.work import instructions
 
 MODEL = Model(id="m", provider="p", api="a")
 
@@ -109,22 +106,7 @@ def test_what_is_kept_for_an_hour_costs_twice_the_input() -> None:
 
 def work_of(stream: list[StreamEvent]) -> int:
     """How many instructions folding `stream` and asking for the message take."""
-    executed = 0
-
-    def count(frame: FrameType, event: str, _argument: object) -> Any:
-        nonlocal executed
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        executed += event == "opcode"
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        builder, _ = build(*stream)
-        builder.message("toolUse")
-    finally:
-        sys.settrace(before)
-    return executed
+    return instructions(lambda: build(*stream)[0].message("toolUse"))
 
 
 @pytest.mark.parametrize("ids", ["{0}", "same"])

@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
+from kaa.llm.completions.reasoning_details import ReasoningDetails
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
@@ -31,6 +32,7 @@ class _Delta(msgspec.Struct, frozen=True):
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_text: str | None = None
+    reasoning_details: Json = None  # OpenRouter
     refusal: str | None = None
     tool_calls: tuple[_ToolCall, ...] | None = None
     function_call: _Function | None = None
@@ -52,6 +54,7 @@ class _Usage(msgspec.Struct, frozen=True):
     prompt_tokens_details: _PromptDetails | None = None
     completion_tokens_details: _CompletionDetails | None = None
     prompt_cache_hit_tokens: int | None = None  # DeepSeek
+    cached_tokens: int | None = None  # Moonshot
 
 
 class _Choice(msgspec.Struct, frozen=True):
@@ -78,6 +81,7 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
     "stop": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",  # Mistral's word for the end of the window
     "tool_calls": "toolUse",
     "function_call": "toolUse",
 }
@@ -125,6 +129,10 @@ class CompletionParser:
         self._block: type[TextDelta | ThinkingDelta] | None = None  # the kind of the block that is open
         self._blocks = 0
         self._calls: list[_OpenCall] = []
+        self._call_at: dict[int, _OpenCall] = {}  # the last of each index
+        self._call_named: dict[str, _OpenCall] = {}  # the first of each id
+        self._details = ReasoningDetails()
+        self._thoughts: int | None = None  # the first block of reasoning
         self._info = ReplyInfo()
         self._finish_reason: str | None = None
         self.finished = False
@@ -151,6 +159,8 @@ class CompletionParser:
         self._end_block()
         for call in self._calls:
             self._start(call)
+        if details := self._details.sealed:
+            self._buffer.thinking(self._thoughts or self._blocks + 1, "", details)
         reason = _STOP_REASONS.get(self._finish_reason or "", "stop")
         self._buffer.add(Done("toolUse" if reason == "stop" and self._calls else reason))
 
@@ -195,6 +205,7 @@ class CompletionParser:
         self._finish_reason = reason
 
     def _take_delta(self, delta: _Delta) -> None:
+        self._details.add(delta.reasoning_details)
         # Some servers send the same reasoning in two fields.
         if delta.reasoning_content:
             self._think(delta.reasoning_content, "reasoning_content")
@@ -235,6 +246,7 @@ class CompletionParser:
     def _think(self, text: str, field: str) -> None:
         if self._block is not ThinkingDelta:
             self._begin_block(ThinkingDelta)
+            self._thoughts = self._thoughts or self._blocks
             self._buffer.thinking(self._blocks, text, field)
         else:
             self._buffer.thinking(self._blocks, text)
@@ -267,15 +279,18 @@ class CompletionParser:
     def _call_of(self, delta: _ToolCall, function: _Function) -> _OpenCall:
         """The call `delta` belongs to; servers count by index, by id, by name, or not at all."""
         if delta.index is not None:
-            known = next((call for call in reversed(self._calls) if call.index == delta.index), None)
+            known = self._call_at.get(delta.index)
         else:
-            known = next((call for call in self._calls if delta.id and call.id == delta.id), None)
+            known = self._call_named.get(delta.id or "")
             if known is None and self._calls:
                 known = self._calls[-1]
         if known is None or self._is_another(known, delta, function):
             number = len(self._calls) + 1
             known = _OpenCall(f"call{number}", delta.id or f"{self._call_id_prefix}_{number}", delta.index)
             self._calls.append(known)
+            self._call_named.setdefault(known.id, known)
+            if known.index is not None:
+                self._call_at[known.index] = known
         return known
 
     @staticmethod
@@ -300,7 +315,7 @@ class CompletionParser:
 def _usage(usage: _Usage) -> Usage:
     """Tokens as kaa counts them: `input` without the cached ones."""
     details = usage.prompt_tokens_details or _PromptDetails()
-    cached = details.cached_tokens or usage.prompt_cache_hit_tokens or 0
+    cached = details.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0
     written = details.cache_write_tokens or 0
     prompt, output = usage.prompt_tokens or 0, usage.completion_tokens or 0
     reasoning = (usage.completion_tokens_details or _CompletionDetails()).reasoning_tokens or 0

@@ -26,7 +26,6 @@ class OpenItem:
         self.key = key
         self.kind: ItemKind = kind
         self.index = index
-        self.ids: set[str] = set()
         self.complete = False
         self.stream = ""
         self.part: int | None = None
@@ -42,10 +41,6 @@ class OpenItem:
         """More of it has come."""
         self._pieces.append(piece)
 
-    def is_called(self, item: Item) -> None:
-        """Learn the names of the item: llama.cpp gave a call's id only as its `call_id`."""
-        self.ids.update(name for name in (item.id, item.call_id) if name)
-
     def missing(self, whole: str) -> str:
         """What of `whole`, which is all that the item says, has not come yet.
 
@@ -56,10 +51,16 @@ class OpenItem:
 
 
 class OpenItems:
-    """All items of one reply, in the order in which they began."""
+    """All items of one reply, in the order in which they began. Finding one takes no longer when there are many."""
 
     def __init__(self) -> None:
         self._items: list[OpenItem] = []
+        self._of_kind: dict[ItemKind, list[OpenItem]] = {kind: [] for kind in get_args(ItemKind)}
+        self._oldest: dict[tuple[ItemKind, str], OpenItem] = {}  # by name
+        self._newest: dict[tuple[ItemKind, str], OpenItem] = {}
+        # The newest last; those that are complete are dropped when they are met.
+        self._growing: dict[ItemKind, list[OpenItem]] = {kind: [] for kind in get_args(ItemKind)}
+        self._growing_at: dict[tuple[ItemKind, int], list[OpenItem]] = {}
 
     def __iter__(self) -> Iterator[OpenItem]:
         return iter(self._items)
@@ -68,33 +69,56 @@ class OpenItems:
         """A new item."""
         item = OpenItem(len(self._items) + 1, kind, index)
         self._items.append(item)
+        self._of_kind[kind].append(item)
+        self._growing[kind].append(item)
+        if index is not None:
+            self._growing_at.setdefault((kind, index), []).append(item)
         return item
+
+    def name(self, known: OpenItem, item: Item) -> None:
+        """Learn what `known` is called: llama.cpp gave a call's id only as its `call_id`."""
+        for name in _names(item):
+            place = known.kind, name
+            if known.key <= self._oldest.setdefault(place, known).key:
+                self._oldest[place] = known
+            if known.key >= self._newest.setdefault(place, known).key:
+                self._newest[place] = known
 
     def growing(self, kind: ItemKind, event: Event) -> OpenItem | None:
         """The item of which `event` brings more."""
-        return self._find(kind, {event.item_id} if event.item_id else set(), event.output_index)
+        return self._find(kind, [event.item_id] if event.item_id else [], event.output_index)
 
     def ended(self, kind: ItemKind, index: int | None, item: Item) -> OpenItem | None:
         """The item that is now complete as `item`."""
-        return self._find(kind, {name for name in (item.id, item.call_id) if name}, index)
+        return self._find(kind, _names(item), index)
 
     def counted(self, kind: ItemKind, number: int, item: Item) -> OpenItem | None:
         """The item that is the `number`th of its kind, from 0, in the finished reply."""
-        same = [known for known in self._items if known.kind == kind]
-        named = next((known for known in same if item.id in known.ids), None)
+        same = self._of_kind[kind]
+        named = self._oldest.get((kind, item.id)) if item.id else None
         return named or (same[number] if number < len(same) else None)
 
-    def _find(self, kind: ItemKind, ids: set[str], index: int | None) -> OpenItem | None:
-        same = [known for known in reversed(self._items) if known.kind == kind]
-        named = [known for known in same if known.ids & ids]
-        opened = [known for known in same if not known.complete]
-        placed = [known for known in opened if index is not None and known.index == index]
+    def _find(self, kind: ItemKind, names: list[str], index: int | None) -> OpenItem | None:
+        called = [self._newest[kind, name] for name in names if (kind, name) in self._newest]
+        named = max(called, key=lambda item: item.key, default=None)
         # An item of the same name elsewhere, which is complete, is another one.
-        if named and (not named[0].complete or index in (None, named[0].index)):
-            return named[0]
-        if not placed and opened and None in (index, opened[0].index):
-            return opened[0]  # without a place it can only be the one that came last
-        return placed[0] if placed else None
+        if named is not None and (not named.complete or index in (None, named.index)):
+            return named
+        placed = _last_growing(self._growing_at.get((kind, index), [])) if index is not None else None
+        last = _last_growing(self._growing[kind])
+        if placed is None and last is not None and None in (index, last.index):
+            return last  # without a place it can only be the one that came last
+        return placed
+
+
+def _names(item: Item) -> list[str]:
+    return [name for name in (item.id, item.call_id) if name]
+
+
+def _last_growing(items: list[OpenItem]) -> OpenItem | None:
+    while items and items[-1].complete:
+        items.pop()
+    return items[-1] if items else None
 
 
 def kind_of(item: Item) -> ItemKind | None:

@@ -134,7 +134,7 @@ class ResponseParser:
         item = self._items.growing(kind, event)
         if item is None:  # its beginning never came
             item = self._items.begin(kind, event.output_index)
-            item.is_called(Item(id=event.item_id))
+            self._items.name(item, Item(id=event.item_id))
         if kind == "reasoning":
             if item.stream not in ("", stream):
                 return
@@ -158,7 +158,7 @@ class ResponseParser:
         if kind is None:
             return
         begun = self._items.begin(kind, index)
-        begun.is_called(item)
+        self._items.name(begun, item)
         if kind == "function_call" and item.name and item.call_id:
             self._start_call(begun, item)
 
@@ -173,7 +173,7 @@ class ResponseParser:
         """`known` has become `item`."""
         if known.complete:
             return
-        known.is_called(item)
+        self._items.name(known, item)
         if known.kind == "function_call":
             self._start_call(known, item)
         self._send(known, known.missing(item.text))
