@@ -155,6 +155,16 @@ class TestThinking:
 
         assert shelf.play(scene, opened(thinking="high")) == ["off", "high"]
 
+    @pytest.mark.parametrize(("wish", "level"), [({}, "medium"), ({"thinking": "high"}, "high")])
+    def test_a_model_that_cannot_think_to_begin_with_is_no_wish_for_none(
+        self, shelf: Stage, wish: dict[str, Json], level: str
+    ) -> None:
+        async def scene(conversation: Conversation) -> str:
+            return (await conversation.models.choose("small", keep=True)).thinking
+
+        assert shelf.play(scene, ConversationOptions(model="shelf/plain", **wish)) == level
+        assert json.loads((shelf.home / "settings.json").read_text())["defaultThinkingLevel"] == level
+
     def test_a_level_that_the_model_lacks_becomes_the_nearest(self, shelf: Stage) -> None:
         async def scene(conversation: Conversation) -> str:
             await conversation.models.choose("large")

@@ -34,7 +34,7 @@ _SUPPORTED_APIS = (
 )
 # What is in every request may be too much for a window below this.
 _SMALL_WINDOW = 65_536
-_DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
+DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
 _UNTUNED = Tuning()
 _Stamp: TypeAlias = tuple[int, int, int] | None
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -256,7 +256,7 @@ class ModelRegistry:
             raise self.no_model(error.reason, error.suggestions) from None
         levels = {current_query(name): level for name, level in self.tuning.thinking_levels.items()}
         of_model = levels.get(known.model.qualified_id) if known else None
-        thinking = choice.thinking or level or of_model or choice.default_thinking or _DEFAULT_THINKING
+        thinking = choice.thinking or level or of_model or choice.default_thinking or DEFAULT_THINKING
         credential = self._credential(provider, known, choice.api_key)
         if known is not None:
             return self._resolved(provider, known, credential, thinking)

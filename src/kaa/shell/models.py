@@ -18,6 +18,7 @@ from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.discovery import ask_server, find_local_model, look_for_servers
 from kaa.llm.registry import (
+    DEFAULT_THINKING,
     ModelChoice,
     ModelRegistry,
     NoModelError,
@@ -56,6 +57,7 @@ class Models:
         registry: knows which there are.
         scope: patterns of the models to cycle through, as `scoped_models` takes them; none for all.
         settings: where choices are kept that the user wants kept.
+        wished: how hard the user wants models to think, if the one to begin with cannot.
 
     Attributes:
         choices: how often the user has chosen a model, be it the one in force.
@@ -69,6 +71,7 @@ class Models:
         registry: ModelRegistry,
         scope: Sequence[str],
         settings: SettingsFile,
+        wished: ThinkingLevel | None = None,
     ) -> None:
         self._agent = agent
         self._recorder = recorder
@@ -77,7 +80,8 @@ class Models:
         self._scope = tuple(scope)
         self._settings = settings
         # What the user wants; what is in force is the nearest level that the model has.
-        self._wanted_level = link.resolved.thinking
+        can_think = len(offered_levels(agent.model, link.resolved.endpoint.thinking_levels)) > 1
+        self._wanted_level = link.resolved.thinking if can_think else wished or DEFAULT_THINKING
         self._switching = asyncio.Lock()
         self.choices = 0
 

@@ -149,7 +149,7 @@ async def open_conversation(
         undo.push_async_callback(link.close)
         profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
         sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, date, profile))
-        if options.api_key is not None:
+        if options.api_key is not None and link.resolved.endpoint.api_key == options.api_key:
             models.use_key(link.resolved.model.provider, options.api_key)
         recorder = SessionRecorder(store, context)
         recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
@@ -168,7 +168,8 @@ async def open_conversation(
         stop.append(agent.abort)
         agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
         scope = options.models if options.models is not None else settings.enabled_models
-        switch = Models(agent, recorder, link, models, scope, SettingsFile(home.settings))
+        wished = options.thinking or settings.default_thinking_level
+        switch = Models(agent, recorder, link, models, scope, SettingsFile(home.settings), wished)
         fallback = FallbackModels(
             agent, switch, settings.fallback_models if options.fallback is None else options.fallback, notify
         )
