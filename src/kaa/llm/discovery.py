@@ -161,7 +161,8 @@ def _resolve_found(
     asked = ModelChoice(
         query=model_id,
         provider=server.name,
-        api_key=choice.api_key,
+        # A session or a setting may name a server too; a key goes only to one that was named together with it.
+        api_key=choice.api_key if choice.query or choice.provider else None,
         thinking=choice.thinking or level,
         default_thinking=choice.default_thinking,
     )

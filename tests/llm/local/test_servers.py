@@ -166,6 +166,16 @@ def test_a_session_finds_its_server_again(tmp_path: Path) -> None:
     assert _find(tmp_path, choice, _LLAMA_CPP)[0].model.id == "model.gguf"
 
 
+def test_a_key_goes_to_no_server_that_only_a_session_names(tmp_path: Path) -> None:
+    of_a_session = ModelChoice(default_provider="local:8092", default_model="model.gguf", api_key="secret")
+
+    resumed, _ = _find(tmp_path, of_a_session, _LLAMA_CPP)
+    named, _ = _find(tmp_path, ModelChoice(":8092", api_key="secret"), _LLAMA_CPP)
+
+    assert resumed.endpoint.host == named.endpoint.host == "127.0.0.1:8092"
+    assert (resumed.endpoint.api_key, named.endpoint.api_key) == (None, "secret")
+
+
 def test_a_name_that_no_key_is_needed_for_is_found(tmp_path: Path) -> None:
     resolved, _ = _find(tmp_path, ModelChoice("qwen3:8b:off"), {**_OLLAMA, **_VLLM})
 
