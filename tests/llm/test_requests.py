@@ -1,5 +1,6 @@
 """What the two wire formats make of a conversation. That vendors accept it is judged by their SDKs elsewhere."""
 
+import re
 from typing import Literal
 
 import pytest
@@ -375,3 +376,34 @@ def test_no_cache_is_paid_for_what_is_sent_once() -> None:
     )
 
     assert all("cache_control" not in str(body) for body in bodies)
+
+
+def test_mistral_is_given_ids_and_fields_that_it_takes() -> None:
+    compat = compat_for("https://api.mistral.ai/v1")
+    model = Model("devstral-latest", "mistral", "openai-completions")
+    history: list[Message] = [
+        UserMessage("q"),
+        _assistant(ToolCall("call_0fypS1hVX", "read", {}), ToolCall("D681PevKs", "read", {})),
+        _result("call_0fypS1hVX", TextContent("a")),
+        _result("D681PevKs", TextContent("b")),
+    ]
+
+    body = completion_body(Request(model, "", history), Endpoint("https://api.mistral.ai/v1", compat=compat))
+
+    _, asked, first, second = body["messages"]
+    ids = [call["id"] for call in asked["tool_calls"]]
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", one) for one in ids)
+    assert ids == [first["tool_call_id"], second["tool_call_id"]]
+    assert ids[1] == "D681PevKs"
+    assert "stream_options" not in body
+
+
+def test_names_that_a_model_made_up_are_sent_as_vendors_take_them() -> None:
+    call = ToolCall("a", "read file!", {})
+    nameless = ToolCall("b", "", {})
+
+    chat = _openai(UserMessage("q"), _assistant(call, nameless))[1]["tool_calls"]
+    messages = _anthropic(UserMessage("q"), _assistant(call, nameless))[1]["content"]
+
+    assert [one["function"]["name"] for one in chat] == ["read_file_", "unnamed"]
+    assert [one["name"] for one in messages] == ["read_file_", "unnamed"]

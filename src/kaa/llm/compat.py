@@ -38,6 +38,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         supports_reasoning_effort: takes `reasoning_effort`.
         thinking_format: how reasoning is switched.
         requires_tool_result_name: tool messages carry the name of their tool.
+        requires_mistral_tool_ids: ids of calls have nine letters and digits.
         requires_assistant_after_tool_result: a user message may not follow a tool message directly.
         requires_thinking_as_text: earlier reasoning is sent back as text.
         requires_reasoning_content_on_assistant_messages: every assistant message carries `reasoning_content`.
@@ -73,6 +74,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     supports_reasoning_effort: bool = True
     thinking_format: ThinkingFormat = "openai"
     requires_tool_result_name: bool = False
+    requires_mistral_tool_ids: bool = False
     requires_assistant_after_tool_result: bool = False
     requires_thinking_as_text: bool = False
     requires_reasoning_content_on_assistant_messages: bool = False
@@ -137,7 +139,16 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("api.x.ai", {"sendPromptCacheKey": True, "sessionHeader": "x-grok-conv-id"}),
     ("moonshot.ai", {"supportsReasoningEffort": False}),
     ("moonshot.cn", {"supportsReasoningEffort": False}),
-    ("mistral.ai", {"requiresToolResultName": True, "requiresThinkingAsText": True}),
+    (
+        # Counts tokens unasked, and refuses what it does not know: stream_options, reasoning_content.
+        "mistral.ai",
+        {
+            "requiresToolResultName": True,
+            "requiresThinkingAsText": True,
+            "requiresMistralToolIds": True,
+            "supportsUsageInStreaming": False,
+        },
+    ),
     ("fireworks.ai", {"sendSessionAffinityHeaders": True}),
 )
 

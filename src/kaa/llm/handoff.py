@@ -10,6 +10,9 @@ from kaa.llm.former_names import current_name
 
 _PORTABLE_LENGTH: Final = 64
 _PORTABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_PORTABLE_LENGTH}}}")
+# "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."
+_MISTRAL_LENGTH: Final = 9
+_MISTRAL: Final = re.compile(rf"[A-Za-z0-9]{{{_MISTRAL_LENGTH}}}")
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 IMAGE_OMITTED = "(image omitted: this model takes no images)"
@@ -75,6 +78,20 @@ def portable_id(name: str) -> str:
         return name
     checksum = f"_{zlib.crc32(clean(name).encode()):08x}"
     return _FOREIGN.sub("_", name)[: _PORTABLE_LENGTH - len(checksum)] + checksum
+
+
+def mistral_id(call_id: str) -> str:
+    """An id as Mistral's models want them, nine letters and digits; theirs stay as they are."""
+    if _MISTRAL.fullmatch(call_id):
+        return call_id
+    from hashlib import blake2b  # lazy: only those who switch to Mistral's models need it
+
+    return blake2b(clean(call_id).encode(), digest_size=5).hexdigest()[:_MISTRAL_LENGTH]
+
+
+def portable_name(name: str) -> str:
+    """The name of a called tool as vendors take it; one that they would refuse was made up: no tool has it."""
+    return name if _PORTABLE.fullmatch(name) else _FOREIGN.sub("_", name)[:_PORTABLE_LENGTH] or "unnamed"
 
 
 def thinking_as_text(block: ThinkingContent) -> str:

@@ -359,3 +359,15 @@ def test_an_error_in_place_of_a_reply_has_its_type_and_no_key() -> None:
         _parser().accept_whole(b'{"error":{"message":"bad key very-secret-key","code":401}}')
 
     assert "very-secret-key" not in str(caught.value)
+
+
+def test_moonshot_counts_cached_tokens_beside_the_others() -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, "cached_tokens": 80}
+
+    (info,) = [event for event in _reply(_delta("stop", content="x"), {"usage": usage}) if isinstance(event, ReplyInfo)]
+
+    assert info.usage == Usage(20, 5, 80, total_tokens=105)
+
+
+def test_the_end_of_mistrals_window_cuts_a_reply_off() -> None:
+    assert _reply(_delta("model_length", content="x"))[-1] == Done("length")

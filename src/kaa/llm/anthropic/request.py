@@ -27,7 +27,16 @@ from kaa.llm.anthropic import vertex
 from kaa.llm.anthropic.thinking import begun_without_thinking, thinking_fields
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
-from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, made_by, portable_id, takes_images, thinking_as_text
+from kaa.llm.handoff import (
+    IMAGE_OMITTED,
+    clean,
+    clean_json,
+    made_by,
+    portable_id,
+    portable_name,
+    takes_images,
+    thinking_as_text,
+)
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.wire import Endpoint
@@ -208,7 +217,12 @@ def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> J
             return _text(block.text) if block.text.strip() else None
         case ToolCall():
             arguments = clean_json(block.arguments)
-            return {"type": "tool_use", "id": portable_id(block.id), "name": clean(block.name), "input": arguments}
+            return {
+                "type": "tool_use",
+                "id": portable_id(block.id),
+                "name": portable_name(block.name),
+                "input": arguments,
+            }
         case ThinkingContent(redacted=True, thinking_signature=sealed):
             return {"type": "redacted_thinking", "data": sealed} if own and sealed else None
         case ThinkingContent():

@@ -12,6 +12,7 @@ import msgspec
 from kaa.core.messages import (
     AssistantMessage,
     ImageContent,
+    Json,
     Message,
     TextContent,
     ThinkingContent,
@@ -22,8 +23,19 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
+from kaa.llm.completions.reasoning_details import unsealed
 from kaa.llm.completions.thinking import thinking_fields
-from kaa.llm.handoff import clean, clean_json, joined_text, made_by, shortened_id, takes_images, thinking_as_text
+from kaa.llm.handoff import (
+    clean,
+    clean_json,
+    joined_text,
+    made_by,
+    mistral_id,
+    portable_name,
+    shortened_id,
+    takes_images,
+    thinking_as_text,
+)
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.wire import Endpoint
@@ -200,23 +212,28 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
     texts: list[str] = []
     calls: list[JsonObject] = []
     reasoning: dict[str, list[str]] = {}
+    details: list[Json] = []
     for block in message.content:
         match block:
             case TextContent():
                 texts.append(clean(block.text))
             case ThinkingContent():
-                if own and block.thinking_signature in REASONING_FIELDS:
+                if own and (sealed := unsealed(block.thinking_signature or "")):
+                    details += sealed
+                elif own and block.thinking_signature in REASONING_FIELDS:
                     reasoning.setdefault(block.thinking_signature, []).append(clean(block.thinking))
                 else:
                     texts.append(thinking_as_text(block))
             case ToolCall():
-                calls.append(_tool_call(block))
+                calls.append(_tool_call(block, compat))
     text = "\n".join(part for part in texts if part.strip())
     if not text and not calls:
         return []
     content = text or ("" if compat.requires_non_null_assistant_content else None)
     rendered: JsonObject = {"role": "assistant", "content": content}
     rendered |= {field: "\n".join(parts) for field, parts in reasoning.items()}
+    if details:
+        rendered["reasoning_details"] = details
     if compat.requires_reasoning_content_on_assistant_messages:
         rendered.setdefault("reasoning_content", "")
     if calls:
@@ -224,22 +241,22 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
     return [rendered]
 
 
-def _tool_call(call: ToolCall) -> JsonObject:
+def _tool_call(call: ToolCall, compat: Compat) -> JsonObject:
     arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
-    function = {"name": clean(call.name), "arguments": arguments}
-    return {"id": _call_id(call.id), "type": "function", "function": function}
+    function = {"name": portable_name(call.name), "arguments": arguments}
+    return {"id": _call_id(call.id, compat), "type": "function", "function": function}
 
 
 def _tool_result(message: ToolResultMessage, model: Model, compat: Compat) -> JsonObject:
     text = joined_text(message.content, model) or (_SEE_IMAGE if message.content else "(no output)")
-    rendered = {"role": "tool", "tool_call_id": _call_id(message.tool_call_id), "content": text}
+    rendered = {"role": "tool", "tool_call_id": _call_id(message.tool_call_id, compat), "content": text}
     if compat.requires_tool_result_name:
-        rendered["name"] = clean(message.tool_name)
+        rendered["name"] = portable_name(message.tool_name)
     return rendered
 
 
-def _call_id(call_id: str) -> str:
-    return shortened_id(call_id, _LONGEST_ID)
+def _call_id(call_id: str, compat: Compat) -> str:
+    return mistral_id(call_id) if compat.requires_mistral_tool_ids else shortened_id(call_id, _LONGEST_ID)
 
 
 def _mark(messages: list[JsonObject], positions: set[int], mark: JsonObject) -> None:

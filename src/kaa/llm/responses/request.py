@@ -31,6 +31,7 @@ from kaa.llm.handoff import (
     joined_text,
     made_by,
     portable_id,
+    portable_name,
     takes_images,
     thinking_as_text,
 )
@@ -277,7 +278,12 @@ def _reasoning_again(signature: str) -> Iterator[JsonObject]:
 def _function_call(call: ToolCall) -> JsonObject:
     # Without the id of the item, which would be refused where the reasoning before it could not be sent.
     arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
-    return {"type": "function_call", "call_id": _call_id(call.id), "name": clean(call.name), "arguments": arguments}
+    return {
+        "type": "function_call",
+        "call_id": _call_id(call.id),
+        "name": portable_name(call.name),
+        "arguments": arguments,
+    }
 
 
 def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
