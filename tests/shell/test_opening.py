@@ -1,11 +1,13 @@
 """Opening a conversation after the user was asked something, and one after another in the same workspace."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 
 from kaa.core.events import AgentEnd
+from kaa.llm.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
@@ -96,3 +98,16 @@ def test_one_conversation_after_another_works_in_one_workspace(stage: Stage, tmp
 
     assert first != second
     assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_a_search_for_a_model_that_is_nowhere_leaves_no_connection_open(stage: Stage) -> None:
+    stage.environ = {"KAA_LOCAL_SERVERS": "ollama", "OLLAMA_HOST": stage.server.url}
+
+    async def nothing(_: Conversation) -> None: ...
+
+    with pytest.raises(NoModelError) as caught:
+        stage.play(nothing, ConversationOptions(model="nowhere-to-be-found"))
+
+    assert caught.value.found  # the server was asked
+    del caught
+    gc.collect()  # warns of connections that nobody closed, which is an error here
