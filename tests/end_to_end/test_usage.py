@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, enter
+from tests.support.model_script import Refusal, rate_limited
 from tests.support.model_server import MODEL_ID, Answer, ModelServer, Tokens, Wire
 
 _RATES = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
@@ -25,6 +28,32 @@ def test_a_miss_is_told_priced_and_found_again_later(kaa: Kaa, wire: Wire) -> No
     assert miss["cost"] >= 40_000 * (3.0 - 0.3) / 1e6
     assert "Once the cache missed (dropped by the server): 40,000 tokens" in cost.out
     assert misses.out.splitlines()[1].split()[0] == "40,000"
+
+
+@pytest.mark.parametrize(("rates", "cost"), [({}, None), ({"cost": dict.fromkeys(_RATES, 0)}, 0)])
+def test_programs_take_no_unknown_price_for_nothing(kaa: Kaa, rates: dict[str, Any], cost: float | None) -> None:
+    with ModelServer([_measured(1_000, 0)]) as server:
+        kaa.use(server, "openai-completions", **rates)
+        events = kaa.run("--mode", "json", "-p", "go").events
+    (shown,) = _objects(kaa, "--by", "session")
+
+    ended, turn, end = (
+        next(event for event in reversed(events) if event["type"] == kind)
+        for kind in ("message_end", "turn_end", "agent_end")
+    )
+    told = [message["usage"]["cost"] for message in (ended["message"], turn["message"], end["messages"][-1])]
+    assert [known and known["total"] for known in told] == [cost] * 3
+    assert shown["cost"] == cost
+
+
+def test_a_failure_tells_programs_its_kind(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([rate_limited(), Refusal(401)]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("--mode", "json", "-p", "go")
+
+    told = {event["type"]: event for event in done.events}
+    assert told["auto_retry_start"]["errorType"] == "RateLimitError"
+    assert told["message_update"]["assistantMessageEvent"]["errorType"] == "AuthError"
 
 
 def test_statistics_are_those_of_all_sessions(kaa: Kaa, wire: Wire) -> None:
