@@ -176,6 +176,8 @@ def _is_overflow(detail: str, names: frozenset[str]) -> bool:
 
 def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is AuthError:
+        if not peer.model:
+            return ""  # only the key was asked about: whoever did knows where it is
         return (
             f"Check the API key of provider '{peer.provider}', in auth.json or its environment variable:  "
             f"kaa login {peer.provider}  replaces it."
@@ -202,7 +204,7 @@ def _sentence(kind: type[ProviderError], peer: Peer, detail: str, hint: str) -> 
         OverloadedError: f"{peer.host} failed or is overloaded",
         BadRequestError: f"{peer.host} refused the request",
     }[kind]
-    return f"{happened} ({_clean(detail, peer)}). {hint}"
+    return f"{happened} ({_clean(detail, peer)}). {hint}".rstrip()
 
 
 def _clean(text: str, peer: Peer) -> str:

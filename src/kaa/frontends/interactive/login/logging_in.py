@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kaa.shell.logins import LoginOption, Method
 
 _WAYS = {
-    "browser": ("in the browser", "on this machine, or on another one with an address to paste"),
+    "browser": ("in the browser", "here; from another machine, paste an address"),
     "device": ("with a code", "in a browser on any machine"),
     "key": ("with an API key", "that you got from the provider"),
 }
