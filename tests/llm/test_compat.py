@@ -225,3 +225,11 @@ def test_every_flag_of_the_catalogue_can_be_read(provider: str) -> None:
     for known in known_models(provider):
         base_url = known.base_url or BUILTINS[provider].base_url
         assert isinstance(compat_for(base_url, known.model.id, known.compat), Compat)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "kept"),
+    [("gpt-5.2", True), ("gpt-4.1", True), ("gpt-5.1-codex-mini", True), ("gpt-5-mini", False), ("gpt-4o", False)],
+)
+def test_only_openais_larger_models_keep_prompts_for_a_day(model_id: str, kept: bool) -> None:
+    assert compat_for("https://api.openai.com/v1", model_id).supports_long_cache_retention is kept

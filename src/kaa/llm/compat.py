@@ -152,9 +152,10 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("fireworks.ai", {"sendSessionAffinityHeaders": True}),
 )
 
-# The models of OpenAI that take `prompt_cache_retention: "24h"`; earlier ones refuse it.
-# https://platform.openai.com/docs/guides/prompt-caching
+# The models of OpenAI that take `prompt_cache_retention: "24h"`; earlier and smaller ones refuse it.
+# https://developers.openai.com/api/docs/guides/prompt-caching, which lists them.
 _KEPT_FOR_A_DAY = ("gpt-4.1", "gpt-5", "gpt-6")
+_NOT_KEPT_FOR_A_DAY = ("-mini", "-nano")
 
 
 def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] | None = None) -> Compat:
@@ -173,7 +174,8 @@ def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] 
             known = dict(settings)
     if known.get("thinkingFormat") == "openrouter" and model_id.startswith("anthropic/"):
         known |= {"cacheControlFormat": "anthropic", "supportsLongCacheRetention": True}
-    if host.endswith("api.openai.com") and model_id.startswith(_KEPT_FOR_A_DAY):
+    small = any(size in model_id for size in _NOT_KEPT_FOR_A_DAY) and "codex" not in model_id
+    if host.endswith("api.openai.com") and model_id.startswith(_KEPT_FOR_A_DAY) and not small:
         known["supportsLongCacheRetention"] = True
     return msgspec.convert({**known, **(overrides or {})}, Compat)
 

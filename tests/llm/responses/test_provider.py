@@ -10,8 +10,10 @@ from kaa.core.errors import BadRequestError
 from kaa.core.messages import AssistantMessage, Json, Message, UserMessage
 from kaa.core.provider import Model, Request
 from kaa.core.reply import ReplyBuilder
+from kaa.llm.compat import Compat
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.responses.provider import OpenAIResponses
+from kaa.llm.tuning import Tuning
 from kaa.llm.wire import Endpoint
 from tests.support.model_server import Answer, ModelServer, Refusal, ScriptItem, say
 
@@ -28,6 +30,7 @@ _UNREADABLE = Refusal(
         }
     ).decode(),
 )
+_USUAL = Endpoint("")
 _THINKS = Answer(text=("done",), thinking=("hm",))
 
 
@@ -39,6 +42,9 @@ def _unverified(what: str, parameter: str) -> Refusal:
 
 
 _NO_SUMMARY = _unverified("generate reasoning summaries", "reasoning.summary")
+_NOT_KEPT = Refusal(
+    400, body='{"error": {"message": "prompt_cache_retention is not supported on this model", "type": "x"}}'
+)
 _NO_STREAM = _unverified("stream this model", "stream")
 
 
@@ -47,18 +53,18 @@ def _talk(script: Sequence[ScriptItem], questions: Sequence[str]) -> list[list[J
     return [request["input"] for request in _asked(script, questions)]
 
 
-def _asked(script: Sequence[ScriptItem], questions: Sequence[str]) -> list[dict[str, Json]]:
+def _asked(script: Sequence[ScriptItem], questions: Sequence[str], usual: Endpoint = _USUAL) -> list[dict[str, Json]]:
     """Ask one question after another, thinking; the bodies of all requests."""
 
     async def ask(provider: OpenAIResponses, history: list[Message]) -> AssistantMessage:
         builder = ReplyBuilder(_MODEL)
-        async for event in provider.stream(Request(_MODEL, "", history, thinking="high")):
+        async for event in provider.stream(Request(_MODEL, "", history, (), "high", "session-1")):
             builder.fold(event)
         return builder.message(builder.stop_reason or "error")
 
     async def run(url: str) -> None:
         transport = LiveTransport()
-        provider = OpenAIResponses(Endpoint(f"{url}/v1"), transport)
+        provider = OpenAIResponses(msgspec.structs.replace(usual, base_url=f"{url}/v1"), transport)
         history: list[Message] = []
         try:
             for question in questions:
@@ -130,6 +136,19 @@ def test_a_model_that_only_verified_organizations_may_stream_is_asked_for_whole_
 
     assert [request["stream"] for request in requests] == [True, True, False, False]
     assert requests[3]["input"][1]["content"][0]["text"] == "done"
+
+
+def test_a_model_whose_prompts_are_not_kept_for_long_is_asked_without() -> None:
+    patient = Endpoint(
+        "",
+        compat=Compat(send_prompt_cache_key=True, supports_long_cache_retention=True),
+        tuning=Tuning(cache_retention="long"),
+    )
+
+    requests = _asked([_NOT_KEPT, say("yes"), say("yes")], ["one", "two"], patient)
+
+    assert [request.get("prompt_cache_retention") for request in requests] == ["24h", None, None]
+    assert {request["prompt_cache_key"] for request in requests} == {"session-1"}
 
 
 @pytest.mark.parametrize("refusal", [_NO_SUMMARY, _NO_STREAM])

@@ -201,9 +201,19 @@ def test_a_reply_goes_back_to_its_model_as_it_came() -> None:
             "content": [{"type": "output_text", "text": "yes", "annotations": []}],
             "phase": "final_answer",
         },
-        {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": '{"p":1}'},
+        {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": '{"p":1}', "id": "fc_1"},
         {"type": "function_call_output", "call_id": "call_1", "output": "done"},
     ]
+
+
+@pytest.mark.parametrize("call_id", ["call_1", "call_1|fc_" + "x" * 400, "call_1|it.em", "toolu_1"])
+def test_calls_without_an_id_that_openai_takes_have_none(call_id: str) -> None:
+    assert "id" not in _input(_assistant(_signed(_REASONING), ToolCall(call_id, "read", {})))[1]
+
+
+def test_calls_whose_reasoning_is_not_sent_do_not_ask_for_it() -> None:
+    """OpenAI knows by the id which reasoning a call came of, and refuses it without."""
+    assert "id" not in _input(_assistant(ToolCall("call_1|fc_1", "read", {})))[0]
 
 
 def test_replies_of_other_models_come_as_text_under_new_names() -> None:

@@ -23,6 +23,9 @@ _NO_SUMMARY: Final = r"reasoning[. ]summar"
 # "Your organization must be verified to stream this model".
 _NO_STREAM: Final = r"must be verified to stream"
 
+# "prompt_cache_retention is not supported on this model".
+_NOT_KEPT: Final = r"prompt_cache_retention"
+
 
 class OpenAIResponses:
     """Speaks `openai-responses` and `azure-openai-responses` with one endpoint; see `kaa.core.provider.Provider`."""
@@ -36,9 +39,9 @@ class OpenAIResponses:
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """See `Provider.stream`.
 
-        OpenAI refuses reasoning that was encrypted for another account, as after a change of the key, and gives
-        summaries and streams of some models to verified organizations only. The request is then sent once more
-        without that, and so are those that follow.
+        OpenAI refuses reasoning that was encrypted for another account, as after a change of the key, gives
+        summaries and streams of some models to verified organizations only, and keeps not every model's prompts for
+        long. The request is then sent once more without that, and so are those that follow.
         """
         return conceding(lambda: self._ask(request), lambda refusal: self._concede(refusal, request))
 
@@ -51,6 +54,8 @@ class OpenAIResponses:
             made = replace(made, summary=False)
         elif re.search(_NO_STREAM, refusal, re.IGNORECASE):
             made = replace(made, stream=False)
+        elif re.search(_NOT_KEPT, refusal, re.IGNORECASE):
+            made = replace(made, kept_long=False)
         news, self._made = made != self._made, made
         return news
 

@@ -5,6 +5,7 @@ Format: https://platform.openai.com/docs/api-reference/responses/create. Servers
 the body, so that each request of a conversation begins, byte for byte, with the one before.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Final
@@ -18,14 +19,11 @@ from kaa.core.messages import (
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultContent,
     ToolResultMessage,
-    UserContent,
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.handoff import (
-    IMAGE_OMITTED,
     clean,
     clean_json,
     joined_text,
@@ -34,6 +32,7 @@ from kaa.llm.handoff import (
     portable_name,
     takes_images,
     thinking_as_text,
+    visible_parts,
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
@@ -52,6 +51,7 @@ _USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
 # OpenAI refuses a smaller limit.
 _FEWEST_OUTPUT_TOKENS: Final = 16
 _PHASES: Final = ("commentary", "final_answer")
+_ITEM_ID: Final = re.compile(r"fc[A-Za-z0-9_-]{1,62}")
 _NO_OUTPUT: Final = "(no output)"
 
 
@@ -62,11 +62,13 @@ class Concessions(msgspec.Struct, frozen=True):
         unreadable: signatures of reasoning that is not sent again.
         summary: the reasoning is asked for in a form that can be shown.
         stream: the reply is asked for in pieces.
+        kept_long: prompts are kept for longer than usual, if the user wants that.
     """
 
     unreadable: frozenset[str] = frozenset()
     summary: bool = True
     stream: bool = True
+    kept_long: bool = True
 
 
 _NONE_MADE: Final = Concessions()
@@ -109,7 +111,7 @@ def responses_body(
     """
     model = request.model
     body: JsonObject = {"model": endpoint.served_as or model.id, "stream": made.stream, "store": False}
-    body |= _caching(request, endpoint)
+    body |= _caching(request, endpoint, kept_long=made.kept_long)
     body["max_output_tokens"] = max(request.reply_limit, _FEWEST_OUTPUT_TOKENS)
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint, summary=made.summary)
@@ -121,7 +123,7 @@ def responses_body(
     return body
 
 
-def _caching(request: Request, endpoint: Endpoint) -> JsonObject:
+def _caching(request: Request, endpoint: Endpoint, *, kept_long: bool) -> JsonObject:
     """What the server shall keep of the request, and where requests of the same session find it."""
     compat, retention = endpoint.compat, endpoint.retention(request)
     caching: JsonObject = {}
@@ -130,7 +132,7 @@ def _caching(request: Request, endpoint: Endpoint) -> JsonObject:
     if compat.supports_explicit_prompt_cache_mode:
         # Of the two times there are, only the usual one has a price that kaa knows: `long` is no longer here.
         return caching | ({"prompt_cache_options": {"mode": "explicit"}} if retention == "none" else {})
-    if caching and retention == "long":
+    if caching and retention == "long" and kept_long:
         caching["prompt_cache_retention"] = "24h"
     return caching
 
@@ -182,20 +184,8 @@ def _rendered(message: Message, model: Model, unreadable: frozenset[str]) -> lis
 
 
 def _user(message: UserMessage, model: Model) -> list[JsonObject]:
-    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
-    parts = _parts(content, model)
+    parts = visible_parts(message.content, model, _text, _image)
     return [{"role": "user", "content": parts}] if parts else []
-
-
-def _parts(content: tuple[UserContent, ...] | tuple[ToolResultContent, ...], model: Model) -> list[JsonObject]:
-    """Text and images as parts of the input; blank text is left out."""
-    parts: list[JsonObject] = []
-    for block in content:
-        if isinstance(block, ImageContent):
-            parts.append(_image(block) if takes_images(model) else _text(IMAGE_OMITTED))
-        elif block.text.strip():
-            parts.append(_text(block.text))
-    return parts
 
 
 def _text(text: str) -> JsonObject:
@@ -217,16 +207,19 @@ def _assistant(message: AssistantMessage, model: Model, unreadable: frozenset[st
 
 def _output(message: AssistantMessage, unreadable: frozenset[str], *, own: bool) -> Iterator[JsonObject]:
     """The items a reply consists of; `own`: the model that is asked now has made it."""
+    thought = False
     for block in message.content:
         match block:
             case ToolCall():
-                yield _function_call(block)
+                yield _function_call(block) | (_item_id(block.id) if thought else {})
             case TextContent():
                 if block.text.strip():
                     yield _said(block.text, (block.text_signature if own else None) or "")
             case ThinkingContent(thinking_signature=str(signature)) if own:
                 if signature not in unreadable:
-                    yield from _reasoning_again(signature)
+                    for item in _reasoning_again(signature):
+                        thought = thought or "id" in item
+                        yield item
             case ThinkingContent():
                 if (text := thinking_as_text(block)).strip():
                     yield _said(text, "")
@@ -276,7 +269,6 @@ def _reasoning_again(signature: str) -> Iterator[JsonObject]:
 
 
 def _function_call(call: ToolCall) -> JsonObject:
-    # Without the id of the item, which would be refused where the reasoning before it could not be sent.
     arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
     return {
         "type": "function_call",
@@ -286,10 +278,21 @@ def _function_call(call: ToolCall) -> JsonObject:
     }
 
 
+def _item_id(call_id: str) -> JsonObject:
+    """The id of the call's item. OpenAI links it to the reasoning before: it refuses one of the two without the other.
+
+    "Item 'rs_…' of type 'reasoning' was provided without its required following item", and the other way round.
+    """
+    _, _, item_id = call_id.partition("|")
+    return {"id": item_id} if _ITEM_ID.fullmatch(item_id) else {}
+
+
 def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
     sees = takes_images(model) and any(isinstance(block, ImageContent) for block in message.content)
     # Plain text wherever possible, for some servers know nothing else.
-    output = _parts(message.content, model) if sees else joined_text(message.content, model) or _NO_OUTPUT
+    output: str | list[JsonObject] = joined_text(message.content, model) or _NO_OUTPUT
+    if sees:
+        output = visible_parts(message.content, model, _text, _image)
     return {"type": "function_call_output", "call_id": _call_id(message.tool_call_id), "output": output}
 
 
