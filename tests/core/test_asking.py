@@ -20,7 +20,7 @@ from kaa.core.errors import (
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.patience import Patience
-from kaa.core.provider import Done, Model, ReplyInfo, Request, StreamEvent, TextDelta
+from kaa.core.provider import Done, Model, ModelRates, ReplyInfo, Request, StreamEvent, TextDelta
 from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
@@ -226,6 +226,26 @@ class TestBudget:
         run(scene.agent.run(say("go")))
 
         assert (ledger.used.tokens, ledger.used.turns) == (18, 2)
+
+    def test_limits_hold_where_a_server_does_not_say_what_it_used(self) -> None:
+        calls = [[("echo", {"text": str(index)})] for index in range(9)]
+        scene = Scene([reply(text="x" * 4000, tool_calls=call, usage=None) for call in calls])
+        priced = msgspec.structs.replace(MODEL, cost=ModelRates(input=1.0, output=1000.0))
+        scene.agent.use(priced, scene.provider)
+        ledger = Ledger("run", Budget(cost=2.5))  # a reply has about 1,000 tokens
+        scene.agent.set_allowance(ledger)
+
+        assert run(scene.agent.run(say("go"))).reason == "budget"
+        assert len(scene.provider.requests) == 3
+
+    def test_what_was_never_answered_costs_nothing(self) -> None:
+        scene = Scene([OverloadedError("busy"), reply(text="x", usage=Usage(1, 1))], config=AgentConfig(retry=QUICK))
+        ledger = Ledger("run")
+        scene.agent.set_allowance(ledger)
+
+        run(scene.agent.run(say("go")))
+
+        assert (ledger.used.tokens, ledger.used.turns) == (2, 1)
 
     def test_time_that_runs_out_ends_a_reply_and_keeps_what_came(self) -> None:
         scene = Scene([])

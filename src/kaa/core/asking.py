@@ -17,8 +17,9 @@ from kaa.core.keeper import ContextKeeper
 from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request, StreamEvent
-from kaa.core.reply import ReplyBuilder
+from kaa.core.reply import ReplyBuilder, price
 from kaa.core.retry import RetryPolicy
+from kaa.core.usage import context_parts, estimate
 
 Result = TypeVar("Result")
 
@@ -198,7 +199,7 @@ class _Attempt:
             raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
-        self._allowance.charge(message.usage)
+        self._allowance.charge(self._to_be_paid(message))
         return message
 
     def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
@@ -218,12 +219,21 @@ class _Attempt:
         self, reason: Literal["error", "aborted"], error: str, error_type: str | None = None
     ) -> AssistantMessage:
         message = self._builder.message(reason, error)
+        has_answered = self.was_shown or _input_of(message.usage) + message.usage.output > 0
         self._show()
         self._emit(MessageUpdate(ReplyFailed(reason, error, error_type)))
         self._emit(MessageEnd(message))
-        if _input_of(message.usage) + message.usage.output:
-            self._allowance.charge(message.usage)
+        if has_answered:
+            self._allowance.charge(self._to_be_paid(message))
         return message
+
+    def _to_be_paid(self, message: AssistantMessage) -> Usage:
+        """What the reply used; an estimate where the server does not say, so that limits hold there too."""
+        usage, request = message.usage, self.request
+        if _input_of(usage) + usage.output:
+            return usage
+        asked = context_parts(request.system, request.tools, request.messages).total
+        return price(Usage(asked, estimate(message)), request.model.cost)
 
     def _show(self) -> None:
         if not self.was_shown:
