@@ -2,9 +2,18 @@
 
 import re
 import zlib
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolResultContent, UserContent
+from kaa.core.messages import (
+    AssistantMessage,
+    ImageContent,
+    Json,
+    TextContent,
+    ThinkingContent,
+    ToolResultContent,
+    UserContent,
+)
 from kaa.core.provider import Model, Request
 from kaa.llm.former_names import current_name
 
@@ -97,6 +106,25 @@ def portable_name(name: str) -> str:
 def thinking_as_text(block: ThinkingContent) -> str:
     """Reasoning for a model that cannot take it as such; empty if it is encrypted."""
     return "" if block.redacted else clean(block.thinking)
+
+
+def visible_parts(
+    content: str | Iterable[UserContent | ToolResultContent],
+    model: Model,
+    text: Callable[[str], dict[str, Json]],
+    image: Callable[[ImageContent], dict[str, Json]],
+) -> list[dict[str, Json]]:
+    """Text and images as `text` and `image` write them, without blank text, which servers refuse.
+
+    A note stands in place of each image that `model` cannot see.
+    """
+    parts: list[dict[str, Json]] = []
+    for block in (TextContent(content),) if isinstance(content, str) else content:
+        if isinstance(block, ImageContent):
+            parts.append(image(block) if takes_images(model) else text(IMAGE_OMITTED))
+        elif block.text.strip():
+            parts.append(text(block.text))
+    return parts
 
 
 def joined_text(content: tuple[UserContent, ...] | tuple[ToolResultContent, ...], model: Model) -> str:

@@ -17,9 +17,7 @@ from kaa.core.messages import (
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultContent,
     ToolResultMessage,
-    UserContent,
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ToolSchema
@@ -28,14 +26,13 @@ from kaa.llm.anthropic.thinking import begun_without_thinking, thinking_fields
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import (
-    IMAGE_OMITTED,
     clean,
     clean_json,
     made_by,
     portable_id,
     portable_name,
-    takes_images,
     thinking_as_text,
+    visible_parts,
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
@@ -144,7 +141,7 @@ def _rendered(message: Message, model: Model, compat: Compat, unreadable: frozen
     """The content blocks of one message by itself."""
     match message:
         case UserMessage():
-            return _user(message, model)
+            return visible_parts(message.content, model, _text, _image)
         case AssistantMessage():
             return list(_assistant(message, model, compat, unreadable))
         case ToolResultMessage():
@@ -173,22 +170,6 @@ def _conversation(rendered: Iterable[tuple[Message, list[JsonObject]]]) -> Itera
             )
     if result is not None:
         yield result, {"role": "user", "content": results}
-
-
-def _user(message: UserMessage, model: Model) -> list[JsonObject]:
-    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
-    return _visible(content, model)
-
-
-def _visible(content: Iterable[UserContent | ToolResultContent], model: Model) -> list[JsonObject]:
-    """Text and images as blocks; blank text, which the server refuses, is left out."""
-    blocks: list[JsonObject] = []
-    for block in content:
-        if isinstance(block, ImageContent):
-            blocks.append(_image(block) if takes_images(model) else _text(IMAGE_OMITTED))
-        elif block.text.strip():
-            blocks.append(_text(block.text))
-    return blocks
 
 
 def _text(text: str) -> JsonObject:
@@ -234,7 +215,7 @@ def _assistant_block(block: AssistantContent, compat: Compat, *, own: bool) -> J
 
 
 def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
-    content = _visible(message.content, model) or [_text("(no output)")]
+    content = visible_parts(message.content, model, _text, _image) or [_text("(no output)")]
     rendered: JsonObject = {
         "type": "tool_result",
         "tool_use_id": portable_id(message.tool_call_id),

@@ -25,7 +25,7 @@ from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.gemini.address import VERTEX_API, stream_url
 from kaa.llm.gemini.schema import without_references
 from kaa.llm.gemini.thinking import generation, thinking_config
-from kaa.llm.handoff import IMAGE_OMITTED, clean, clean_json, joined_text, made_by, takes_images, thinking_as_text
+from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.wire import Endpoint
@@ -91,7 +91,7 @@ def _rendered(message: Message, model: Model) -> list[JsonObject]:
     """The parts of one message by itself."""
     match message:
         case UserMessage():
-            return _user(message, model)
+            return visible_parts(message.content, model, _text, _image)
         case AssistantMessage():
             return _assistant(message, model)
         case ToolResultMessage():
@@ -120,17 +120,6 @@ def _answered(results: list[JsonObject], images: list[JsonObject]) -> Iterator[J
         yield {"role": "user", "parts": results}
     if images:
         yield {"role": "user", "parts": [_text(_ATTACHED), *images]}
-
-
-def _user(message: UserMessage, model: Model) -> list[JsonObject]:
-    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
-    parts: list[JsonObject] = []
-    for block in content:
-        if isinstance(block, ImageContent):
-            parts.append(_image(block) if takes_images(model) else _text(IMAGE_OMITTED))
-        elif block.text.strip():
-            parts.append(_text(block.text))
-    return parts
 
 
 def _text(text: str) -> JsonObject:
