@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
 
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.llm import jsonc
 from kaa.shell.home import Home
 
 # One of the words that the name of a variable consists of.
@@ -14,11 +16,20 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
+_HEADERS_NAME = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")  # `name=value,…`, percent-encoded
+_VARIABLE = re.compile(r"(?<!\$)(?:\$\$)*\$[A-Za-z_{]")
+
 
 def known_secrets(environ: Mapping[str, str], home: Home) -> list[str]:
-    """Values of variables that are named like secrets, and what is kept in `auth.json`. Reads a file."""
+    """Values of variables that are named like secrets, and what auth.json and models.json keep. Reads files."""
     from_variables = (value for name, value in environ.items() if _SECRET_NAME.search(name))
-    return [*from_variables, *_stored(home)]
+    from_headers = (
+        pair.partition("=")[2].strip().rpartition(" ")[2]
+        for name, value in environ.items()
+        if _HEADERS_NAME.fullmatch(name)
+        for pair in unquote(value).split(",")
+    )
+    return [*from_variables, *from_headers, *_stored(home), *_configured(home)]
 
 
 def _stored(home: Home) -> Iterator[str]:
@@ -35,7 +46,31 @@ def _texts(value: Json) -> Iterator[str]:
             for name, item in value.items():
                 if name != "type":
                     yield from _texts(item)
-        case str() if not value.startswith(("$", "!")):  # what names a variable or a command is no secret
-            yield value
+        case str() if not value.startswith("!"):  # the text of a command is no secret
+            yield _literal(value)
         case _:
             return
+
+
+def _configured(home: Home) -> Iterator[str]:
+    """Keys and headers that somebody wrote into models.json."""
+    try:
+        file = jsonc.decode((home.path / "models.json").read_bytes(), dict[str, Json])
+    except (OSError, jsonc.JsoncError, msgspec.ValidationError, RecursionError):
+        return
+    yield from _keys_in(file.get("providers"))
+
+
+def _keys_in(value: Json) -> Iterator[str]:
+    for item in value if isinstance(value, list) else []:
+        yield from _keys_in(item)
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if name in ("apiKey", "headers"):
+            yield from (text.rpartition(" ")[2] for text in _texts(item))
+        else:
+            yield from _keys_in(item)
+
+
+def _literal(value: str) -> str:
+    """What is sent of a value: `$$` and `$!` stand for themselves. Nothing where it names a variable."""
+    return "" if _VARIABLE.search(value) else value.replace("$$", "$").replace("$!", "!")
