@@ -85,7 +85,7 @@ def test_progress_behind_unfinished_live_output_begins_a_line() -> None:
 
 
 def test_retries_say_why_and_when() -> None:
-    assert show(AutoRetryStart(1, 5, 500, "busy"))[1] == "  busy (retry 1 of 5 in 0.5 s)\n"
+    assert show(AutoRetryStart(1, 5, 500, "busy"))[1] == "  busy (retry 1 of 5 in 1 s)\n"
 
 
 def test_who_goes_on_in_whose_place_is_told_with_the_reason() -> None:

@@ -155,8 +155,8 @@ def _more(misses: Sequence[CacheMiss]) -> str:
     known = [miss.cost for miss in misses if miss.cost is not None]
     if not known:
         return ", at a price that is not known"
-    rest = "" if len(known) == len(misses) else " and what is not known"
-    return f", {dollars(sum(known))}{rest} more than from the cache"
+    least = "" if len(known) == len(misses) else "at least "
+    return f", {least}{dollars(sum(known))} more than from the cache"
 
 
 def _listed(misses: Sequence[CacheMiss]) -> list[str]:

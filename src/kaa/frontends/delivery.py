@@ -1,6 +1,7 @@
 """Writes to the standard streams, and what becomes of a run whose reader goes away or whose disk is full."""
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -27,6 +28,11 @@ def deliver(stream: IO[AnyStr], text: AnyStr) -> None:
         raise
     except OSError as error:
         raise OutputError(f"the output cannot be written: {error.strerror}") from error
+
+
+def terminal_columns(stream: TextIO) -> int | None:
+    """How many characters fit into a line of the terminal that `stream` writes to; None if it writes elsewhere."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def while_delivered(work: Callable[[], int]) -> int:

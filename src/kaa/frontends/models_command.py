@@ -3,16 +3,15 @@
 import argparse
 import asyncio
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kaa.builtin.columns import aligned
+from kaa.builtin.columns import fitted
 from kaa.builtin.counted import counted
 from kaa.core.provider import ModelRates, Rates
-from kaa.frontends.delivery import deliver, while_delivered
+from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.llm.discovery import look_for_servers
 from kaa.llm.http.live import LiveTransport
@@ -104,24 +103,7 @@ def _lines(models: Iterable[ListedModel]) -> list[str]:
 
 def _table(models: Iterable[ListedModel]) -> list[str]:
     rows = [_HEAD, *map(_row, models)]
-    return _narrow(rows, shutil.get_terminal_size().columns) if sys.stdout.isatty() else aligned(rows)
-
-
-def _narrow(rows: Sequence[tuple[str, ...]], room: int) -> list[str]:
-    """The table in `room` columns: long ids stand on lines of their own, and some columns are left out."""
-    lines = aligned(rows)
-    if max(map(len, lines)) <= room:
-        return lines
-    names = [row[0] if len(row[0]) > room // 2 else "" for row in rows]
-    rows = [("" if name else row[0], *row[1:]) for name, row in zip(names, rows, strict=True)]
-    lines = aligned(rows)
-    for column in _DISPENSABLE:
-        if max(map(len, lines)) <= room:
-            break
-        at = rows[0].index(column)
-        rows = [row[:at] + row[at + 1 :] for row in rows]
-        lines = aligned(rows)
-    return [line for name, row in zip(names, lines, strict=True) for line in ((name, row) if name else (row,))]
+    return fitted(rows, terminal_columns(sys.stdout), _DISPENSABLE)
 
 
 def _row(listed: ListedModel) -> tuple[str, ...]:

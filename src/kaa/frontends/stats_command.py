@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.builtin.columns import aligned
+from kaa.builtin.columns import fitted
 from kaa.builtin.counted import counted
 from kaa.builtin.dollars import dollars
 from kaa.core.spending import IsFree, is_price_unknown
-from kaa.frontends.delivery import deliver, while_delivered
+from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
 from kaa.llm.registry import ModelRegistry
@@ -152,7 +152,7 @@ def _table(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, Sessi
     total = sum(groups.values(), Group())
     if len(groups) > 1:
         rows.append(_row("together", total))
-    lines = aligned(rows)
+    lines = fitted(rows, terminal_columns(sys.stdout), ("replies", "output", "cached"))
     if total.unpriced:
         known_part = f" The others cost {dollars(total.cost)}." if total.cost else ""
         lines += ["", f"The price of {counted(total.unpriced, 'reply', 'replies')} is not known.{known_part}"]

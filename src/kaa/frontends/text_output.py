@@ -1,5 +1,6 @@
 """Print mode's output: the answer on stdout as it streams, progress on stderr."""
 
+from math import ceil
 from typing import TextIO
 
 from kaa.core.events import (
@@ -61,8 +62,8 @@ class TextOutput:
             case ToolExecutionEnd() if event.is_error:
                 self.progress(f"  {event.tool_name} failed: {_shorten(_last_line(event.result.text))}")
             case AutoRetryStart():
-                seconds = event.delay_ms / 1000
-                retry = f"retry {event.attempt} of {event.max_attempts} in {seconds:.3g} s"
+                seconds = ceil(event.delay_ms / 1000)
+                retry = f"retry {event.attempt} of {event.max_attempts} in {seconds} s"
                 self.progress(f"  {event.error_message} ({retry})")
             case ModelFallback():
                 self.progress(f"  {event.error_message}")
