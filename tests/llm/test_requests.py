@@ -407,3 +407,17 @@ def test_names_that_a_model_made_up_are_sent_as_vendors_take_them() -> None:
 
     assert [one["function"]["name"] for one in chat] == ["read_file_", "unnamed"]
     assert [one["name"] for one in messages] == ["read_file_", "unnamed"]
+
+
+@pytest.mark.parametrize(
+    ("host", "filler"), [("api.moonshot.ai", " "), ("api.kimi.com", " "), ("api.deepseek.com", "")]
+)
+def test_models_that_miss_the_reasoning_of_other_models_are_given_none(host: str, filler: str) -> None:
+    compat = compat_for(f"https://{host}/v1")
+
+    call = _openai(UserMessage("q"), _assistant(ToolCall("a", "read", {}), model="other"), compat=compat)[1]
+    thought = ThinkingContent("hm", "reasoning_content")
+    own = _openai(UserMessage("q"), _assistant(thought, ToolCall("a", "read", {})), compat=compat)[1]
+
+    assert call["reasoning_content"] == filler
+    assert own["reasoning_content"] == "hm"

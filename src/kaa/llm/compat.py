@@ -42,6 +42,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         requires_assistant_after_tool_result: a user message may not follow a tool message directly.
         requires_thinking_as_text: earlier reasoning is sent back as text.
         requires_reasoning_content_on_assistant_messages: every assistant message carries `reasoning_content`.
+        reasoning_content_placeholder: what it is where there was no reasoning.
         cache_control_format: takes Anthropic's cache marks within chat completions.
         send_prompt_cache_key: takes `prompt_cache_key` to route a session to its warm cache.
         send_session_affinity_headers: takes the session's id in headers for the same purpose.
@@ -78,6 +79,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     requires_assistant_after_tool_result: bool = False
     requires_thinking_as_text: bool = False
     requires_reasoning_content_on_assistant_messages: bool = False
+    reasoning_content_placeholder: str = ""
     cache_control_format: Literal["anthropic"] | None = None
     send_prompt_cache_key: bool = False
     send_session_affinity_headers: bool = False
@@ -108,6 +110,9 @@ _OPENAI: dict[str, Json] = {
     "supportsStore": True,
     "sendPromptCacheKey": True,
 }
+# "thinking is enabled but reasoning_content is missing in assistant tool call message": Kimi K2.5 and K2.6 take an
+# empty one for a missing one, and a blank for one; seen by others at api.moonshot.ai (llmgateway, pull request 2093).
+_KIMI: dict[str, Json] = {"requiresReasoningContentOnAssistantMessages": True, "reasoningContentPlaceholder": " "}
 # What vendors document of OpenAI's formats as they serve them, by the end of the host's name.
 _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("api.openai.com", _OPENAI),
@@ -137,8 +142,9 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("opencode.ai", {"sessionHeader": "x-opencode-session"}),
     # docs.x.ai/developers/advanced-api-usage/prompt-caching: the key for Responses, the header for Chat Completions.
     ("api.x.ai", {"sendPromptCacheKey": True, "sessionHeader": "x-grok-conv-id"}),
-    ("moonshot.ai", {"supportsReasoningEffort": False}),
-    ("moonshot.cn", {"supportsReasoningEffort": False}),
+    ("moonshot.ai", _KIMI | {"supportsReasoningEffort": False}),
+    ("moonshot.cn", _KIMI | {"supportsReasoningEffort": False}),
+    ("api.kimi.com", _KIMI),
     (
         # Counts tokens unasked, and refuses what it does not know: stream_options, reasoning_content.
         "mistral.ai",

@@ -97,3 +97,11 @@ def test_no_reference_is_left_whatever_refers_to_what(a: Json, b: Json, x: Json)
 
     assert "#/$defs" not in str(plain)
     assert "$defs" not in plain
+
+
+def test_what_must_be_one_value_is_a_choice_of_one() -> None:
+    schema = _object(kind={"const": "file"}, const={"type": "string"}, both={"const": 1, "enum": [1]})
+
+    assert without_references(schema) == _object(
+        kind={"enum": ["file"]}, const={"type": "string"}, both={"const": 1, "enum": [1]}
+    )

@@ -235,7 +235,7 @@ def _assistant(message: AssistantMessage, model: Model, compat: Compat) -> list[
     if details:
         rendered["reasoning_details"] = details
     if compat.requires_reasoning_content_on_assistant_messages:
-        rendered.setdefault("reasoning_content", "")
+        rendered.setdefault("reasoning_content", compat.reasoning_content_placeholder)
     if calls:
         rendered["tool_calls"] = calls
     return [rendered]

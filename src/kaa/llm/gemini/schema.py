@@ -40,7 +40,8 @@ class _Document:
         self._nodes += 1
         reference = schema.get("$ref")
         if not isinstance(reference, str):
-            return {key: self._keyword(key, value, within) for key, value in schema.items() if key not in _LEFT_OUT}
+            kept = {key: self._keyword(key, value, within) for key, value in schema.items() if key not in _LEFT_OUT}
+            return _with_enum(kept)
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         target = None if reference in within or self._nodes > _MOST_NODES else self._target(reference)
         return self.schema({**(target or {}), **beside}, (*within, reference))
@@ -76,3 +77,10 @@ class _Document:
                 case _:
                     return None
         return found if isinstance(found, dict) else None
+
+
+def _with_enum(schema: JsonObject) -> JsonObject:
+    """`schema` with `const` as an `enum` of one, which says the same: Gemini takes no notice of `const`."""
+    if type(schema.get("const")) not in (str, int, float) or "enum" in schema:
+        return schema
+    return {"enum" if key == "const" else key: [value] if key == "const" else value for key, value in schema.items()}
