@@ -20,6 +20,7 @@ from kaa.workspace.environment import command_environment
         "GITHUB_PAT",
         "GOOGLE_APPLICATION_CREDENTIALS",
         "SIGNING_KEY",
+        "MYKEY",
         "DATABASE_URL",
         "SENTRY_DSN",
         "SESSION_COOKIE",

@@ -9,6 +9,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.shell.home import Home
+from kaa.shell.key_variables import without_keys
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
@@ -29,10 +30,9 @@ def main(arguments: Sequence[str]) -> int:
     if not command:
         return _refuse("give a command: kaa sandbox -- COMMAND")
     try:
-        options = sandbox_options(
-            Home.of(os.environ), SandboxFlags(parsed.mode, parsed.net, parsed.add_dir, parsed.allow_git)
-        )
-        workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
+        home = Home.of(os.environ)
+        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net, parsed.add_dir, parsed.allow_git))
+        workspace = LocalWorkspace.start(os.getcwd(), env=without_keys(os.environ, home), sandbox=options)
     except (SettingsError, OSError) as error:
         return _refuse(str(error))
     return run_to_exit_code(_run(workspace, command))

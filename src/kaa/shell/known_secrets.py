@@ -9,6 +9,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.llm import jsonc
 from kaa.shell.home import Home
+from kaa.shell.key_variables import key_variables
 
 # One of the words that the name of a variable consists of.
 _SECRET_NAME = re.compile(
@@ -22,7 +23,8 @@ _VARIABLE = re.compile(r"(?<!\$)(?:\$\$)*\$[A-Za-z_{]")
 
 def known_secrets(environ: Mapping[str, str], home: Home) -> list[str]:
     """Values of variables that are named like secrets, and what auth.json and models.json keep. Reads files."""
-    from_variables = (value for name, value in environ.items() if _SECRET_NAME.search(name))
+    named = frozenset(key_variables(home))
+    from_variables = (value for name, value in environ.items() if name in named or _SECRET_NAME.search(name))
     from_headers = (
         pair.partition("=")[2].strip().rpartition(" ")[2]
         for name, value in environ.items()

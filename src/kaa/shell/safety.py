@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.hands.policy import Mode
 from kaa.shell.home import Home, expanded
+from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
@@ -85,8 +86,9 @@ def open_workspace(
     except FileNotFoundError:
         return Unopened("the current directory does not exist any more; change to another one", usage=True)
     try:
-        options = sandbox_options(Home.of(os.environ), SandboxFlags(mode, network, writable, allow_git))
-        return LocalWorkspace.start(root, env=os.environ, launched=hands, sandbox=options)
+        home = Home.of(os.environ)
+        options = sandbox_options(home, SandboxFlags(mode, network, writable, allow_git))
+        return LocalWorkspace.start(root, env=without_keys(os.environ, home), launched=hands, sandbox=options)
     except SettingsError as error:
         return Unopened(str(error), usage=True)
     except OSError as error:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 # What keys of model providers and the like are called. `TOKENIZERS_PARALLELISM` is no token.
 _SECRET = re.compile(
-    r"API_?KEY|ACCESS_?KEY|_KEY$|TOKENS?(?![A-Z])|SECRET|PASSW|PASSPHRASE|_PASS$|_PAT$|CREDENTIAL|COOKIE|CONNECTION_STRING"
+    r"API_?KEY|ACCESS_?KEY|KEY$|TOKENS?(?![A-Z])|SECRET|PASSW|PASSPHRASE|_PASS$|_PAT$|CREDENTIAL|COOKIE|CONNECTION_STRING"
     r"|DATABASE_URL|DSN$|AUTH$|_HEADERS$",  # what is sent with requests, such as OTEL_EXPORTER_OTLP_HEADERS
     re.IGNORECASE,
 )
