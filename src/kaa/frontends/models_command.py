@@ -54,21 +54,22 @@ def _report(parsed: argparse.Namespace) -> int:
     for problem in (*models.problems, *models.obstacles()):
         _complain(problem)
     words = [word.lower() for text in parsed.search for word in text.split()]
-    every = models.listed(usable=False)
-    usable = [one for one in every if one.is_usable]
-    if not usable and not parsed.all:
-        _complain("no model can be used yet:  kaa login  keeps a key,  kaa --model ollama  needs none")
-    wanted = every if parsed.all or (words and not usable) else usable  # a newcomer searches before there is a key
+    wanted = models.listed(usable=not parsed.all)
+    if not wanted:
+        hint = "" if words else ",  kaa models --all  lists those there are"
+        _complain(f"no model can be used yet:  kaa login  keeps a key,  kaa --model ollama  needs none{hint}")
+        if not words:
+            return ExitCode.NO_MODEL
+    is_all = parsed.all or not wanted  # a newcomer searches before there is a key
+    if is_all:
+        wanted = models.listed(usable=False)
     fitting = [one for one in wanted if _fits(one, words)]
     if fitting:
         deliver(sys.stdout, "".join(f"{line}\n" for line in (_lines if parsed.json else _table)(fitting)))
         return ExitCode.DONE
-    if not wanted:
-        _complain(f"kaa models --all  lists the {counted(len(every), 'model')} that kaa knows")
-        return ExitCode.NO_MODEL
-    without_key = sum(_fits(one, words) for one in every)
+    without_key = 0 if is_all else sum(_fits(one, words) for one in models.listed(usable=False))
     hint = f"; --all lists {counted(without_key, 'model')} that there is no key for" if without_key else ""
-    of = counted(len(wanted), "model") + (" that can be used" if wanted is usable else "")
+    of = counted(len(wanted), "model") + ("" if is_all else " that can be used")
     _complain(f"none of the {of} has {' '.join(words)!r} in its name{hint}")
     return ExitCode.FAILED
 
