@@ -109,6 +109,7 @@ def test_an_anthropic_server_is_asked_in_its_own_way(tmp_path: Path, base_url: s
         (_Server({}, status=500), "it answered with status 500"),
         (_Server({"models": []}), "its answer is not a list of models"),
         (_Server(b"<html>\xff"), "its answer is not a list of models"),
+        (_Server(b'{"data": [], "x": ' + b"[" * 100_000), "its answer is not a list of models"),
         (_Server({"data": []}), "it has none"),
         (_Server(b" " * (5 << 20)), "it does not stop"),
     ],

@@ -239,7 +239,7 @@ async def _listed_models(server: UnlistedServer, transport: Transport) -> tuple[
             raise ProviderError(f"it answered with status {response.status}.", status=response.status)
     try:
         models = _google_models(body) if api == _GOOGLE else msgspec.json.decode(body, type=_ModelList).data
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderError("its answer is not a list of models.") from error
     if not models:
         raise ProviderError("it has none: load one there.")

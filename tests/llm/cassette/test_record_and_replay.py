@@ -318,6 +318,8 @@ def test_unused_exchanges_are_counted(path: Path) -> None:
         (lambda text: text[:-1], "line 3: .*cut off"),
         (lambda text: text.replace('"status":200', '"status":"ok"', 1), r"line 2: .*\$\.response\.status"),
         (lambda text: text.replace("\n", "\n\n", 1), "line 2"),
+        (lambda text: text.replace("\n", "\n" + '{"x":' * 100_000, 1), "line 2"),
+        (lambda text: '{"x":' * 100_000 + text, "line 1"),
         (lambda text: text.encode().decode("latin-1").replace("data", "\udcff"), "line 2"),
     ],
 )

@@ -30,6 +30,7 @@ def wait(status: int = 429, /, **headers: str) -> float | None:
         ("soon", None),
         ("", None),
         ("-4", None),
+        ("9" * 400 + "s", None),
     ],
 )
 def test_the_end_of_a_limit_in_all_its_spellings(value: str, seconds: float | None) -> None:

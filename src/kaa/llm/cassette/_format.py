@@ -131,7 +131,7 @@ def load(path: Path) -> tuple[Header, Sequence[Exchange]]:
             if not line.endswith(b"\n"):
                 raise msgspec.DecodeError("the line is cut off")
             exchanges.append(msgspec.json.decode(line, type=Exchange))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CassetteError(
                 f"{path}, line {number}: this is not a whole exchange ({error}). "
                 "The recording was interrupted or edited: record it again"
@@ -152,7 +152,7 @@ def _may_be_replaced(path: Path) -> bool:
 def _header(path: Path, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CassetteError(f"{path} is not a kaa cassette: line 1 is no header ({error})") from error
     if header.format != _FORMAT:
         raise CassetteError(f"{path} is not a kaa cassette: its format is {header.format!r}")

@@ -67,7 +67,8 @@ def _moment(value: str, now: float) -> float | None:
             return max(0.0, number / 1000 - now)
         return max(0.0, number - now) if number >= _FIRST_EPOCH_SECONDS else number
     if re.fullmatch(f"(?:{_DURATION})+", value):
-        return sum(float(amount) * _SECONDS[unit] for amount, unit in re.findall(_DURATION, value))
+        wait = sum(float(amount) * _SECONDS[unit] for amount, unit in re.findall(_DURATION, value))
+        return wait if wait < float("inf") else None
     from datetime import UTC, datetime  # rarely needed
 
     try:
