@@ -221,6 +221,14 @@ def test_nobody_is_sent_to_the_browser_for_nothing(seat: Seat, oauth: OAuthServe
     assert oauth.url not in done.err
 
 
+def test_a_slip_in_the_name_of_a_provider_is_told_in_one_line(seat: Seat) -> None:
+    done = seat.run("login", "antropic")
+
+    assert done.code == 1
+    assert "did you mean anthropic" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
 def test_an_aborted_login_keeps_nothing(seat: Seat, oauth: OAuthServer) -> None:
     lead_to(seat, seat.model.url, oauth=oauth.config())
 

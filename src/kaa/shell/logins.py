@@ -18,6 +18,7 @@ from kaa.llm.auth.verification import State, Verdict, verify
 from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
+from kaa.llm.matching import close_names
 from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, UnlistedServer
 from kaa.shell.home import Home
@@ -101,8 +102,10 @@ class Logins:
         for option in options:
             if option.provider == provider:
                 return option
-        names = ", ".join(option.provider for option in options)
-        said = f"there is no provider {provider!r}: there are {names}, and those you add to models.json"
+        close = close_names(provider, [option.provider for option in options])
+        meant = f"did you mean {' or '.join(close)}? If not, " if close else ""
+        known = f"{meant}`kaa login` lists those there are, and models.json can add others"
+        said = f"there is no provider {provider!r}: {known}"
         raise LoginError("\n".join([said, *self.problems]))
 
     async def check_key(self, provider: str, key: str) -> Verdict:
