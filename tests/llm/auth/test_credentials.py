@@ -279,3 +279,24 @@ def test_a_failed_write_leaves_the_file_and_no_litter(auth: Path, monkeypatch: p
 
     assert os.listdir(auth.parent) == ["auth.json"]
     assert CredentialStore(auth, {}).get("a") == Credential("api_key", "old", "auth.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff",
+        b'{"a": "\xff"}',
+        b'{"a": {"type": "api_key", "key": "\xff"}}',
+        b'{"a": ' + b"[" * 100_000,
+        b'{"a": {"type": "api_key", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    ],
+)
+def test_bytes_that_are_no_json_are_an_error_with_its_place(auth: Path, content: bytes) -> None:
+    auth.write_bytes(content)
+    auth.chmod(0o600)
+    store = CredentialStore(auth, {})
+
+    with pytest.raises(CredentialError, match="auth.json"):
+        store.get("a")
+    assert not store.has("a")
+    assert auth.read_bytes() == content

@@ -68,5 +68,5 @@ class AuthFile:
     def _parse(self, content: bytes | None) -> Entries:
         try:
             return by_current_name(msgspec.json.decode(content or b"{}", type=Entries))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise PrivateFileError(f"{self.path} is not a JSON object of providers: {error}. Correct it") from error

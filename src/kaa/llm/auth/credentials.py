@@ -240,7 +240,7 @@ class CredentialStore:
             return None
         try:
             return msgspec.json.decode(raw, type=_ApiKeyEntry | _OAuthEntry)
-        except msgspec.ValidationError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CredentialError(
                 f"{self._place(provider)}: {error}. Expected "
                 '{"type": "api_key", "key": "…"} or {"type": "oauth", "access": "…"}'
@@ -288,7 +288,7 @@ def _env_of(raw: msgspec.Raw | None) -> dict[str, str]:
     """The variables beside a key, which stay when the key is replaced."""
     try:
         return msgspec.json.decode(raw, type=_ApiKeyEntry).env if raw is not None else {}
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
 
 

@@ -115,7 +115,7 @@ def _tokens(raw: msgspec.Raw | None, provider: str) -> Tokens:
         raise _log_in_again(provider, "there is no login any more")
     try:
         return msgspec.json.decode(raw, type=_Kept).tokens
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _log_in_again(provider, f"auth.json holds no login: {error}") from None
 
 
