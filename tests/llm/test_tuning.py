@@ -76,7 +76,7 @@ def test_nothing_is_kept_of_what_is_asked_once() -> None:
     [
         ("https://api.anthropic.com", "claude-opus-5", True),
         ("https://api.openai.com/v1", "gpt-5.2", True),
-        ("https://api.openai.com/v1", "gpt-4.1-mini", True),
+        ("https://api.openai.com/v1", "gpt-4.1-mini", False),
         ("https://api.openai.com/v1", "gpt-4o", False),
         ("https://openrouter.ai/api/v1", "anthropic/claude-opus-5", True),
         ("https://openrouter.ai/api/v1", "openai/gpt-5.2", False),
