@@ -292,11 +292,11 @@ def test_a_failed_write_leaves_the_file_and_no_litter(auth: Path, monkeypatch: p
     ],
 )
 def test_bytes_that_are_no_json_are_an_error_with_its_place(auth: Path, content: bytes) -> None:
+    _write(auth, "")
     auth.write_bytes(content)
-    auth.chmod(0o600)
     store = CredentialStore(auth, {})
 
-    with pytest.raises(CredentialError, match="auth.json"):
+    with pytest.raises(CredentialError, match=r"auth\.json"):
         store.get("a")
     assert not store.has("a")
     assert auth.read_bytes() == content
