@@ -113,6 +113,8 @@ def decode(source: bytes | str, shape: type[T] | None = None) -> T | Any:
         raise
     except msgspec.DecodeError as error:
         raise _located(error, text, encoded) from error
+    except RecursionError:
+        raise JsoncError("it nests too deeply to be meant", text, 0) from None
 
 
 def _decode_utf8(source: bytes) -> str:
