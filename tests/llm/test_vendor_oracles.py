@@ -10,7 +10,7 @@ import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
@@ -143,6 +143,9 @@ def test_a_messages_request_differs_from_the_one_before_only_at_its_end_and_in_i
 ) -> None:
     first = msgspec.json.decode(messages_request(request, _ANTHROPIC).body)
     second = msgspec.json.decode(messages_request(_grown(request, more), _ANTHROPIC).body)
+    # Models that think by a budget cannot in a turn that began without, whatever their cache holds.
+    kinds = {body.get("thinking", {}).get("type") for body in (first, second)}
+    assume(kinds != {"enabled", "disabled"})
 
     first_bytes, second_bytes = (msgspec.json.encode(_without_marks(body)) for body in (first, second))
     assert second_bytes.startswith(first_bytes.removesuffix(b"]}"))
