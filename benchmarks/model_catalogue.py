@@ -17,7 +17,7 @@ import msgspec
 
 from benchmarks.bench import Bench, Result
 from kaa.llm.catalogue import known_models, provider_names
-from kaa.llm.registry import ModelChoice, ModelRegistry
+from kaa.llm.models.registry import ModelChoice, ModelRegistry
 
 # The largest, and the one that is used most.
 _LARGEST, _USUAL = "openrouter", "anthropic"

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from kaa.core.messages import Json
 from kaa.core.provider import ModelRates, ThinkingLevel
 from kaa.llm.catalogue import CatalogueEntry, CatalogueFile
-from kaa.llm.provider_table import BUILTINS, Builtin
+from kaa.llm.models.provider_table import BUILTINS, Builtin
 
 PACKAGE = "@earendil-works/pi-ai"
 VERSION = "1.5.2"

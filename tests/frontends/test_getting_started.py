@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kaa.frontends.getting_started import screen
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 
 
 def _screen(*found: str) -> str:

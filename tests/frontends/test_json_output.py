@@ -9,7 +9,7 @@ import pytest
 from kaa.core.events import AgentEnd, CompactionEnd, Event, MessageEnd, MessageUpdate, TextDelta, TurnEnd
 from kaa.core.messages import AssistantMessage, Cost, Json, TextContent, Usage, user_message
 from kaa.frontends.json_output import JsonOutput
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 
 
 def lines(out: io.BytesIO) -> list[dict[str, Json]]:

@@ -9,7 +9,7 @@ import pytest
 
 from kaa import cli
 from kaa.frontends import models_command
-from kaa.llm.provider_table import BUILTINS
+from kaa.llm.models.provider_table import BUILTINS
 from tests.support.model_server import MODEL_ID, ModelServer
 
 

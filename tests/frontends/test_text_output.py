@@ -18,7 +18,7 @@ from kaa.core.events import (
 )
 from kaa.core.messages import AssistantMessage, TextContent, ToolResultMessage, Usage
 from kaa.frontends.text_output import TextOutput
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 
 
 class Terminal(io.StringIO):

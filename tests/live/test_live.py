@@ -18,8 +18,8 @@ from kaa.core.errors import ProviderError, QuotaError, RateLimitError
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
-from kaa.llm.provider_table import BUILTINS
-from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
+from kaa.llm.models.provider_table import BUILTINS
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
 from tests.live import probe
 
 Answer = TypeVar("Answer")

@@ -20,7 +20,7 @@ from kaa.llm.anthropic.request import messages_body, messages_request
 from kaa.llm.catalogue import known_models, provider_names
 from kaa.llm.compat import Compat, ThinkingFormat, compat_for
 from kaa.llm.completions.request import completion_body, completion_request
-from kaa.llm.provider_table import BUILTINS
+from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.wire import Endpoint
 
 _MODEL = Model("m", "p", "openai-completions", reasoning=True)

@@ -6,7 +6,7 @@ import pytest
 
 from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Request, ThinkingLevel
-from kaa.llm.registry import ModelChoice
+from kaa.llm.models.registry import ModelChoice
 from kaa.llm.tuning import Tuning
 from tests.support.catching import asked, body_of, resolved
 

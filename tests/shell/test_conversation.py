@@ -7,7 +7,7 @@ from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, user_message
 from kaa.ext.api import RegistrationError
 from kaa.ext.registry import ExtensionError
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import SessionBusyError
 from kaa.shell.conversation import CommandReply, Conversation, Outcome
 from kaa.shell.options import ContinueSession, ConversationOptions, OpenSession, UnkeptSession

@@ -9,7 +9,7 @@ from kaa.core.events import AgentEnd, Event, ModelChanged, ThinkingLevelChanged
 from kaa.core.messages import Json
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions, Record, Replay
 from kaa.workspace.protocol import Command, CommandResult

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.events import AgentEnd
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import AssistantMessage, UserMessage
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.session.entries import MessageEntry
 from kaa.session.naming import folder_name
 from kaa.shell.conversation import Conversation

@@ -10,7 +10,7 @@ from kaa.core.errors import NetworkError
 from kaa.core.messages import Json
 from kaa.core.provider import Request
 from kaa.llm.http.transport import HttpRequest, HttpResponse
-from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
 from kaa.llm.tuning import Tuning
 
 _KEYS = {

@@ -43,9 +43,7 @@ _REASONING_ITEMS = st.fixed_dictionaries(
 _THINKING_BLOCKS = st.builds(
     ThinkingContent,
     thinking=_TEXT,
-    thinking_signature=st.none()
-    | st.sampled_from(["c2ln", *REASONING_FIELDS])
-    | _REASONING_ITEMS.map(json.dumps),
+    thinking_signature=st.none() | st.sampled_from(["c2ln", *REASONING_FIELDS]) | _REASONING_ITEMS.map(json.dumps),
     redacted=st.booleans(),
 )
 _SAID = st.builds(

@@ -9,7 +9,7 @@ from kaa.ext.api import CommandError, RegistrationError
 from kaa.ext.registry import ExtensionError
 from kaa.frontends.command_line import UsageError
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError
 from kaa.shell.settings import SettingsError

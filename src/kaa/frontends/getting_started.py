@@ -1,6 +1,6 @@
 """The one screen that says how to get going when there is no model to ask."""
 
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 
 # Lines fit into 80 columns, the first words of each into 50.
 _SCREEN = """\

@@ -22,7 +22,7 @@ from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.frontends.text_output import TextOutput
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home

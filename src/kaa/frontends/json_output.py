@@ -14,7 +14,7 @@ from kaa.core.spending import IsFree, is_price_unknown
 from kaa.core.usage import prompt_tokens
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.tui.sanitize import sanitize
 
 # What JSON may hold as it is, but a terminal obeys: DEL and C1, in UTF-8.

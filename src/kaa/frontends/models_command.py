@@ -13,9 +13,9 @@ from kaa.builtin.counted import counted
 from kaa.core.provider import ModelRates, Rates
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
-from kaa.llm.discovery import look_for_servers
 from kaa.llm.http.live import LiveTransport
-from kaa.llm.registry import ListedModel, ModelRegistry
+from kaa.llm.models.discovery import look_for_servers
+from kaa.llm.models.registry import ListedModel, ModelRegistry
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import squeezed

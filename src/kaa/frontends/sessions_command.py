@@ -191,7 +191,7 @@ def _cost(row: UsageRow) -> float | None:
 
 
 def _is_free(provider: str, model: str) -> bool:
-    from kaa.llm.registry import ModelRegistry  # lazy: takes some time, and most prices are no riddle
+    from kaa.llm.models.registry import ModelRegistry  # lazy: takes some time, and most prices are no riddle
 
     try:
         return ModelRegistry(Home.of(os.environ).path, os.environ).is_free(provider, model)

@@ -17,7 +17,7 @@ from kaa.core.spending import IsFree, is_price_unknown
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
-from kaa.llm.registry import ModelRegistry
+from kaa.llm.models.registry import ModelRegistry
 from kaa.session.catalogue.records import Scope, SessionSummary, UsageRow
 from kaa.session.errors import SessionError
 from kaa.shell.home import Home

@@ -21,7 +21,7 @@ from kaa.core.messages import AssistantMessage, Json
 from kaa.core.spending import IsFree
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.tui.sanitize import sanitize
 
 _SUMMARY_CHARACTERS = 100

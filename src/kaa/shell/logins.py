@@ -15,12 +15,12 @@ from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.auth.verification import State, Verdict, verify
-from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
-from kaa.llm.matching import close_names
-from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
-from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, UnlistedServer
+from kaa.llm.models.former_names import current_name
+from kaa.llm.models.matching import close_names
+from kaa.llm.models.providers import ConfiguredProvider, Keys, load_providers
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, UnlistedServer
 from kaa.shell.home import Home
 from kaa.shell.settings import load_user_settings
 

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.llm.former_names import current_query
-from kaa.llm.matching import best_matches, split_level
+from kaa.llm.models.former_names import current_query
+from kaa.llm.models.matching import best_matches, split_level
 
 _GLOB_CHARACTERS = frozenset("*?[")
 

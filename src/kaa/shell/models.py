@@ -16,8 +16,8 @@ from kaa.core.events import ModelChanged, ThinkingLevelChanged
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.discovery import ask_server, find_local_model, look_for_servers
-from kaa.llm.registry import (
+from kaa.llm.models.discovery import ask_server, find_local_model, look_for_servers
+from kaa.llm.models.registry import (
     DEFAULT_THINKING,
     ModelChoice,
     ModelRegistry,

@@ -25,7 +25,7 @@ from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.loader import discover, load_extension
 from kaa.ext.registry import Registry, joined_sections
-from kaa.llm.registry import ModelRegistry
+from kaa.llm.models.registry import ModelRegistry
 from kaa.session.context import build_context
 from kaa.session.entries import SessionHeader
 from kaa.session.naming import unix_milliseconds

@@ -9,8 +9,8 @@ from anthropic import AnthropicVertex
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Model, Request
 from kaa.llm.anthropic.request import messages_request
-from kaa.llm.placeholders import filled
-from kaa.llm.provider_table import BUILTINS
+from kaa.llm.models.placeholders import filled
+from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.wire import Endpoint
 
 _STREAM = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'

@@ -8,7 +8,7 @@ import pytest
 
 from kaa.llm.auth.verification import Verdict, verify
 from kaa.llm.http.live import LiveTransport
-from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel
 from tests.support.agents import run
 from tests.support.key_server import KeyServer
 

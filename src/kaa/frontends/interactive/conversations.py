@@ -11,7 +11,7 @@ from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.opened import Opened, describe_opened
 from kaa.frontends.interactive.submission import Submission
-from kaa.llm.registry import NoModelError
+from kaa.llm.models.registry import NoModelError
 from kaa.shell.options import NewSession, SessionChoice
 
 

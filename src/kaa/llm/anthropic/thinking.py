@@ -58,7 +58,7 @@ def thinking_fields(request: Request, endpoint: Endpoint, *, broken_in: bool, ad
     wanted = max(_SMALLEST_BUDGET_TOKENS, endpoint.tuning.budgets(_BUDGET_TOKENS)[level])
     budget = min(wanted, request.reply_limit - _SMALLEST_ANSWER_TOKENS)
     if budget < _SMALLEST_BUDGET_TOKENS:
-        return {}
+        return _OFF
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kaa.llm.http.authorized import Authorizer
-from kaa.llm.provider_table import Ambient
+from kaa.llm.models.provider_table import Ambient
 
 
 def has_ambient(kind: Ambient, environ: Mapping[str, str]) -> bool:

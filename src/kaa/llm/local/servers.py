@@ -15,7 +15,7 @@ from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.local.addresses import USUAL_PORTS, name_for, root_of
-from kaa.llm.models_file import ProviderConfig
+from kaa.llm.models.models_file import ProviderConfig
 
 # On this machine an answer takes milliseconds; whoever hangs is not waited for.
 _PROBE_SECONDS: Final = 1.0

@@ -6,10 +6,10 @@ import pytest
 
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.compat import compat_for
-from kaa.llm.placeholders import missing
-from kaa.llm.provider_table import BUILTINS
+from kaa.llm.models.placeholders import missing
+from kaa.llm.models.provider_table import BUILTINS
 
-_DOC = Path(__file__).parents[2] / "docs" / "providers.md"
+_DOC = Path(__file__).parents[3] / "docs" / "providers.md"
 _FORMATS = {
     "openai-completions": "Chat Completions",
     "openai-responses": "Responses",

@@ -8,10 +8,10 @@ import pytest
 from kaa.core.messages import AssistantMessage, Json, Usage
 from kaa.core.provider import Model
 from kaa.llm.auth.credentials import CredentialStore
-from kaa.llm.former_names import by_current_name, current_name, current_query, former_names
 from kaa.llm.handoff import made_by
-from kaa.llm.provider_table import BUILTINS
-from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel
+from kaa.llm.models.former_names import by_current_name, current_name, current_query, former_names
+from kaa.llm.models.provider_table import BUILTINS
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel
 from kaa.llm.tuning import Tuning
 from kaa.shell.home import Home
 from kaa.shell.logins import Logins

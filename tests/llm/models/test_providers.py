@@ -18,9 +18,9 @@ from kaa.llm.auth.aws import SigV4Authorizer
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.auth.google import GoogleAuthorizer
 from kaa.llm.http.live import LiveTransport
-from kaa.llm.placeholders import filled, missing
-from kaa.llm.provider_table import BUILTINS
-from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, create_provider
+from kaa.llm.models.placeholders import filled, missing
+from kaa.llm.models.provider_table import BUILTINS
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, create_provider
 from kaa.llm.wire import Endpoint
 from tests.support.model_server import ModelServer, say
 from tests.test_import_budget import modules_after
@@ -270,7 +270,7 @@ def test_a_default_reads_the_catalogue_of_one_provider_and_no_signing_library(ho
     loaded = modules_after(
         "from pathlib import Path\n"
         "from kaa.llm import catalogue\n"
-        "from kaa.llm.registry import ModelChoice, ModelRegistry\n"
+        "from kaa.llm.models.registry import ModelChoice, ModelRegistry\n"
         f"registry = ModelRegistry(Path({str(home)!r}), {{'GROQ_API_KEY': 'k'}})\n"
         "registry.resolve(ModelChoice())\n"
         "assert catalogue.known_models.cache_info().misses == 1, catalogue.known_models.cache_info()\n"

@@ -10,14 +10,14 @@ import msgspec
 from kaa.core.provider import Model
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, known_models
-from kaa.llm.gateways import behind_gateway
 from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.proxies import names_proxy
 from kaa.llm.http.transport import host_of
-from kaa.llm.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
-from kaa.llm.placeholders import filled, missing
-from kaa.llm.provider_table import BUILTINS, Ambient, Builtin, Family, KeyKind
-from kaa.llm.unknown_models import likely_model
+from kaa.llm.models.gateways import behind_gateway
+from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
+from kaa.llm.models.placeholders import filled, missing
+from kaa.llm.models.provider_table import BUILTINS, Ambient, Builtin, Family, KeyKind
+from kaa.llm.models.unknown_models import likely_model
 from kaa.llm.wire import AuthStyle
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.messages import Json
-from kaa.llm.discovery import find_model
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
-from kaa.llm.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
+from kaa.llm.models.discovery import find_model
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
 
 _LOCAL = {"OPENAI_BASE_URL": "http://localhost:8080/v1"}
 

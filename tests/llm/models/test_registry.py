@@ -12,7 +12,7 @@ from kaa.core.provider import Model
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.catalogue import known_models
 from kaa.llm.http.live import LiveTransport
-from kaa.llm.registry import (
+from kaa.llm.models.registry import (
     ModelChoice,
     ModelRegistry,
     NoModelError,
@@ -472,7 +472,7 @@ def test_what_is_said_of_a_provider_counts_less_than_what_is_said_of_its_model(h
 
 def test_loading_imports_neither_adapters_nor_clients(home: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from kaa.llm.registry import ModelRegistry, ModelChoice\n"
+        "import sys; from pathlib import Path; from kaa.llm.models.registry import ModelRegistry, ModelChoice\n"
         f"ModelRegistry(Path({str(home)!r}), {{'OPENAI_API_KEY': 'k'}}).resolve(ModelChoice('mini'))\n"
         "print(*sys.modules, sep='\\n')"
     )

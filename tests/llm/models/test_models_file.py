@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kaa.core.provider import Model, ModelRates
 from kaa.llm.catalogue import known_models
-from kaa.llm.models_file import load_models_file, models_of
+from kaa.llm.models.models_file import load_models_file, models_of
 
 
 def _load(tmp_path: Path, text: str) -> tuple[Path, list[str], list[str]]:

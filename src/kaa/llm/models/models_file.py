@@ -14,7 +14,7 @@ from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import Compat, laid_over
-from kaa.llm.former_names import by_current_name
+from kaa.llm.models.former_names import by_current_name
 
 # What most servers speak.
 DEFAULT_API = "openai-completions"

@@ -3,7 +3,7 @@
 import pytest
 
 from kaa.core.provider import Model
-from kaa.llm.matching import best_matches, split_level, split_thinking, suggestions
+from kaa.llm.models.matching import best_matches, split_level, split_thinking, suggestions
 
 _MODELS = [
     Model("claude-opus-5-5", "anthropic", "anthropic-messages", "Claude Opus 5.5"),

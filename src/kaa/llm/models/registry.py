@@ -14,12 +14,12 @@ from kaa.core.provider import Model, Provider, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, ThinkingLevels
 from kaa.llm.compat import compat_for, laid_over
-from kaa.llm.former_names import current_name, current_query
 from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.transport import Transport
-from kaa.llm.lookup import Found, Lookup, UnclearError
-from kaa.llm.models_file import ProviderConfig
-from kaa.llm.providers import ConfiguredProvider, Keys, load_providers
+from kaa.llm.models.former_names import current_name, current_query
+from kaa.llm.models.lookup import Found, Lookup, UnclearError
+from kaa.llm.models.models_file import ProviderConfig
+from kaa.llm.models.providers import ConfiguredProvider, Keys, load_providers
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
 
@@ -241,7 +241,7 @@ class ModelRegistry:
         self._given_keys[current_name(provider)] = key
 
     def resolve(self, choice: ModelChoice) -> ResolvedModel | UnlistedServer:
-        """The model that `choice` means; `kaa.llm.discovery` also asks unlisted servers.
+        """The model that `choice` means; `kaa.llm.models.discovery` also asks unlisted servers.
 
         A key that is a command is run here, which may take 10 seconds: where an event loop must go on, call
         it in a thread.

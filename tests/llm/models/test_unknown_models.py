@@ -7,9 +7,9 @@ import pytest
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
 from kaa.llm.catalogue import known_models
-from kaa.llm.registry import ModelChoice, ModelRegistry, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel
+from kaa.llm.models.unknown_models import likely_model
 from kaa.llm.responses.request import responses_body
-from kaa.llm.unknown_models import likely_model
 
 _KEYS = {
     "OPENAI_API_KEY": "k",

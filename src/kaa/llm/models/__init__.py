@@ -1,0 +1,1 @@
+"""Which models there are, which one is meant, and how it is reached."""
