@@ -281,7 +281,7 @@ class TestBudget:
                 if self.asked == 2:
                     scene.agent.use(MODEL, provider)
 
-            def charge(self, usage: Usage) -> None:
+            def charge(self, usage: Usage, model: Model) -> None:
                 pass
 
             def seconds_left(self) -> float | None:
@@ -298,7 +298,7 @@ class TestBudget:
             async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
                 raise BudgetExhaustedError("no more of that")
 
-            def charge(self, usage: Usage) -> None:
+            def charge(self, usage: Usage, model: Model) -> None:
                 pass
 
             def seconds_left(self) -> float | None:

@@ -2,12 +2,16 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Measure, Used, amount, duration, parse_amount
 from kaa.core.messages import Cost, Usage
+from kaa.core.provider import Model, ModelRates
+
+MODEL = Model("m", "p", "api", cost=ModelRates())
 
 
 class Clock:
@@ -27,7 +31,7 @@ def usage(tokens: int = 0, cost: float = 0.0) -> Usage:
 def test_what_came_out_of_the_cache_is_not_counted() -> None:
     ledger = Ledger("run")
 
-    ledger.charge(Usage(input=10, output=5, cache_read=1000, cache_write=3))
+    ledger.charge(Usage(input=10, output=5, cache_read=1000, cache_write=3), MODEL)
 
     assert ledger.used == Used(tokens=18, turns=1)
 
@@ -37,14 +41,26 @@ def test_what_a_child_uses_its_parents_pay_for() -> None:
     run = session.child()
     helper = run.child(Budget(tokens=1000))
 
-    helper.charge(usage(60, 0.5))
-    run.charge(usage(40, 0.25))
+    helper.charge(usage(60, 0.5), MODEL)
+    run.charge(usage(40, 0.25), MODEL)
 
     assert session.used == Used(cost=0.75, tokens=100, turns=2)
     assert run.used == session.used
     assert helper.used == Used(cost=0.5, tokens=60, turns=1)
     with pytest.raises(BudgetExhaustedError, match="100 tokens of the 100 tokens for this session"):
         asyncio.run(helper.admit())
+
+
+def test_requests_of_an_unknown_price_are_known_as_such_and_those_the_server_prices_are_not() -> None:
+    session = Ledger("session")
+    run = session.child()
+    unpriced = msgspec.structs.replace(MODEL, cost=None)
+
+    run.charge(usage(10), unpriced)
+    run.charge(usage(10, 0.5), unpriced)
+    run.charge(usage(10), MODEL)
+
+    assert session.used == Used(cost=0.5, tokens=30, turns=3, unpriced=1)
 
 
 def test_time_counts_while_the_clock_runs() -> None:
@@ -78,7 +94,7 @@ def test_the_time_of_those_who_work_at_once_is_not_added_up() -> None:
 
 def test_without_limits_everything_passes() -> None:
     ledger = Ledger("run")
-    ledger.charge(usage(10**9, 10**6))
+    ledger.charge(usage(10**9, 10**6), MODEL)
 
     asyncio.run(ledger.admit())
 
@@ -96,7 +112,7 @@ def test_a_limit_holds_exactly_when_it_is_used_up(measure: Measure, limit: int, 
     ledger = Ledger("run", Budget().with_limit(measure, limit), clock=clock)
     ledger.start_clock()
     for use in uses:
-        ledger.charge(usage(use, float(use)))
+        ledger.charge(usage(use, float(use)), MODEL)
         clock.now += use
     used = len(uses) if measure == "turns" else sum(uses)
 
@@ -152,8 +168,11 @@ def test_limits_are_read_as_people_write_them(measure: Measure, text: str, value
     ("measure", "text"),
     [
         *[(measure, text) for measure in ("cost", "tokens", "turns") for text in ("", "0", "-1", "nan", "inf", "5m5")],
+        ("cost", "0.00009"),
+        ("cost", "1e-30"),
         ("seconds", "10"),
         ("seconds", "m"),
+        ("seconds", "1e-30s"),
         ("turns", "0.5"),
         ("cost", "5k"),
     ],

@@ -54,6 +54,13 @@ class TestTally:
 
         assert counted.total.cost == 0.0
 
+    def test_a_request_that_was_refused_is_no_reply(self) -> None:
+        counted = tally()
+
+        counted.observe(MessageEnd(AssistantMessage((), "api", "p", "m", Usage(), "error", error_message="refused")))
+
+        assert counted.total == Spent()
+
     def test_a_reply_without_figures_is_counted_as_such(self) -> None:
         counted = tally()
 

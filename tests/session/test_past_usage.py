@@ -33,6 +33,22 @@ def test_replies_on_all_branches_count_and_damage_costs_only_what_it_hit(tmp_pat
     assert used(path) == [("reply", 7, 1, "p/m"), ("reply", 7, 1, "p/n"), ("reply", 0, 3, "p/m")]
 
 
+def test_a_request_that_was_refused_is_known_from_a_reply_that_broke_off(tmp_path: Path) -> None:
+    nothing, word = {"input": 0, "output": 0}, [{"type": "text", "text": "Well"}]
+    path = write_session(
+        tmp_path / "s.jsonl",
+        user_entry("u", None, "hello"),
+        reply("a", "u", usage=nothing, stopReason="error"),
+        reply("b", "a", usage=nothing, stopReason="error", content=word),
+        reply("c", "b", usage=nothing, stopReason="error", timestamp="damaged"),
+    )
+
+    with opened(path) as store:
+        failed = [use.failed for _, use in past_usage(store, store.tree.nodes)]
+
+    assert failed == [True, False, True]
+
+
 def test_a_session_of_a_stranger_pays_nothing_into_a_budget(tmp_path: Path) -> None:
     paying = {"input": -1_000_000, "output": -5, "cost": {"total": -1000.0}}
     title = entry("custom", "t", "a", customType="kaa.title", data={"usage": paying, "model": "q/z"})

@@ -176,7 +176,7 @@ def test_who_is_given_work_is_paid_out_of_the_same_purse(purse: Purse) -> None:
 
     async def scene(conversation: Conversation) -> Outcome:
         helper = conversation.budget.child(Budget(turns=5))
-        helper.charge(Usage(input=100))
+        helper.charge(Usage(input=100), conversation.models.current.model)
         return await conversation.submit("go")
 
     purse.settings(budget={"session": {"tokens": 100}})
@@ -265,6 +265,24 @@ class TestCommand:
         assert "1,010 tokens" not in shown.text
         assert "2 requests" in shown.text
         assert "no limit" in shown.text
+
+    @pytest.mark.parametrize(("priced", "shown"), [(False, "$?"), (True, "at least $0.10")])
+    def test_what_nobody_knows_the_price_of_is_not_nothing(self, purse: Purse, priced: bool, shown: str) -> None:
+        purse.also("other")
+        dear = msgspec.structs.replace(ECHO, calls=(), text=("hi",))
+        purse.stage.server.begin([*([dear] if priced else []), ECHO, say("done")])
+
+        async def scene(conversation: Conversation) -> Outcome:
+            if priced:
+                await conversation.submit("go")
+            await conversation.models.choose("other/m")
+            await conversation.submit("go on")
+            return await conversation.submit("/budget")
+
+        outcome = purse.stage.play(scene, ConversationOptions(model="p/m"))
+
+        assert isinstance(outcome, CommandReply)
+        assert [line.split("  ")[1] for line in outcome.text.splitlines() if "$" in line][:2] == ["$?", shown]
 
     def test_a_limit_can_be_set_and_taken_away(self, purse: Purse) -> None:
         purse.stage.server.begin([ECHO, say("one"), ECHO, say("two")])

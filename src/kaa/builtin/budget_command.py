@@ -1,6 +1,6 @@
 """The slash command for what runs and the session may use."""
 
-from kaa.core.budget import MEASURES, Measure, Scope, amount, parse_amount
+from kaa.core.budget import MEASURES, Measure, Scope, Used, amount, parse_amount
 from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply, SessionBudget
 
 _SCOPES: tuple[Scope, ...] = ("run", "session")
@@ -45,5 +45,12 @@ def _shown(budget: SessionBudget) -> str:
         for measure in MEASURES:
             limit = limits.limit(measure)
             of = "no limit" if limit is None else f"of {amount(measure, limit)}"
-            lines.append(f"  {amount(measure, used.amount(measure)):<18} {of}")
+            lines.append(f"  {_spent(used, measure):<18} {of}")
     return "\n".join([*lines, f"To change it: {_USAGE}"])
+
+
+def _spent(used: Used, measure: Measure) -> str:
+    """How much of a measure; where prices are involved that nobody knows, what is known."""
+    if measure != "cost" or not used.unpriced:
+        return amount(measure, used.amount(measure))
+    return f"at least {amount('cost', used.cost)}" if used.cost else "$?"

@@ -199,7 +199,7 @@ class _Attempt:
             raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
-        self._allowance.charge(self._to_be_paid(message))
+        self._allowance.charge(self._to_be_paid(message), self.request.model)
         return message
 
     def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
@@ -224,7 +224,7 @@ class _Attempt:
         self._emit(MessageUpdate(ReplyFailed(reason, error, error_type)))
         self._emit(MessageEnd(message))
         if has_answered:
-            self._allowance.charge(self._to_be_paid(message))
+            self._allowance.charge(self._to_be_paid(message), self.request.model)
         return message
 
     def _to_be_paid(self, message: AssistantMessage) -> Usage:

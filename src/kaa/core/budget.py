@@ -17,6 +17,8 @@ Scope: TypeAlias = Literal["run", "session"]
 Measure: TypeAlias = Literal["cost", "tokens", "turns", "seconds"]
 
 MEASURES: Final[tuple[Measure, ...]] = ("cost", "tokens", "turns", "seconds")
+LEAST: Final[dict[Measure, float]] = {"cost": 0.0001, "seconds": 0.1}
+"""The smallest limits of what is no whole number. As much again must be more, or one would be asked for ever."""
 WARNING_SHARE: Final = 0.8
 """The part of a limit from which on it is told that it is near."""
 
@@ -59,12 +61,17 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """What was used, in the units of `Budget`."""
+    """What was used, in the units of `Budget`.
+
+    Attributes:
+        unpriced: requests of which nobody knows what they cost; `cost` is that of the others.
+    """
 
     cost: float = 0.0
     tokens: int = 0
     turns: int = 0
     seconds: float = 0.0
+    unpriced: int = 0
 
     def amount(self, measure: Measure) -> float:
         """One measure of it."""
@@ -119,8 +126,8 @@ class Allowance(Protocol):
         """
         ...
 
-    def charge(self, usage: Usage) -> None:
-        """A request was answered, and used this."""
+    def charge(self, usage: Usage, model: Model) -> None:
+        """A request to this model was answered, and used this."""
         ...
 
     def seconds_left(self) -> float | None:
@@ -134,7 +141,7 @@ class Unlimited:
     async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """Always."""
 
-    def charge(self, usage: Usage) -> None:
+    def charge(self, usage: Usage, model: Model) -> None:
         """Nobody counts."""
 
     def seconds_left(self) -> float | None:
@@ -184,17 +191,18 @@ class Ledger:
         """A ledger for a part of the work."""
         return Ledger(scope, budget, parent=self, clock=self._clock)
 
-    def charge(self, usage: Usage) -> None:
+    def charge(self, usage: Usage, model: Model) -> None:
         """See `Allowance`. The parent is charged too."""
-        used = self._used
+        used, is_priced = self._used, model.cost is not None or usage.cost.total > 0
         self._used = msgspec.structs.replace(
             used,
             cost=used.cost + usage.cost.total,
             tokens=used.tokens + usage.input + usage.cache_write + usage.output,
             turns=used.turns + 1,
+            unpriced=used.unpriced + (not is_priced),
         )
         if self._parent is not None:
-            self._parent.charge(usage)
+            self._parent.charge(usage, model)
 
     def start_clock(self) -> None:
         """Time counts from now on."""
@@ -254,7 +262,7 @@ def parse_amount(measure: Measure, text: str) -> float:
     """What a person writes for a limit: `0.50` or `$0.50`, `200k` or `1.5m`, `12`, `90s`, `10m`, `1.5h`.
 
     Raises:
-        ValueError: it is none, or nothing; the message shows what one looks like.
+        ValueError: it is none, or less than `LEAST`; the message shows what one looks like.
     """
     example, units = _SPELLINGS[measure]
     number = text.strip().lower().removeprefix("$" if measure == "cost" else "").replace(",", "")
@@ -265,7 +273,7 @@ def parse_amount(measure: Measure, text: str) -> float:
         value = 0.0
     if measure in ("tokens", "turns"):
         value = float(int(value)) if value < float("inf") else 0.0
-    if not 0 < value < float("inf"):
+    if not LEAST.get(measure, 1) <= value < float("inf"):
         raise ValueError(f"{text!r} is no limit of {_NOUNS[measure]}: write one such as {example}")
     return value
 

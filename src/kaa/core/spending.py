@@ -22,12 +22,13 @@ def is_price_unknown(is_free: IsFree, provider: str, model: str, *, tokens: int,
 
 
 class Use(msgspec.Struct, frozen=True):
-    """What one request used, of which model."""
+    """What one request used, of which model. `failed`: it was refused or got lost before a word of an answer came."""
 
     purpose: Purpose
     usage: Usage
     provider: str
     model: str
+    failed: bool = False
 
 
 class Spending(msgspec.Struct, frozen=True):
@@ -71,8 +72,9 @@ class UsageTally:
         match event:
             case AgentStart():
                 self.turn, self.has_run = Spent(), True
-            case MessageEnd(message=AssistantMessage(usage=usage, provider=provider, model=model)):
-                self.reply = self.spent(Use("reply", usage, provider, model))
+            case MessageEnd(message=AssistantMessage(usage=usage, provider=provider, model=model) as reply):
+                failed = reply.stop_reason == "error" and not reply.content
+                self.reply = self.spent(Use("reply", usage, provider, model, failed))
                 self.turn += self.reply
                 self.total += self.reply
             case _:
@@ -96,6 +98,6 @@ class UsageTally:
         """What a request counts."""
         tokens, cost = prompt_tokens(use.usage) + use.usage.output, use.usage.cost.total
         if not tokens:
-            return Spent(use.usage, unmeasured=1, replies=1)
+            return Spent() if use.failed else Spent(use.usage, unmeasured=1, replies=1)
         unpriced = is_price_unknown(self._is_free, use.provider, use.model, tokens=tokens, cost=cost)
         return Spent(use.usage, unpriced=int(unpriced), replies=1)

@@ -30,6 +30,13 @@ class _Reply(msgspec.Struct, rename="camel", frozen=True):
     provider: str = ""
     model: str = ""
     usage: Usage = Usage()
+    stop_reason: str = ""
+    content: msgspec.Raw = msgspec.Raw(b"[]")
+
+    @property
+    def failed(self) -> bool:
+        """Whether the request failed before a word of an answer came."""
+        return self.stop_reason == "error" and bytes(self.content).translate(None, b" ") == b"[]"
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -82,7 +89,7 @@ def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Nod
             reply = _reply(store.line(node))
             if reply is not None:
                 provider, model = reply.provider, reply.model
-                yield node, Use("reply", plausible(reply.usage), provider, model)
+                yield node, Use("reply", plausible(reply.usage), provider, model, reply.failed)
         elif (use := usage_aside(store, node, provider, model)) is not None:
             yield node, use
 
@@ -189,5 +196,6 @@ def _reply(line: bytes) -> _Reply | None:
         if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
             return None
         message = entry.message
-        return _Reply("assistant", message.provider, message.model, message.usage)
+        content = msgspec.Raw(b"[]" if not message.content else b"[{}]")
+        return _Reply("assistant", message.provider, message.model, message.usage, message.stop_reason, content)
     return reply if reply.role == "assistant" else None

@@ -109,9 +109,9 @@ class Budgeting:
         while reached := next((standing for standing in self._standings() if standing.reached), None):
             await self._admit_more(reached, asker)
 
-    def charge(self, usage: Usage) -> None:
+    def charge(self, usage: Usage, model: Model) -> None:
         """See `Allowance`."""
-        (self._run if self._is_running else self._session).charge(usage)
+        (self._run if self._is_running else self._session).charge(usage, model)
 
     def seconds_left(self) -> float | None:
         """See `Allowance`."""

@@ -246,6 +246,7 @@ def _budgeting(
             tokens=past.usage.input + past.usage.cache_write + past.usage.output,
             turns=past.replies,
             seconds=0.0 if session.seconds is None else past_seconds(store, store.tree.nodes),
+            unpriced=past.unpriced,
         ),
         ask=confirm,
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from kaa.core.budget import Budget
+from kaa.core.budget import LEAST, Budget
 from kaa.core.messages import Json
 from kaa.core.patience import Patience
 from kaa.core.provider import ThinkingLevel
@@ -103,10 +103,10 @@ class BudgetLimits(msgspec.Struct, rename="camel", frozen=True):
         minutes: while the agent works.
     """
 
-    cost: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    cost: Annotated[float, msgspec.Meta(ge=LEAST["cost"])] | None = None
     tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     turns: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    minutes: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    minutes: Annotated[float, msgspec.Meta(ge=LEAST["seconds"] / 60)] | None = None
 
     def budget(self) -> Budget:
         """The same as the core wants it."""

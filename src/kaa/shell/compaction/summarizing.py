@@ -115,7 +115,7 @@ class Summarizer:
             raise SummaryError(str(error)) from error
         request = Request(asked.model, system, (user_message(text),), thinking=thinking, max_tokens=limit, once=True)
         reply = await self._reply(provider, request)
-        self._agent.allowance.charge(reply.usage)
+        self._agent.allowance.charge(reply.usage, asked.model)
         if reply.stop_reason == "length":
             raise SummaryError(f"the answer of {asked.model.id} was cut off after {limit:,} tokens")
         if not reply.text.strip():
