@@ -20,7 +20,8 @@ from kaa.core.messages import (
 from kaa.core.provider import Request, ToolSchema
 from kaa.core.reply import ReplyBuilder
 from kaa.llm.http.transport import Transport
-from kaa.llm.models.registry import ResolvedModel, create_provider
+from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.resolved import ResolvedModel
 
 # More than any vendor's least length for its cache: 4096 tokens of the largest, about 4 characters each.
 LONG_PROMPT = "Rule {}: answer briefly and never guess.\n"

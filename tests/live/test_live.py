@@ -19,7 +19,8 @@ from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.provider_table import BUILTINS
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import ResolvedModel
 from tests.live import probe
 
 Answer = TypeVar("Answer")

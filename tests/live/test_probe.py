@@ -10,7 +10,7 @@ from kaa.core.messages import Usage
 from kaa.core.provider import Model
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
-from kaa.llm.models.registry import ResolvedModel
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.wire import Endpoint
 from tests.live import probe
 from tests.support.model_server import ModelServer, ScriptItem, Tokens, call, say

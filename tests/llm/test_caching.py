@@ -18,7 +18,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ToolSchema
-from kaa.llm.models.registry import ResolvedModel
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.tuning import CacheRetention, Tuning
 from tests.support.catching import asked, body_of, resolved
 from tests.support.model_wire import Wire

@@ -10,7 +10,9 @@ from kaa.core.errors import NetworkError
 from kaa.core.messages import Json
 from kaa.core.provider import Request
 from kaa.llm.http.transport import HttpRequest, HttpResponse
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
+from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.registry import ModelChoice, ModelRegistry
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.tuning import Tuning
 
 _KEYS = {

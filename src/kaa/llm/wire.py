@@ -6,11 +6,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from kaa.core.provider import Request, ThinkingLevel
+from kaa.core.provider import Request
 from kaa.llm.compat import Compat
 from kaa.llm.http.authorized import Authorizer, authorized
 from kaa.llm.http.proxied import proxied
 from kaa.llm.http.transport import Transport, host_of
+from kaa.llm.thinking_levels import ThinkingLevels
 from kaa.llm.tuning import CacheRetention, Tuning
 
 # The longest `prompt_cache_key` that OpenAI takes; other servers are not known to take longer ones.
@@ -29,8 +30,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         headers: more headers, which replace kaa's own of the same name.
         auth: where the key goes; None for the usual place of the wire format.
         authorizer: lets requests in where no key that stays the same does; see `kaa.llm.http.authorized`.
-        thinking_levels: what this model calls a thinking level; a level that is not in it has its usual name,
-            and None marks one the model does not have.
+        thinking_levels: what this model calls them.
         tuning: how the user wants models asked, this one and others.
         proxies: variables that name proxies for this server alone; see `kaa.llm.http.transport.HttpRequest`.
         served_as: what this server calls the model, where that is not its id: at Azure the name of a deployment.
@@ -42,7 +42,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     auth: AuthStyle | None = None
     authorizer: Authorizer | None = None
     compat: Compat = Compat()
-    thinking_levels: dict[ThinkingLevel, str | None] = {}
+    thinking_levels: ThinkingLevels = {}
     tuning: Tuning = Tuning()
     proxies: dict[str, str] = {}
     served_as: str | None = None

@@ -13,7 +13,8 @@ from kaa.core.errors import AuthError, ProviderError, QuotaError
 from kaa.core.events import AgentStart, Event, ModelFallback
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.models.registry import NoModelError, ResolvedModel
+from kaa.llm.models.registry import NoModelError
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.shell.models import Models
 
 _UNUSABLE = (NoModelError, CredentialError, CommandError, ProviderError)

@@ -18,9 +18,11 @@ from kaa.llm.auth.verification import State, Verdict, verify
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.former_names import current_name
+from kaa.llm.models.keys import Keys
 from kaa.llm.models.matching import close_names
-from kaa.llm.models.providers import ConfiguredProvider, Keys, load_providers
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, UnlistedServer
+from kaa.llm.models.providers import ConfiguredProvider, load_providers
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import UnlistedServer
 from kaa.shell.home import Home
 from kaa.shell.settings import load_user_settings
 

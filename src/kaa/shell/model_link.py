@@ -6,9 +6,11 @@ from pathlib import Path
 from kaa.core.provider import Provider
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
+from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.discovery import find_model
 from kaa.llm.models.matching import split_thinking
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, create_provider
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.session.context import SessionContext
 from kaa.shell.model_scope import scoped_models
 from kaa.shell.options import ConversationOptions, Live, Record, Replay, Wire

@@ -17,16 +17,9 @@ from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.models.discovery import ask_server, find_local_model, look_for_servers
-from kaa.llm.models.registry import (
-    DEFAULT_THINKING,
-    ModelChoice,
-    ModelRegistry,
-    NoModelError,
-    ResolvedModel,
-    UnlistedServer,
-    nearest_level,
-    offered_levels,
-)
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
+from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
 from kaa.llm.tuning import CacheRetention, Tuning
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.model_link import ModelLink

@@ -21,7 +21,8 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart, ToolSchema
 from kaa.llm.cassette import CassetteDivergence, Divergence, RecordingTransport, ReplayTransport, refuse_divergence
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse, Transport
-from kaa.llm.models.registry import ResolvedModel, create_provider
+from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.wire import Endpoint
 
 _TOOLS = (ToolSchema("read", "Reads a file", {"type": "object", "properties": {"path": {"type": "string"}}}),)

@@ -11,7 +11,7 @@ from kaa.llm import catalogue
 from kaa.llm.catalogue import KnownModel, known_models, provider_names
 from kaa.llm.compat import Compat, compat_for
 from kaa.llm.models.provider_table import BUILTINS
-from kaa.llm.models.registry import nearest_level, offered_levels
+from kaa.llm.thinking_levels import nearest_level, offered_levels
 
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 _FORMATS = {

@@ -12,7 +12,8 @@ from kaa.core.errors import NetworkError
 from kaa.core.messages import Json
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 from kaa.llm.models.discovery import find_model, look_for_servers
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import ResolvedModel
 
 _OLLAMA = {
     "http://127.0.0.1:11434/v1/models": {"data": [{"id": "qwen3:8b", "owned_by": "library"}, {"id": "embed:latest"}]},

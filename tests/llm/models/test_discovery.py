@@ -12,7 +12,8 @@ from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.messages import Json
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 from kaa.llm.models.discovery import find_model
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import ResolvedModel
 
 _LOCAL = {"OPENAI_BASE_URL": "http://localhost:8080/v1"}
 

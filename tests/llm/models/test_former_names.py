@@ -11,7 +11,8 @@ from kaa.llm.auth.credentials import CredentialStore
 from kaa.llm.handoff import made_by
 from kaa.llm.models.former_names import by_current_name, current_name, current_query, former_names
 from kaa.llm.models.provider_table import BUILTINS
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.tuning import Tuning
 from kaa.shell.home import Home
 from kaa.shell.logins import Logins

@@ -7,7 +7,8 @@ import pytest
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
 from kaa.llm.catalogue import known_models
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel
+from kaa.llm.models.registry import ModelChoice, ModelRegistry
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.models.unknown_models import likely_model
 from kaa.llm.responses.request import responses_body
 

@@ -8,7 +8,9 @@ import pytest
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
 from kaa.llm.http.live import LiveTransport
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, ResolvedModel, create_provider
+from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.registry import ModelChoice, ModelRegistry
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.responses.azure import at_azure
 from kaa.llm.wire import Endpoint
 from tests.support.model_server import ModelServer, say

@@ -23,7 +23,8 @@ from kaa.core.provider import Request
 from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.failures import failure_of_response
 from kaa.llm.http.transport import HttpRequest, Transport
-from kaa.llm.models.registry import ResolvedModel, create_provider
+from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.wire import AuthStyle, Endpoint, peer_of
 
 State = Literal["works", "refused", "expired", "unreachable", "unverified"]

@@ -10,9 +10,8 @@ from typing import Literal
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.core.provider import Model, ModelRates, ThinkingLevel
-
-ThinkingLevels = dict[ThinkingLevel, str | None]
+from kaa.core.provider import Model, ModelRates
+from kaa.llm.thinking_levels import ThinkingLevels
 
 _DATA = Path(__file__).parent / "data"
 

@@ -6,17 +6,8 @@ from kaa.core.messages import Json
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.compat import Compat
 from kaa.llm.rendering import JsonObject
+from kaa.llm.thinking_levels import USUAL_EFFORTS
 from kaa.llm.wire import Endpoint
-
-_USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    # Not every model has these; one that has says so in its `thinking_levels`.
-    "xhigh": "high",
-    "max": "high",
-}
 
 _BASETEN_ARGUMENTS: Final[dict[str, Json]] = {"enable_thinking": {"$var": "thinking.enabled"}}
 
@@ -24,7 +15,7 @@ _BASETEN_ARGUMENTS: Final[dict[str, Json]] = {"enable_thinking": {"$var": "think
 def thinking_fields(level: ThinkingLevel, endpoint: Endpoint) -> JsonObject:
     """The fields of a request that make a model think at `level`, or not think with `off`."""
     compat, levels = endpoint.compat, endpoint.thinking_levels
-    effort = levels.get(level, _USUAL_EFFORTS.get(level))
+    effort = levels.get(level, USUAL_EFFORTS.get(level))
     by_effort: JsonObject = {"reasoning_effort": effort} if effort and compat.supports_reasoning_effort else {}
     match compat.thinking_format:
         case "openai":

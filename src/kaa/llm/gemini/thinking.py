@@ -4,15 +4,15 @@ Sources: https://ai.google.dev/gemini-api/docs/thinking, and the tables of pi 0.
 """
 
 import re
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 from kaa.core.provider import Request, ThinkingLevel
 from kaa.llm.rendering import JsonObject
+from kaa.llm.thinking_levels import by_nearness
 from kaa.llm.wire import Endpoint
 
 # gemini-2.5-pro, gemini-3-flash-preview, google/gemini-3.1-pro, gemini-live-2.5-flash; gemini-exp-1206 has none.
 _GENERATION: Final = re.compile(r"gemini-(?:[a-z]+-)*(\d{1,2})(?!\d)(?:\.(\d{1,2}))?")
-_LEVELS: Final = get_args(ThinkingLevel)
 _NEWEST: Final = (99, 0)  # what gemini-flash-latest means
 _FIRST_WITH_LEVELS: Final = (3, 0)
 _FIRST_PRO_WITH_MEDIUM: Final = (3, 1)
@@ -59,9 +59,7 @@ def thinking_config(request: Request, endpoint: Endpoint) -> JsonObject:
 
 def _nearest(level: ThinkingLevel, endpoint: Endpoint) -> ThinkingLevel:
     """`level`, or the next higher one that the model has, or else the next lower one."""
-    wanted = _LEVELS.index(level)
-    candidates = (*_LEVELS[wanted:], *reversed(_LEVELS[:wanted]))
-    return next((name for name in candidates if endpoint.thinking_levels.get(name, name) is not None), level)
+    return next((name for name in by_nearness(level) if endpoint.thinking_levels.get(name, name) is not None), level)
 
 
 def _level(level: ThinkingLevel, model_id: str) -> str:

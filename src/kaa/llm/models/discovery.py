@@ -11,7 +11,8 @@ from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
 from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
 from kaa.llm.models.matching import split_thinking
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, ResolvedModel, UnlistedServer
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
+from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 from kaa.llm.wire import Endpoint
 
 Notify = Callable[[str], None]

@@ -4,10 +4,8 @@ import re
 
 import msgspec
 
-from kaa.core.provider import ThinkingLevel
-from kaa.llm.catalogue import KnownModel, ThinkingLevels
-
-_EVERY_LEVEL: tuple[ThinkingLevel, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
+from kaa.llm.catalogue import KnownModel
+from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 
 
 def behind_gateway(known: KnownModel) -> KnownModel:
@@ -31,4 +29,4 @@ def _levels_with_tools(known: KnownModel) -> ThinkingLevels:
     new = version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 4)
     if not new or known.thinking_levels.get("off") is None:
         return known.thinking_levels
-    return {"off": known.thinking_levels["off"], **dict.fromkeys(_EVERY_LEVEL)}
+    return {**dict.fromkeys(LEVELS), "off": known.thinking_levels["off"]}

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import get_args
 
 from kaa.core.provider import Model, ThinkingLevel
+from kaa.llm.thinking_levels import LEVELS
 
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
-_LEVELS: dict[str, ThinkingLevel] = {level: level for level in get_args(ThinkingLevel)}
+_LEVELS: dict[str, ThinkingLevel] = {level: level for level in LEVELS}
 
 
 def split_thinking(query: str) -> tuple[str, ThinkingLevel | None]:

@@ -4,24 +4,24 @@ A mistake costs the provider or the model it is in, never the others, and is tol
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.core.provider import Model, ModelRates, ThinkingLevel
+from kaa.core.provider import Model, ModelRates
 from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.catalogue import KnownModel, ThinkingLevels
+from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import Compat, laid_over
 from kaa.llm.models.former_names import by_current_name
+from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 
 # What most servers speak.
 DEFAULT_API = "openai-completions"
 
 T = TypeVar("T")
 
-_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 _Tokens: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
 
 
@@ -210,7 +210,7 @@ def _own_model(provider: str, entry: _ModelEntry, default_api: str) -> KnownMode
 
 def _levels(names: dict[str, str | None]) -> ThinkingLevels:
     """The levels that kaa has; a file may be shared with a program that has more."""
-    return {level: names[level] for level in _LEVELS if level in names}
+    return {level: names[level] for level in LEVELS if level in names}
 
 
 def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:

@@ -8,14 +8,10 @@ from typing import Literal
 import msgspec
 
 from kaa.core.provider import Model
-from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel, known_models
-from kaa.llm.http.authorized import Authorizer
-from kaa.llm.http.proxies import names_proxy
 from kaa.llm.http.transport import host_of
 from kaa.llm.models.gateways import behind_gateway
 from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
-from kaa.llm.models.placeholders import filled, missing
 from kaa.llm.models.provider_table import BUILTINS, Ambient, Builtin, Family, KeyKind
 from kaa.llm.models.unknown_models import likely_model
 from kaa.llm.wire import AuthStyle
@@ -130,131 +126,6 @@ class ConfiguredProvider:
     @cached_property
     def _by_id(self) -> dict[str, KnownModel]:
         return {known.model.id: known for known in self.models}
-
-
-class Keys:
-    """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order.
-
-    Args:
-        store: auth.json.
-        environ: the environment variables.
-        models_file: for messages.
-        given: keys of this run, by provider, that count before all others.
-    """
-
-    def __init__(
-        self, store: CredentialStore, environ: Mapping[str, str], models_file: Path, given: Mapping[str, str]
-    ) -> None:
-        self._store = store
-        self._environ = environ
-        self._models_file = models_file
-        self._given = given
-
-    def has(self, provider: ConfiguredProvider) -> bool:
-        """Whether there is a key, and what the address depends on; commands are not run but trusted."""
-        keyed = self._has_key(provider)
-        template = provider.url_for(None, keyed=keyed)
-        if not missing(template, {}):  # it depends on nothing
-            return keyed
-        if not keyed and provider.ambient is None:
-            return False
-        variables = {**self._environ, **self._store.likely_variables(provider.name)}
-        return not missing(template, variables) and (keyed or self._has_ambient(provider, variables))
-
-    def _has_key(self, provider: ConfiguredProvider) -> bool:
-        configured = provider.config.api_key
-        return (
-            provider.name in self._given
-            or self._store.has(provider.name)
-            or any(self._environ.get(variable) for variable, _ in provider.key_variables)
-            or (configured is not None and self._store.values.can_evaluate(configured))
-        )
-
-    @staticmethod
-    def _has_ambient(provider: ConfiguredProvider, variables: Mapping[str, str]) -> bool:
-        if provider.ambient is None:
-            return False
-        from kaa.llm.auth.ambient import has_ambient  # lazy: most users have keys
-
-        return has_ambient(provider.ambient, variables)
-
-    def get(self, provider: ConfiguredProvider, api_key: str | None, *, run: bool = True) -> Credential | None:
-        """The key, or None if there is none.
-
-        Args:
-            provider: whose it is.
-            api_key: that was given for it.
-            run: see `ConfigValues.evaluate`.
-
-        Raises:
-            CredentialError: it is there but cannot be read.
-        """
-        if api_key := api_key or self._given.get(provider.name):
-            return Credential("api_key", api_key, "--api-key")
-        if kept := self._store.get(provider.name, run=run):
-            return kept
-        for variable, kind in provider.key_variables:
-            if value := self._environ.get(variable):
-                return Credential(kind, value, variable)
-        if provider.config.api_key is None:
-            return None
-        place = f"{self._models_file}: providers.{provider.name}.apiKey"
-        secret = self._store.values.evaluate(provider.config.api_key, place, run=run)
-        return Credential("api_key", secret, "models.json")
-
-    def variables(self, provider: ConfiguredProvider) -> Mapping[str, str]:
-        """The environment variables, and before them those that auth.json has for this provider.
-
-        Raises:
-            CredentialError: auth.json cannot be read.
-        """
-        own = self._store.variables(provider.name)
-        return {**self._environ, **own} if own else self._environ
-
-    def proxies(self, provider: ConfiguredProvider) -> dict[str, str]:
-        """The variables of auth.json that name proxies for this provider.
-
-        Raises:
-            CredentialError: they cannot be evaluated. An auth.json that cannot be read has none: who needs a key of
-                it is told before.
-        """
-        has = self._store.has_variables(provider.name, names_proxy)
-        return self._store.variables(provider.name, names_proxy) if has else {}
-
-    def address(self, provider: ConfiguredProvider, known: KnownModel, *, keyed: bool) -> str:
-        """Where a model is, the placeholders replaced.
-
-        Raises:
-            CredentialError: it depends on a variable that is not set.
-        """
-        template = provider.url_for(known, keyed=keyed)
-        if not missing(template, {}):
-            return template
-        variables = self.variables(provider)
-        if names := missing(template, variables):
-            raise CredentialError(
-                f"the address of {provider.name} depends on {' and '.join(names)}: set it in the environment, or in "
-                f"auth.json under {provider.name}.env"
-            )
-        return filled(template, variables)
-
-    def ambient_authorizer(self, provider: ConfiguredProvider, base_url: str) -> Authorizer | None:
-        """What lets requests in with credentials of the machine, where the provider takes those."""
-        if provider.ambient is None:
-            return None
-        from kaa.llm.auth.ambient import ambient_authorizer  # lazy: most users have keys
-
-        return ambient_authorizer(provider.ambient, base_url, self.variables(provider))
-
-    def headers(self, provider: ConfiguredProvider, known: KnownModel | None) -> tuple[tuple[str, str], ...]:
-        """The further headers of a request, their variables and commands evaluated.
-
-        Raises:
-            CredentialError: one of them cannot be.
-        """
-        headers = provider.config.headers | (known.headers if known else {})
-        place = f"{self._models_file}: providers.{provider.name}.headers"
-        return tuple((name, self._store.values.evaluate(value, f"{place}.{name}")) for name, value in headers.items())
 
 
 def load_providers(

@@ -10,34 +10,24 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.core.provider import Model, Provider, ThinkingLevel
+from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
-from kaa.llm.catalogue import KnownModel, ThinkingLevels
+from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.http.authorized import Authorizer
-from kaa.llm.http.transport import Transport
+from kaa.llm.models.adapters import SUPPORTED_APIS
 from kaa.llm.models.former_names import current_name, current_query
+from kaa.llm.models.keys import Keys
 from kaa.llm.models.lookup import Found, Lookup, UnclearError
 from kaa.llm.models.models_file import ProviderConfig
-from kaa.llm.models.providers import ConfiguredProvider, Keys, load_providers
+from kaa.llm.models.providers import ConfiguredProvider, load_providers
+from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
+from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
 
-_SUPPORTED_APIS = (
-    "openai-completions",
-    "anthropic-messages",
-    "anthropic-vertex",
-    "openai-responses",
-    "azure-openai-responses",
-    "google-generative-ai",
-    "google-vertex",
-)
-# What is in every request may be too much for a window below this.
-_SMALL_WINDOW = 65_536
-DEFAULT_THINKING: ThinkingLevel = "medium"  # pi's
 _UNTUNED = Tuning()
 _Stamp: TypeAlias = tuple[int, int, int] | None
-_LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class NoModelError(Exception):
@@ -92,20 +82,6 @@ class ModelChoice(msgspec.Struct, frozen=True):
         return f"ModelChoice({self.query!r}, provider={self.provider!r})"
 
 
-class ResolvedModel(msgspec.Struct, frozen=True):
-    """A model and how to reach it.
-
-    Attributes:
-        thinking: the level asked for, or the nearest one the model has.
-        key_source: where the key came from, to be shown; None if there is none.
-    """
-
-    model: Model
-    endpoint: Endpoint
-    thinking: ThinkingLevel = "off"
-    key_source: str | None = None
-
-
 class ListedModel(msgspec.Struct, frozen=True):
     """A model as lists show it.
 
@@ -120,20 +96,6 @@ class ListedModel(msgspec.Struct, frozen=True):
     levels: tuple[ThinkingLevel, ...]
     key: Literal["there", "missing", "not needed", "local"]
     is_usable: bool
-
-
-class UnlistedServer(msgspec.Struct, frozen=True):
-    """A server of which only the address is known: it must be asked which models it has.
-
-    Attributes:
-        endpoint: how to ask.
-        model: any model of this server, to be given the right id.
-        known: models that may be there, in order of preference; empty where kaa should not guess.
-    """
-
-    endpoint: Endpoint
-    model: ResolvedModel
-    known: tuple[ResolvedModel, ...]
 
 
 class ModelRegistry:
@@ -210,7 +172,7 @@ class ModelRegistry:
         Keys are not evaluated: a command that would fail is not noticed here.
         """
         models = [known.model for provider in self._lookup.usable() for known in provider.models]
-        return [model for model in models if model.api in _SUPPORTED_APIS]
+        return [model for model in models if model.api in SUPPORTED_APIS]
 
     def listed(self, *, usable: bool) -> list[ListedModel]:
         """The models in order of preference, with what lists say of them: those of `available`, or all."""
@@ -283,7 +245,7 @@ class ModelRegistry:
         """Why providers the user has set up cannot be used, one line each. Evaluates no command."""
         reasons: dict[str, None] = {}  # what is wrong with auth.json is wrong for every provider
         for provider in self._providers.values():
-            if provider.api not in _SUPPORTED_APIS:
+            if provider.api not in SUPPORTED_APIS:
                 if provider.config.api is None:
                     continue  # of the table, and nothing the user has done
                 reasons[f"{self._models_file}: {self._unspoken(provider, provider.api)}"] = None
@@ -296,7 +258,7 @@ class ModelRegistry:
 
     @staticmethod
     def _unspoken(provider: ConfiguredProvider, api: str) -> str:
-        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {', '.join(_SUPPORTED_APIS)}"
+        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {', '.join(SUPPORTED_APIS)}"
 
     def _is_usable(self, provider: ConfiguredProvider) -> bool:
         return not provider.needs_key or self._keys.has(provider)
@@ -308,7 +270,7 @@ class ModelRegistry:
         if key == "not needed" and provider.name in self._found and provider.name not in self._set_up:
             key = "local"
         for known in provider.models:
-            is_usable = key != "missing" and known.model.api in _SUPPORTED_APIS
+            is_usable = key != "missing" and known.model.api in SUPPORTED_APIS
             levels = offered_levels(known.model, known.thinking_levels)
             yield ListedModel(known.model, levels, key, is_usable)
 
@@ -331,7 +293,7 @@ class ModelRegistry:
     def _first(self) -> Found:
         """What there is when nobody says anything: the first provider's, of those that can be used."""
         for provider in self._lookup.usable():
-            if (provider.default.model.api if provider.default else provider.api) in _SUPPORTED_APIS:
+            if (provider.default.model.api if provider.default else provider.api) in SUPPORTED_APIS:
                 return provider, provider.default
         raise self.no_model("there is no model to talk to: there is no API key, and no local server is set up")
 
@@ -339,7 +301,7 @@ class ModelRegistry:
         self, provider: ConfiguredProvider, known: KnownModel | None, api_key: str | None
     ) -> Credential | None:
         api = known.model.api if known else provider.api
-        if api not in _SUPPORTED_APIS:
+        if api not in SUPPORTED_APIS:
             raise self.no_model(self._unspoken(provider, api))
         credential = self._keys.get(provider, api_key)
         if credential is None and provider.needs_key and provider.ambient is None:
@@ -374,7 +336,7 @@ class ModelRegistry:
 
             endpoint = at_azure(endpoint, known.model.id, self._keys.variables(provider))
         level = nearest_level(thinking, known.model, known.thinking_levels)
-        return ResolvedModel(known.model, endpoint, level, credential.source if credential else None)
+        return ResolvedModel(known.model, endpoint, level)
 
     def _authorizer(
         self, provider: ConfiguredProvider, credential: Credential | None, base_url: str
@@ -400,60 +362,3 @@ def _stamp(file: Path) -> _Stamp:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def offered_levels(model: Model, levels: ThinkingLevels) -> tuple[ThinkingLevel, ...]:
-    """The thinking levels that a model has, the lowest first. The two highest are only there where it names them."""
-    if not model.reasoning:
-        return ("off",)
-    usual = {name: None if name in {"xhigh", "max"} else name for name in _LEVELS}
-    return tuple(name for name in _LEVELS if levels.get(name, usual[name]) is not None)
-
-
-def nearest_level(level: ThinkingLevel, model: Model, levels: ThinkingLevels) -> ThinkingLevel:
-    """`level`, or the next higher one the model has, or else the next lower one, as pi clamps them."""
-    has = offered_levels(model, levels)
-    wanted = _LEVELS.index(level)
-    return next((name for name in (*_LEVELS[wanted:], *reversed(_LEVELS[:wanted])) if name in has), "off")
-
-
-def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
-    """The way to a model: the adapter for its wire format, and what its server needs besides. No more is imported.
-
-    Raises:
-        ValueError: there is no adapter for it; `ModelRegistry.resolve` never returns such a model.
-    """
-    provider = _adapter(resolved, transport)
-    if resolved.endpoint.compat.written_tool_calls:
-        from kaa.llm.written_calls.provider import WrittenCalls
-
-        provider = WrittenCalls(provider)
-    truncates = resolved.endpoint.compat.truncates_silently
-    if truncates or resolved.model.context_window < _SMALL_WINDOW:
-        from kaa.llm.local.window import WithinWindow
-
-        provider = WithinWindow(provider, truncates=truncates)
-    return provider
-
-
-def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
-    transport = resolved.endpoint.carried_by(transport)
-    match resolved.model.api:
-        case "openai-completions":
-            from kaa.llm.completions.provider import OpenAICompletions
-
-            return OpenAICompletions(resolved.endpoint, transport)
-        case "anthropic-messages" | "anthropic-vertex":
-            from kaa.llm.anthropic.provider import AnthropicMessages
-
-            return AnthropicMessages(resolved.endpoint, transport)
-        case "openai-responses" | "azure-openai-responses":
-            from kaa.llm.responses.provider import OpenAIResponses
-
-            return OpenAIResponses(resolved.endpoint, transport)
-        case "google-generative-ai" | "google-vertex":
-            from kaa.llm.gemini.provider import GoogleGemini
-
-            return GoogleGemini(resolved.endpoint, transport)
-        case api:
-            raise ValueError(f"no adapter for the wire format {api!r}")

@@ -10,7 +10,8 @@ from typing import Final
 import msgspec
 
 from kaa.core.provider import Model
-from kaa.llm.catalogue import KnownModel, ThinkingLevels
+from kaa.llm.catalogue import KnownModel
+from kaa.llm.thinking_levels import ThinkingLevels
 
 
 class _Kind(msgspec.Struct, frozen=True):

@@ -36,18 +36,10 @@ from kaa.llm.handoff import (
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
 from kaa.llm.wire import AuthStyle, Endpoint
 
-_USUAL_EFFORTS: Final[dict[ThinkingLevel, str]] = {
-    "off": "none",
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    # Not every model has these; one that has says so in its `thinking_levels`.
-    "xhigh": "high",
-    "max": "high",
-}
+_EFFORTS: Final[ThinkingLevels] = {**USUAL_EFFORTS, "off": "none"}
 # OpenAI refuses a smaller limit.
 _FEWEST_OUTPUT_TOKENS: Final = 16
 _PHASES: Final = ("commentary", "final_answer")
@@ -144,7 +136,7 @@ def _named(item: JsonObject, position: int) -> JsonObject:
 
 def _reasoning(level: ThinkingLevel, endpoint: Endpoint, *, summary: bool) -> JsonObject:
     """The parameters that switch reasoning, and let it come in a form that can be sent back."""
-    effort = endpoint.thinking_levels.get(level, _USUAL_EFFORTS[level])
+    effort = endpoint.thinking_levels.get(level, _EFFORTS[level])
     reasoning: JsonObject = {}
     if effort and endpoint.compat.supports_reasoning_effort:
         reasoning["effort"] = effort

@@ -21,7 +21,10 @@ from kaa.core.provider import Provider, Request
 from kaa.core.reply import ReplyBuilder
 from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.models.registry import NoModelError, ResolvedModel, create_provider, nearest_level
+from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.registry import NoModelError
+from kaa.llm.models.resolved import ResolvedModel
+from kaa.llm.thinking_levels import nearest_level
 from kaa.session.entries import BranchSummary
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node

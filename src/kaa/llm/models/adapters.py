@@ -1,0 +1,59 @@
+"""From a model's wire format to the adapter that speaks it. An adapter is imported when its first model is used."""
+
+from kaa.core.provider import Provider
+from kaa.llm.http.transport import Transport
+from kaa.llm.models.resolved import ResolvedModel
+
+SUPPORTED_APIS = (
+    "openai-completions",
+    "anthropic-messages",
+    "anthropic-vertex",
+    "openai-responses",
+    "azure-openai-responses",
+    "google-generative-ai",
+    "google-vertex",
+)
+# What is in every request may be too much for a window below this.
+_SMALL_WINDOW = 65_536
+
+
+def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
+    """The way to a model: the adapter for its wire format, and what its server needs besides. No more is imported.
+
+    Raises:
+        ValueError: there is no adapter for it; `ModelRegistry.resolve` never returns such a model.
+    """
+    provider = _adapter(resolved, transport)
+    if resolved.endpoint.compat.written_tool_calls:
+        from kaa.llm.written_calls.provider import WrittenCalls
+
+        provider = WrittenCalls(provider)
+    truncates = resolved.endpoint.compat.truncates_silently
+    if truncates or resolved.model.context_window < _SMALL_WINDOW:
+        from kaa.llm.local.window import WithinWindow
+
+        provider = WithinWindow(provider, truncates=truncates)
+    return provider
+
+
+def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
+    transport = resolved.endpoint.carried_by(transport)
+    match resolved.model.api:
+        case "openai-completions":
+            from kaa.llm.completions.provider import OpenAICompletions
+
+            return OpenAICompletions(resolved.endpoint, transport)
+        case "anthropic-messages" | "anthropic-vertex":
+            from kaa.llm.anthropic.provider import AnthropicMessages
+
+            return AnthropicMessages(resolved.endpoint, transport)
+        case "openai-responses" | "azure-openai-responses":
+            from kaa.llm.responses.provider import OpenAIResponses
+
+            return OpenAIResponses(resolved.endpoint, transport)
+        case "google-generative-ai" | "google-vertex":
+            from kaa.llm.gemini.provider import GoogleGemini
+
+            return GoogleGemini(resolved.endpoint, transport)
+        case api:
+            raise ValueError(f"no adapter for the wire format {api!r}")
