@@ -22,24 +22,17 @@ from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
 from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.failures import failure_of_response
-from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.llm.http.transport import Transport
 from kaa.llm.models.adapters import create_provider
+from kaa.llm.models.model_list import has_list, list_request
 from kaa.llm.models.resolved import ResolvedModel
-from kaa.llm.wire import AuthStyle, Endpoint, peer_of
+from kaa.llm.wire import Endpoint, peer_of
 
 State = Literal["works", "refused", "expired", "unreachable", "unverified"]
 
 # The least that OpenAI's Responses take.
 _FEW_TOKENS: Final = 16
 _LONGEST_ERROR_BYTES: Final = 64 * 1024
-_VERSION: Final = ("anthropic-version", "2023-06-01")
-# Wire format → where a key goes by custom.
-_LISTS: Final[dict[str, AuthStyle]] = {
-    "openai-completions": "bearer",
-    "openai-responses": "bearer",
-    "anthropic-messages": "x-api-key",
-    "google-generative-ai": "x-goog-api-key",
-}
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -63,7 +56,7 @@ async def verify(model: ResolvedModel, transport: Transport, *, is_named: bool =
         is_named: whether this model is known to be there; otherwise it is not asked.
     """
     try:
-        if model.model.api in _LISTS and await _list_says(model, transport):
+        if has_list(model.model.api) and await _list_says(model, transport):
             return Verdict("works")
         if not is_named:
             return Verdict("unverified", f"{model.endpoint.host} shows its models to everybody")
@@ -115,12 +108,7 @@ async def _list(model: ResolvedModel, transport: Transport, endpoint: Endpoint) 
     Raises:
         ProviderError: it does not come.
     """
-    api = model.model.api
-    is_versioned = api != "anthropic-messages" or endpoint.base_url.rstrip("/").endswith("/v1")
-    own = [("accept", "application/json"), *([_VERSION] if api == "anthropic-messages" else [])]
-    headers = endpoint.request_headers(_LISTS[api], own)
-    request = HttpRequest("GET", endpoint.url("/models" if is_versioned else "/v1/models"), headers)
-    async with transport.send(request) as response:
+    async with transport.send(list_request(endpoint, model.model.api)) as response:
         if response.status == 200:
             return
         body = bytearray()

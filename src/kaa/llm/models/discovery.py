@@ -7,24 +7,21 @@ import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.core.provider import ThinkingLevel
-from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
 from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
 from kaa.llm.models.matching import split_thinking
+from kaa.llm.models.model_list import served_models
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
-from kaa.llm.wire import Endpoint
 
 Notify = Callable[[str], None]
 
-# A list has some hundred bytes per model; the largest routers have about a thousand models.
-_LONGEST_LIST_BYTES: Final = 4 << 20
 # Part of the window must stay for the question.
 _OUTPUT_PART_OF_WINDOW: Final = 4
 # With less, kaa's own texts and a few files fill it; kaa then also shortens its texts.
 _SMALL_WINDOW: Final = 16_384
 _NAMES_TOLD: Final = 8
-_GOOGLE: Final = "google-generative-ai"
 
 
 def _nobody(_: str) -> None:
@@ -181,7 +178,7 @@ async def ask_server(registry: ModelRegistry, server: UnlistedServer, transport:
         NoModelError: the server does not say what it has.
     """
     try:
-        listed = await _listed_models(server, transport)
+        listed = await served_models(server.endpoint, server.model.model.api, transport)
     except ProviderError as error:
         if server.known:
             return server.known[0]
@@ -199,85 +196,3 @@ async def ask_server(registry: ModelRegistry, server: UnlistedServer, transport:
         output = min(model.max_tokens, first.window // _OUTPUT_PART_OF_WINDOW)
         model = msgspec.structs.replace(model, context_window=first.window, max_tokens=output)
     return msgspec.structs.replace(server.model, model=msgspec.structs.replace(model, id=first.id, name=first.id))
-
-
-class _Meta(msgspec.Struct, frozen=True):
-    n_ctx: int | None = None
-
-
-class _ListedModel(msgspec.Struct, frozen=True):
-    """A model of the list; servers tell its window in different fields: vLLM, OpenRouter, llama.cpp."""
-
-    id: str
-    max_model_len: int | None = None
-    context_length: int | None = None
-    meta: _Meta | None = None
-
-    @property
-    def window(self) -> int | None:
-        """The context window in tokens, if the server tells it."""
-        return self.max_model_len or self.context_length or (self.meta.n_ctx if self.meta else None)
-
-
-class _ModelList(msgspec.Struct, frozen=True):
-    data: tuple[_ListedModel, ...]
-
-
-async def _listed_models(server: UnlistedServer, transport: Transport) -> tuple[_ListedModel, ...]:
-    """The models the server says it has, at least one.
-
-    Raises:
-        ProviderError: it does not answer, or not with a list of models.
-    """
-    api = server.model.model.api
-    body = bytearray()
-    async with server.endpoint.carried_by(transport).send(_question(server.endpoint, api)) as response:
-        async for chunk in response.chunks():
-            body += chunk
-            if len(body) > _LONGEST_LIST_BYTES:
-                raise ProviderError("it does not stop sending its list.")
-        if response.status != 200:
-            raise ProviderError(f"it answered with status {response.status}.", status=response.status)
-    try:
-        models = _google_models(body) if api == _GOOGLE else msgspec.json.decode(body, type=_ModelList).data
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProviderError("its answer is not a list of models.") from error
-    if not models:
-        raise ProviderError("it has none: load one there.")
-    return models
-
-
-def _question(endpoint: Endpoint, api: str) -> HttpRequest:
-    """The request for the list, as servers of this wire format want it."""
-    json = ("accept", "application/json")
-    match api:
-        case "anthropic-messages":
-            headers = endpoint.request_headers("x-api-key", [json, ("anthropic-version", "2023-06-01")])
-            versioned = endpoint.base_url.rstrip("/").endswith("/v1")
-            return HttpRequest("GET", endpoint.url("/models" if versioned else "/v1/models"), headers)
-        case "google-generative-ai":
-            return HttpRequest("GET", endpoint.url("/models"), endpoint.request_headers("x-goog-api-key", [json]))
-        case _:
-            return HttpRequest("GET", endpoint.url("/models"), endpoint.request_headers("bearer", [json]))
-
-
-class _GoogleModel(msgspec.Struct, rename="camel", frozen=True):
-    """https://ai.google.dev/api/models."""
-
-    name: str
-    input_token_limit: int | None = None
-    supported_generation_methods: tuple[str, ...] = ("generateContent",)
-
-
-class _GoogleList(msgspec.Struct, frozen=True):
-    models: tuple[_GoogleModel, ...] = ()
-
-
-def _google_models(body: bytes | bytearray) -> tuple[_ListedModel, ...]:
-    """The models of the list that can answer; others only embed or draw."""
-    listed = msgspec.json.decode(body, type=_GoogleList).models
-    return tuple(
-        _ListedModel(model.name.removeprefix("models/"), context_length=model.input_token_limit)
-        for model in listed
-        if "generateContent" in model.supported_generation_methods
-    )
