@@ -7,7 +7,7 @@ from typing import Final
 
 _NAMES: Final = {
     "amazon-bedrock": "aws.bedrock",
-    "azure-openai-responses": "azure.ai.openai",
+    "azure": "azure.ai.openai",
     "google": "gcp.gemini",
     "google-vertex": "gcp.vertex_ai",
     "mistral": "mistral_ai",

@@ -173,7 +173,14 @@ def test_closing_ends_what_is_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [("google", "gcp.gemini"), ("xai", "x_ai"), ("anthropic", "anthropic"), ("lab", "lab")]
+    ("ours", "theirs"),
+    [
+        ("google", "gcp.gemini"),
+        ("xai", "x_ai"),
+        ("azure", "azure.ai.openai"),
+        ("anthropic", "anthropic"),
+        ("lab", "lab"),
+    ],
 )
 def test_providers_have_the_names_of_the_conventions(ours: str, theirs: str) -> None:
     assert semantic_provider_name(ours) == theirs
