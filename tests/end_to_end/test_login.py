@@ -272,6 +272,16 @@ def test_a_newcomer_logs_in_and_goes_on(seat: Seat, keys: KeyServer) -> None:
     assert stored(seat) == {"lab": {"type": "api_key", "key": "sk-$$right!key"}}
 
 
+def test_a_provider_is_found_by_what_its_models_are_called(seat: Seat) -> None:
+    with seat.open() as program:
+        enter(program, "/login claude")
+        program.wait_for("anthropic")
+        program.press("enter")
+        program.wait_for("Log in to anthropic")
+
+    assert "did you mean xai?" in seat.run("login", "Grok", stdin="sk-x\n").err
+
+
 def test_the_open_conversation_uses_a_new_key_at_once(seat: Seat) -> None:
     # Its list of models is for everybody, so it is asked for a few words.
     with seat.open(script=[say("Yes."), say("Hello.")]) as program:

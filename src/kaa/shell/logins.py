@@ -20,6 +20,7 @@ from kaa.llm.http.transport import Transport
 from kaa.llm.models.former_names import current_name
 from kaa.llm.models.keys import Keys
 from kaa.llm.models.matching import close_names
+from kaa.llm.models.product_names import product_names, providers_of
 from kaa.llm.models.providers import ConfiguredProvider, load_providers
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import UnlistedServer
@@ -40,11 +41,13 @@ class LoginOption(msgspec.Struct, frozen=True):
     Attributes:
         source: where its key or login is, such as `auth.json`; None if there is none.
         methods: the ways to log in, the best first.
+        products: what else people call it, such as `Claude`.
     """
 
     provider: str
     source: str | None
     methods: tuple[Method, ...]
+    products: tuple[str, ...] = ()
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -86,7 +89,8 @@ class Logins:
         """All providers one can log in to, in order of preference. Runs no commands."""
         providers, keys = self._providers()
         return tuple(
-            LoginOption(name, self._source(provider, keys), _methods(provider)) for name, provider in providers.items()
+            LoginOption(name, self._source(provider, keys), _methods(provider), product_names(name))
+            for name, provider in providers.items()
         )
 
     @property
@@ -104,7 +108,7 @@ class Logins:
         for option in options:
             if option.provider == provider:
                 return option
-        close = close_names(provider, [option.provider for option in options])
+        close = providers_of(provider) or close_names(provider, [option.provider for option in options])
         meant = f"did you mean {' or '.join(close)}? If not, " if close else ""
         known = f"{meant}`kaa login` lists those there are, and models.json can add others"
         said = f"there is no provider {provider!r}: {known}"

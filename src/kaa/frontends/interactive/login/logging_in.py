@@ -12,7 +12,7 @@ from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.login import session
 from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import Lists, words_first
 from kaa.tui.components.select_list import SelectItem
 
 if TYPE_CHECKING:
@@ -63,9 +63,14 @@ class LoggingIn:
             if provider in named:
                 self._choose_way(named[provider])
                 return
-            items = [SelectItem(one.provider, one.provider, one.source or "") for one in options]
+            items = [SelectItem(one.provider, one.provider, _facts(one)) for one in options]
             self._lists.choose(
-                "Log in", items, lambda name: self._choose_way(named[name]), hint="Esc goes back", query=provider
+                "Log in",
+                items,
+                lambda name: self._choose_way(named[name]),
+                hint="Esc goes back",
+                query=provider,
+                find=words_first,
             )
 
         self._core.call(session.options, choose, self._board.show_failure)
@@ -200,3 +205,8 @@ class LoggingIn:
     def _open(self, dialog: DialogFrame) -> None:
         self._desk.dock.open(dialog)
         self._desk.app.refresh()
+
+
+def _facts(option: "LoginOption") -> str:
+    """What else a provider is called, and where its key is."""
+    return "  ".join(fact for fact in (", ".join(option.products), option.source) if fact)

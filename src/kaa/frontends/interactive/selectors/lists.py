@@ -1,6 +1,7 @@
 """Opens lists, and small questions about what was chosen in them, in the editor's place, and closes them."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
@@ -9,6 +10,8 @@ from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import Rank, SelectItem, SelectList
 from kaa.tui.fuzzy import rank
+
+_Item = TypeVar("_Item")
 
 
 class Lists:
@@ -92,3 +95,13 @@ class Lists:
         self._desk.dock.open(dialog)
         self._desk.app.refresh()
         return dialog
+
+
+def words_first(query: str, items: Sequence[_Item], key: Callable[[_Item], str]) -> list[_Item]:
+    """Those that have the words as they stand; only if there are none, those with their letters in order.
+
+    Among hundreds of entries, such as models, and what is said of each, letters in order are found nearly everywhere.
+    """
+    words = query.lower().split()
+    literal = [item for item in items if all(word in key(item).lower() for word in words)]
+    return rank(query, literal or items, key)

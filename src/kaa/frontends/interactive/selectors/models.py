@@ -1,20 +1,17 @@
 """Choosing the model, those to cycle through, and how hard it thinks."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar, get_args
+from typing import get_args
 
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import Lists, words_first
 from kaa.shell.models import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
 from kaa.tui.components.select_list import SelectItem
-from kaa.tui.fuzzy import rank
-
-_Item = TypeVar("_Item")
 
 _ACTIONS = CheckActions(
     toggle="app.models.toggle",
@@ -96,7 +93,7 @@ class ModelSelectors:
             for model in models
         ]
         self._lists.choose(
-            "Model", items, self._choose_model, hint="it is kept for new sessions", query=query, find=_find
+            "Model", items, self._choose_model, hint="it is kept for new sessions", query=query, find=words_first
         )
 
     def _choose_model(self, query: str) -> None:
@@ -126,7 +123,7 @@ class ModelSelectors:
             on_save=save,
             on_close=lambda: self._lists.close(dialog),
             group_of=lambda name: name.partition("/")[0],
-            rank=_find,
+            rank=words_first,
         )
         keys = (("app.models.toggle", "ticks"), ("app.models.reorderUp", "moves up"), ("app.models.save", "keeps"))
         hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._desk.key_of(action)))
@@ -158,16 +155,6 @@ def _meant(query: str, names: Sequence[str]) -> str:
         if len(exact or fitting) == 1:
             return (exact or fitting)[0] + rest
     return ""
-
-
-def _find(query: str, items: Sequence[_Item], key: Callable[[_Item], str]) -> list[_Item]:
-    """Those that have the words as they stand; only if there are none, those with their letters in order.
-
-    Among hundreds of models and what is said of each, letters in order are found nearly everywhere.
-    """
-    words = query.lower().split()
-    literal = [item for item in items if all(word in key(item).lower() for word in words)]
-    return rank(query, literal or items, key)
 
 
 def _facts(model: Model) -> str:
