@@ -14,7 +14,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.auth.oauth.errors import LoginError
-from kaa.llm.auth.verification import Verdict
+from kaa.llm.models.verification import Verdict
 from kaa.shell.logins import LoginOption, Logins, Method
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize

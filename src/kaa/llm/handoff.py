@@ -15,7 +15,7 @@ from kaa.core.messages import (
     UserContent,
 )
 from kaa.core.provider import Model, Request
-from kaa.llm.models.former_names import current_name
+from kaa.llm.former_names import current_name
 
 _PORTABLE_LENGTH: Final = 64
 _PORTABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_PORTABLE_LENGTH}}}")

@@ -14,16 +14,16 @@ from kaa.llm.auth.oauth.grants import KEY_GRANTS
 from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.auth.private_file import PrivateFileError
-from kaa.llm.auth.verification import State, Verdict, verify
+from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
-from kaa.llm.models.former_names import current_name
 from kaa.llm.models.keys import Keys
 from kaa.llm.models.matching import close_names
 from kaa.llm.models.product_names import product_names, providers_of
 from kaa.llm.models.providers import ConfiguredProvider, load_providers
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import UnlistedServer
+from kaa.llm.models.verification import State, Verdict, verify
 from kaa.shell.home import Home
 from kaa.shell.settings import load_user_settings
 

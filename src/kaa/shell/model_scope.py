@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.llm.models.former_names import current_query
+from kaa.llm.former_names import current_query
 from kaa.llm.models.matching import best_matches, split_level
 
 _GLOB_CHARACTERS = frozenset("*?[")

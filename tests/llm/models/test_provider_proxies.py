@@ -10,12 +10,12 @@ from kaa.core.errors import NetworkError
 from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Done, Request
 from kaa.llm.auth.credentials import CredentialError
-from kaa.llm.auth.verification import Verdict, verify
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.registry import ModelChoice, ModelRegistry
 from kaa.llm.models.resolved import ResolvedModel
+from kaa.llm.models.verification import Verdict, verify
 from tests.support.model_server import ModelServer, say
 
 _MODELS = {"lab": {"baseUrl": "http://model.test/v1", "models": [{"id": "m"}]}}

@@ -1,9 +1,12 @@
 """Credentials that nobody gave to kaa because they are on the machine: of AWS and of Google."""
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 from kaa.llm.http.authorized import Authorizer
-from kaa.llm.models.provider_table import Ambient
+
+Ambient: TypeAlias = Literal["aws", "google"]
+"""Credentials that are found on the machine rather than given: AWS profiles and roles, Google's ADC."""
 
 
 def has_ambient(kind: Ambient, environ: Mapping[str, str]) -> bool:

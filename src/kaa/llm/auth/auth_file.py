@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
-from kaa.llm.models.former_names import by_current_name
+from kaa.llm.former_names import by_current_name
 
 Entries = dict[str, msgspec.Raw]
 

@@ -17,7 +17,7 @@ import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile, Entries
 from kaa.llm.auth.private_file import PrivateFileError
-from kaa.llm.models.former_names import former_names
+from kaa.llm.former_names import former_names
 
 # pi's limit for `!command` values.
 _COMMAND_TIMEOUT_SECONDS = 10.0

@@ -15,7 +15,6 @@ from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.local.addresses import USUAL_PORTS, name_for, root_of
-from kaa.llm.models.models_file import ProviderConfig
 
 # On this machine an answer takes milliseconds; whoever hangs is not waited for.
 _PROBE_SECONDS: Final = 1.0
@@ -27,11 +26,6 @@ _MOST_SHOWN: Final = 64
 # What Ollama gives a model at least when nobody says otherwise: docs.ollama.com/context-length. That is for less than
 # 24 GiB of VRAM; from there on it is 32,768, from 48 GiB on 262,144. The one in force is known once a model is loaded.
 OLLAMA_DEFAULT_WINDOW: Final = 4096
-# Of a server that does not say: small enough for what is usually run at home.
-_UNKNOWN_WINDOW: Final = 32_768
-_OUTPUT_PART_OF_WINDOW: Final = 4
-_MOST_OUTPUT: Final = 16_384
-_FREE: Final[dict[str, Json]] = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
 
 T = TypeVar("T")
 
@@ -60,12 +54,6 @@ class LocalServer(msgspec.Struct, frozen=True):
     kind: str
     root: str
     models: tuple[LocalModel, ...]
-
-    def config(self) -> ProviderConfig:
-        """The server as models.json would describe it. What runs here costs nothing."""
-        compat: dict[str, Json] = {"truncatesSilently": True} if self.kind == "ollama" else {}
-        models: list[Json] = [_entry(model) for model in self.models]
-        return ProviderConfig(base_url=f"{self.root}/v1", compat=compat, models=models)
 
     def advice(self, model_id: str, smallest: int) -> str | None:
         """What the user should know of a model with a smaller window, or without tools; None if nothing."""
@@ -289,20 +277,6 @@ def _num_ctx(parameters: str) -> int | None:
             case ["num_ctx", value] if value.isdecimal() and value.isascii():
                 return int(value[:9])
     return None
-
-
-def _entry(model: LocalModel) -> Json:
-    window = model.window or _UNKNOWN_WINDOW
-    entry: dict[str, Json] = {
-        "id": model.id,
-        "contextWindow": window,
-        "maxTokens": max(1, min(_MOST_OUTPUT, window // _OUTPUT_PART_OF_WINDOW)),
-        "input": ["text", "image"] if model.vision else ["text"],
-        "cost": _FREE,
-    }
-    if model.thinks:  # docs.ollama.com/openai: reasoning_effort is high, medium, low or none
-        entry |= {"reasoning": True, "thinkingLevelMap": {"off": "none", "minimal": None}}
-    return entry
 
 
 _HEADERS: Final = (("accept", "application/json"), ("content-type", "application/json"))

@@ -10,6 +10,7 @@ from kaa.core.provider import ThinkingLevel
 from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
 from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
+from kaa.llm.models.local_providers import described
 from kaa.llm.models.matching import split_thinking
 from kaa.llm.models.model_list import served_models
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
@@ -85,7 +86,7 @@ async def find_local_model(
         raise registry.no_model(f"the server at {host} has no model: load one there")
     if server.name in registry.set_up:  # the user calls something else so
         server = msgspec.structs.replace(server, name=f"local:{host.rpartition(':')[2]}")
-    registry.add_found(server.name, server.config())
+    registry.add_found(server.name, described(server))
     model_id = _model_of(registry, server, address.model)
     return _resolve_found(registry, choice, server, model_id, level, notify)
 
@@ -94,7 +95,7 @@ async def look_for_servers(registry: ModelRegistry, transport: Transport) -> tup
     """Ask at the usual ports of this machine, a second at most. Returns the models found, as `provider/id`."""
     servers = await look_around(transport, registry.environ, registry.set_up)
     for server in servers:
-        registry.add_found(server.name, server.config())
+        registry.add_found(server.name, described(server))
     return tuple(f"{server.name}/{model.id}" for server in servers for model in server.models)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.catalogue import KnownModel
-from kaa.llm.models.former_names import current_name, current_query
+from kaa.llm.former_names import current_name, current_query
 from kaa.llm.models.matching import best_matches, close_names, is_certain, split_level, suggestions
 from kaa.llm.models.providers import ConfiguredProvider
 

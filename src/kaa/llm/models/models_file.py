@@ -14,7 +14,7 @@ from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import Compat, laid_over
-from kaa.llm.models.former_names import by_current_name
+from kaa.llm.former_names import by_current_name
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 
 # What most servers speak.

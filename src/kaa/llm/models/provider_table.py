@@ -9,11 +9,10 @@ Not here, on purpose: providers whose only way in is to pass for another vendor'
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from kaa.llm.auth.ambient import Ambient
 from kaa.llm.wire import AuthStyle
 
 KeyKind: TypeAlias = Literal["api_key", "bearer"]
-Ambient: TypeAlias = Literal["aws", "google"]
-"""Credentials that are found on the machine rather than given: AWS profiles and roles, Google's ADC."""
 
 
 class Family(NamedTuple):

@@ -14,9 +14,9 @@ from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import compat_for, laid_over
+from kaa.llm.former_names import current_name, current_query
 from kaa.llm.http.authorized import Authorizer
 from kaa.llm.models.adapters import SUPPORTED_APIS
-from kaa.llm.models.former_names import current_name, current_query
 from kaa.llm.models.keys import Keys
 from kaa.llm.models.lookup import Found, Lookup, UnclearError
 from kaa.llm.models.models_file import ProviderConfig

@@ -16,7 +16,7 @@ from kaa.frontends.interactive.selectors.lists import Lists, words_first
 from kaa.tui.components.select_list import SelectItem
 
 if TYPE_CHECKING:
-    from kaa.llm.auth.verification import Verdict
+    from kaa.llm.models.verification import Verdict
     from kaa.shell.logins import LoginOption, Method
 
 _WAYS = {

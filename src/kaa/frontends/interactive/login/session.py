@@ -11,7 +11,7 @@ from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.engine import Engine, OpeningError
 
 if TYPE_CHECKING:
-    from kaa.llm.auth.verification import Verdict
+    from kaa.llm.models.verification import Verdict
     from kaa.shell.logins import LoginOption, Logins
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kaa.llm.auth.verification import Verdict, verify
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.registry import ModelChoice, ModelRegistry
 from kaa.llm.models.resolved import ResolvedModel
+from kaa.llm.models.verification import Verdict, verify
 from tests.support.agents import run
 from tests.support.key_server import KeyServer
 

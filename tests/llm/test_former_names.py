@@ -8,8 +8,8 @@ import pytest
 from kaa.core.messages import AssistantMessage, Json, Usage
 from kaa.core.provider import Model
 from kaa.llm.auth.credentials import CredentialStore
+from kaa.llm.former_names import by_current_name, current_name, current_query, former_names
 from kaa.llm.handoff import made_by
-from kaa.llm.models.former_names import by_current_name, current_name, current_query, former_names
 from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.models.registry import ModelChoice, ModelRegistry
 from kaa.llm.models.resolved import ResolvedModel
