@@ -19,6 +19,8 @@ _LONGEST_CACHE_KEY = 64
 
 AuthStyle = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "cf-aig-authorization"]
 """Where a key goes: behind `Bearer`, or in the header of this name."""
+Ambient = Literal["aws", "google"]
+"""Credentials that are found on the machine rather than given: AWS profiles and roles, Google's ADC."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):

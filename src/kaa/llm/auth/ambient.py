@@ -1,12 +1,9 @@
 """Credentials that nobody gave to kaa because they are on the machine: of AWS and of Google."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 from kaa.llm.http.authorized import Authorizer
-
-Ambient: TypeAlias = Literal["aws", "google"]
-"""Credentials that are found on the machine rather than given: AWS profiles and roles, Google's ADC."""
+from kaa.llm.wire import Ambient
 
 
 def has_ambient(kind: Ambient, environ: Mapping[str, str]) -> bool:

@@ -9,8 +9,7 @@ Not here, on purpose: providers whose only way in is to pass for another vendor'
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from kaa.llm.auth.ambient import Ambient
-from kaa.llm.wire import AuthStyle
+from kaa.llm.wire import Ambient, AuthStyle
 
 KeyKind: TypeAlias = Literal["api_key", "bearer"]
 

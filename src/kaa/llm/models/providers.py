@@ -8,14 +8,13 @@ from typing import Literal
 import msgspec
 
 from kaa.core.provider import Model
-from kaa.llm.auth.ambient import Ambient
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.http.transport import host_of
 from kaa.llm.models.gateways import behind_gateway
 from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.models.provider_table import BUILTINS, Builtin, Family, KeyKind
 from kaa.llm.models.unknown_models import likely_model
-from kaa.llm.wire import AuthStyle
+from kaa.llm.wire import Ambient, AuthStyle
 
 
 class ConfiguredProvider:
