@@ -21,7 +21,7 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
 from kaa.shell.cache_watch import CacheWatch
-from kaa.shell.models import Models
+from kaa.shell.models.switching import Models
 
 if TYPE_CHECKING:
     from kaa.core.largest import ContextItem

@@ -19,8 +19,8 @@ from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
 from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper
-from kaa.shell.model_link import ModelLink
-from kaa.shell.models import Models
+from kaa.shell.models.link import ModelLink
+from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.reloading import Reloading

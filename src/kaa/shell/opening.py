@@ -40,11 +40,11 @@ from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import contain
 from kaa.shell.conversation import Confirm, Conversation
 from kaa.shell.exporting import Exporting
-from kaa.shell.fallback_models import FallbackModels
 from kaa.shell.gatekeeper import Gatekeeper, appoint
 from kaa.shell.home import Home, expanded, session_folder
-from kaa.shell.model_link import link_session_model
-from kaa.shell.models import Models
+from kaa.shell.models.fallback import FallbackModels
+from kaa.shell.models.link import link_session_model
+from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.options import ConversationOptions

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from kaa.core.agent import Agent
 from kaa.ext.api import CommandError
 from kaa.shell.budgeting import Budgeting
-from kaa.shell.fallback_models import FallbackModels
 from kaa.shell.gatekeeper import Gatekeeper
-from kaa.shell.models import Models
+from kaa.shell.models.fallback import FallbackModels
+from kaa.shell.models.switching import Models
 from kaa.shell.settings import Settings, SettingsError
 
 # What only a new start changes: the prompt, the tools and the walls around them are fixed for the life of a

@@ -14,7 +14,7 @@ from kaa.frontends.interactive.talk import Aside
 from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
-from kaa.shell.models import ModelState
+from kaa.shell.models.switching import ModelState
 from kaa.shell.status import Status
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
 from kaa.shell.trust.difference import Difference

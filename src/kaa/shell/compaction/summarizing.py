@@ -28,8 +28,8 @@ from kaa.llm.thinking_levels import nearest_level
 from kaa.session.entries import BranchSummary
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
-from kaa.shell.model_link import ModelLink
-from kaa.shell.models import Models
+from kaa.shell.models.link import ModelLink
+from kaa.shell.models.switching import Models
 from kaa.shell.settings import Settings
 
 # A model that cannot do without thinking does it out of the same tokens that the answer has.

@@ -9,7 +9,7 @@ from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.selectors.lists import Lists, words_first
-from kaa.shell.models import ModelState
+from kaa.shell.models.switching import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
 from kaa.tui.components.select_list import SelectItem
 

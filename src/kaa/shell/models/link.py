@@ -12,7 +12,7 @@ from kaa.llm.models.matching import split_thinking
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel
 from kaa.session.context import SessionContext
-from kaa.shell.model_scope import scoped_models
+from kaa.shell.models.scope import scoped_models
 from kaa.shell.options import ConversationOptions, Live, Record, Replay, Wire
 from kaa.shell.settings import Settings
 

@@ -1,7 +1,7 @@
 import pytest
 
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.shell.model_scope import scoped_models
+from kaa.shell.models.scope import scoped_models
 
 MODELS = [
     Model(id=model_id, provider=provider, api="openai-completions", name=model_id)

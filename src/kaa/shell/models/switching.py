@@ -22,8 +22,8 @@ from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
 from kaa.llm.tuning import CacheRetention, Tuning
 from kaa.session.recorder import SessionRecorder
-from kaa.shell.model_link import ModelLink
-from kaa.shell.model_scope import ScopedModel, scoped_models
+from kaa.shell.models.link import ModelLink
+from kaa.shell.models.scope import ScopedModel, scoped_models
 from kaa.shell.settings_file import SettingsFile
 
 

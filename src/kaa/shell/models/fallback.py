@@ -15,7 +15,7 @@ from kaa.ext.api import CommandError
 from kaa.llm.auth.credentials import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.llm.models.resolved import ResolvedModel
-from kaa.shell.models import Models
+from kaa.shell.models.switching import Models
 
 _UNUSABLE = (NoModelError, CredentialError, CommandError, ProviderError)
 
