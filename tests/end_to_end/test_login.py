@@ -282,6 +282,14 @@ def test_a_provider_is_found_by_what_its_models_are_called(seat: Seat) -> None:
     assert "did you mean xai?" in seat.run("login", "Grok", stdin="sk-x\n").err
 
 
+def test_a_newcomer_with_a_small_terminal_sees_what_is_missing(seat: Seat) -> None:
+    (seat.home / "models.json").unlink()
+
+    with seat.start(screen=Screen(50, 15)) as program:
+        program.wait_for("Any other server")
+        program.wait_for("there is no model to talk to")
+
+
 def test_the_open_conversation_uses_a_new_key_at_once(seat: Seat) -> None:
     # Its list of models is for everybody, so it is asked for a few words.
     with seat.open(script=[say("Yes."), say("Hello.")]) as program:

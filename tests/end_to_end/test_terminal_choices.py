@@ -218,6 +218,30 @@ def test_an_image_of_the_clipboard_goes_along(seat: Seat) -> None:
     assert Image.open(BytesIO(base64.b64decode(images[0].partition(",")[2]))).size == (8, 8)
 
 
+def test_an_image_that_is_named_goes_along_and_is_left_out_for_a_model_that_sees_none(seat: Seat) -> None:
+    from PIL import Image
+
+    url = f"{seat.model.url}/v1"
+    see: dict[str, object] = {"baseUrl": url, "apiKey": "k", "models": [{"id": "see", "input": ["text", "image"]}]}
+    blind: dict[str, object] = {"baseUrl": url, "apiKey": "k", "models": [{"id": "blind"}]}
+    (seat.home / "models.json").write_text(json.dumps({"providers": {"eyes": see, "dark": blind}}))
+    Image.new("RGB", (8, 8), "red").save(seat.project / "red.png")
+
+    with seat.start("--model", "eyes/see", script=[say("Red."), say("I see none.")]) as program:
+        program.wait_for("eyes/see")
+        enter(program, "@red.png what is it?")
+        program.wait_for("Red.")
+        enter(program, "/model dark/blind")
+        program.wait_for("dark/blind answers")
+        enter(program, "and now?")
+        program.wait_for("I see none.")
+
+    seen, unseen = (request.body.decode() for request in seat.model.requests)
+    assert "data:image/png;base64," in seen
+    assert "data:image" not in unseen
+    assert "image omitted" in unseen
+
+
 def test_a_dropped_image_that_cannot_be_read_stays_a_path(seat: Seat) -> None:
     with seat.open() as program:
         program.paste("/nowhere/at/all.png")

@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.images import ImageError
-from kaa.core.messages import ImageContent, user_message
-from kaa.frontends.interactive.attachments import Attachments, as_content, dropped_image, read_image
+from kaa.core.messages import ImageContent, TextContent, user_message
+from kaa.frontends.interactive.attachments import (
+    Attachments,
+    as_content,
+    dropped_image,
+    mentioned_images,
+    read_image,
+    with_mentioned,
+)
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 
@@ -136,3 +143,35 @@ def test_an_image_of_the_project_is_read(tmp_path: Path) -> None:
 
     assert image.mime_type == "image/png"
     assert run(as_content(data)) == image
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("@a.png", ["a.png"]),
+        ("look at @shots/a.png, then (@b.JPG) and @a.png again", ["shots/a.png", "b.JPG", "a.png"]),
+        ('@"two words.webp" look', ["two words.webp"]),
+        ("me@a.png icon@2x.png @a.txt a.png @", []),
+    ],
+)
+def test_images_are_named_by_an_at_sign(text: str, paths: list[str]) -> None:
+    assert mentioned_images(text) == paths
+
+
+@given(st.text(st.sampled_from('@." \npg,(a'), max_size=40))
+def test_any_text_can_be_looked_through(text: str) -> None:
+    assert all(f"@{path}" in text or f'@"{path}"' in text for path in mentioned_images(text))
+
+
+def test_an_image_that_is_named_goes_along_once_and_what_is_none_stays_a_name(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
+    workspace = MemoryWorkspace({"a.png": (tmp_path / "a.png").read_bytes(), "no.png": b"text"})
+    said = user_message("compare @a.png with @no.png and @missing.png")
+
+    message = run(with_mentioned(workspace, said))
+
+    assert message.text == said.text
+    assert [type(block) for block in message.content] == [TextContent, ImageContent]
+    assert run(with_mentioned(workspace, message)) is message

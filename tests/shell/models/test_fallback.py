@@ -198,6 +198,15 @@ def test_a_fallback_that_cannot_be_used_is_told_and_passed_over(pair: Pair) -> N
     assert any("nobody/x" in notice and "cannot be used" in notice for notice in pair.stage.notices)
 
 
+def test_it_is_told_once_in_a_run(pair: Pair) -> None:
+    pair.first.begin([NO_CREDIT])
+    pair.second.begin([NO_CREDIT])
+
+    pair.talk("go", fallback=("nobody/x", "second/b"))
+
+    assert len([notice for notice in pair.stage.notices if "nobody/x" in notice]) == 1
+
+
 def test_the_flag_replaces_the_setting(pair: Pair) -> None:
     pair.first.begin([NO_CREDIT])
 

@@ -1,10 +1,12 @@
-"""Images that go with the next message: pasted from the clipboard, or dropped on the terminal as a path.
+"""Images that go with the next message: pasted from the clipboard, dropped on the terminal as a path, or named by `@`.
 
-In the text each is a marker such as `[image #1]`; a marker that is deleted takes its image with it.
+In the text each is a marker such as `[image #1]`; a marker that is deleted takes its image with it. One that is named
+stays a name.
 """
 
 import re
 import shlex
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from kaa.builtin.images import ImageError, image_type, prepare_image
@@ -14,6 +16,8 @@ from kaa.workspace.protocol import Workspace
 
 _MARKER = re.compile(r"\[image #(\d+)\]")
 _NAME = re.compile(r"\.(png|jpe?g|gif|webp|bmp)$", re.IGNORECASE)
+_MENTION = re.compile(r"""(?<![^\s("'=,:])@(?:"([^"\n]+)"|([^\s"]+))""")
+_MOST_MENTIONED = 20
 _MAX_PATH_CHARACTERS = 4096
 _MAX_IMAGE_BYTES = 64 * 1024 * 1024
 
@@ -84,6 +88,24 @@ async def read_image(workspace: Workspace, path: str) -> ImageContent:
     if info.size > _MAX_IMAGE_BYTES:
         raise ImageError(f"{path} is larger than {_MAX_IMAGE_BYTES // 1024 // 1024} MB")
     return await as_content((await workspace.read(path)).data)
+
+
+def mentioned_images(text: str) -> list[str]:
+    """The paths of images that a text names by `@`, each once."""
+    paths = (quoted or word.rstrip(",;:.!?)'\"") for quoted, word in _MENTION.findall(text))
+    return [path for path in dict.fromkeys(paths) if _NAME.search(path)][:_MOST_MENTIONED]
+
+
+async def with_mentioned(workspace: Workspace, message: UserMessage) -> UserMessage:
+    """A message with the images that it names by `@`; what is none, or not there, stays a name to look up."""
+    _, images = split_content(message.content)
+    found = list(images)
+    for path in mentioned_images(message.text):
+        with suppress(ImageError, OSError):
+            image = await read_image(workspace, path)
+            if image not in found:  # a message that was taken back has it already
+                found.append(image)
+    return user_message(message.text, tuple(found)) if len(found) > len(images) else message
 
 
 async def as_content(data: bytes) -> ImageContent:

@@ -14,6 +14,9 @@ from kaa.frontends.interactive.submission import Submission
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.options import NewSession, SessionChoice
 
+# As many as getting started needs below its first line, which says the reason.
+_ROWS_TO_GET_STARTED = 24
+
 
 class Conversations:
     """Opens them, and lets what is entered through when one is open.
@@ -160,6 +163,8 @@ class Conversations:
         self._is_opening = False
         if isinstance(error, NoModelError):
             self._board.show_notice(getting_started.screen(error), "warning")
+            if self._desk.context.size.rows < _ROWS_TO_GET_STARTED:
+                self._desk.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
         else:
             self._board.show_failure(error)
         waiting, self._waiting = self._waiting, []

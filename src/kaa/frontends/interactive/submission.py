@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from kaa.core.events import AgentEnd
-from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.attachments import Attachments, with_mentioned
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
@@ -106,7 +106,11 @@ class Submission:
 
     def _say(self, text: str, *, follow_up: bool) -> None:
         message = self._attachments.message(text)
-        self._core.call(lambda engine: engine.talk.say(message, follow_up=follow_up), None, self._on_failure)
+
+        async def say(engine: Engine) -> None:
+            await engine.talk.say(await with_mentioned(engine.workspace, message), follow_up=follow_up)
+
+        self._core.call(say, None, self._on_failure)
 
     def _run(self, text: str) -> None:
         in_context = not text.startswith("!!")

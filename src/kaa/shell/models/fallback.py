@@ -47,6 +47,7 @@ class FallbackModels:
         self._chosen: ResolvedModel | None = None  # by the user, while another one stands in for it
         self._rest: dict[str, float] = {}  # models that were given up, and until when
         self._given_up: set[str] = set()  # in this run
+        self._told: set[str] = set()  # models of the chain that cannot be used, in this run
         self._choices = models.choices
         agent.set_fallback(self)
         agent.subscribe(self._observe)
@@ -78,7 +79,9 @@ class FallbackModels:
         try:
             found = await self._models.stand_in(query)
         except _UNUSABLE as problem:
-            self._notify(f"the fallback model {query!r} cannot be used: {problem}")
+            if query not in self._told:
+                self._told.add(query)
+                self._notify(f"the fallback model {query!r} cannot be used: {problem}")
             return None
         return None if _name(found) in self._given_up or self._is_resting(_name(found)) else found
 
@@ -104,6 +107,7 @@ class FallbackModels:
             return
         self._heed_choices()
         self._given_up.clear()
+        self._told.clear()
         if self._chosen is not None and not self._is_resting(_name(self._chosen)):
             chosen, self._chosen = self._chosen, None
             self._models.hand_to(chosen)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kaa.core.provider import Provider
+from kaa.core.provider import Model, Provider
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
+from kaa.llm.local.addresses import is_address
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.discovery import find_model
 from kaa.llm.models.matching import split_thinking
@@ -115,10 +116,19 @@ async def link_session_model(
         first = _first_of_scope(options, settings, models)
         return await link(*(first or (settings.default_provider, settings.default_model)))
     try:
-        return await link(context.model.provider, context.model.id)
+        linked = await link(context.model.provider, context.model.id)
+        _tell_of_port(linked.resolved.model, options, settings, notify)
+        return linked
     except NoModelError as error:
         notify(f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}")
         return await link(settings.default_provider, settings.default_model)
+
+
+def _tell_of_port(model: Model, options: ConversationOptions, settings: Settings, notify: Notify) -> None:
+    """Say so where only the session names a port of this machine: it may be a stranger's, and anything may listen."""
+    named = options.model or options.provider or settings.default_provider == model.provider
+    if is_address(model.provider) and not named and isinstance(options.wire, Live):
+        notify(f"the session goes on with {model.qualified_id}: what is said goes to that port of this machine")
 
 
 def _first_of_scope(options: ConversationOptions, settings: Settings, models: ModelRegistry) -> tuple[str, str] | None:
