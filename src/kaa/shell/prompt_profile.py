@@ -10,11 +10,10 @@ from typing import Literal, TypeAlias
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import Tool, ToolResult, ToolRun
+from kaa.llm.models.discovery import SMALL_WINDOW
 
 PromptProfile: TypeAlias = Literal["full", "short"]
 
-# A window below this is mostly taken by one file and its tests; kaa's own texts should then be the least of it.
-SMALL_WINDOW = 16_384
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 

@@ -83,6 +83,7 @@ def messages_request(
     if request.model.api == vertex.API:
         url = vertex.vertex_url(endpoint, request.model.id)
         content = msgspec.json.encode(vertex.vertex_body(body))
+        # The version is in the body.
         return HttpRequest("POST", url, endpoint.request_headers("bearer", own[1:]), content)
     # The SDKs take base URLs without the version; users also write it down.
     path = "/messages" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/messages"

@@ -14,7 +14,7 @@ SUPPORTED_APIS = (
     "google-vertex",
 )
 # What is in every request may be too much for a window below this.
-_SMALL_WINDOW = 65_536
+_TIGHT_WINDOW = 65_536
 
 
 def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
@@ -29,7 +29,7 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
 
         provider = WrittenCalls(provider)
     truncates = resolved.endpoint.compat.truncates_silently
-    if truncates or resolved.model.context_window < _SMALL_WINDOW:
+    if truncates or resolved.model.context_window < _TIGHT_WINDOW:
         from kaa.llm.local.window import WithinWindow
 
         provider = WithinWindow(provider, truncates=truncates)

@@ -20,8 +20,8 @@ Notify = Callable[[str], None]
 
 # Part of the window must stay for the question.
 _OUTPUT_PART_OF_WINDOW: Final = 4
-# With less, kaa's own texts and a few files fill it; kaa then also shortens its texts.
-_SMALL_WINDOW: Final = 16_384
+SMALL_WINDOW: Final = 16_384
+"""Tokens. One file and its tests take most of a smaller window; kaa's own texts should then be the least of it."""
 _NAMES_TOLD: Final = 8
 
 
@@ -167,7 +167,7 @@ def _resolve_found(
     )
     resolved = registry.resolve(asked)
     assert isinstance(resolved, ResolvedModel)  # a model was named
-    if advice := server.advice(model_id, _SMALL_WINDOW):
+    if advice := server.advice(model_id, SMALL_WINDOW):
         notify(advice)
     return resolved
 

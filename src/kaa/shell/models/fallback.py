@@ -17,7 +17,7 @@ from kaa.llm.models.registry import NoModelError
 from kaa.llm.models.resolved import ResolvedModel
 from kaa.shell.models.switching import Models
 
-_UNUSABLE = (NoModelError, CredentialError, CommandError, ProviderError)
+_UNUSABLE = (NoModelError, CredentialError, CommandError)
 
 
 class FallbackModels:
@@ -56,13 +56,14 @@ class FallbackModels:
         """See `Fallback`."""
         self._heed_choices()
         failed = self._models.in_force
-        self._give_up(_name(failed), error)
+        name = failed.model.qualified_id
+        self._give_up(name, error)
         for query in self._chain:
             found = await self._usable(query)
             if found is not None:
                 self._models.hand_to(found)
                 self._chosen = self._chosen or failed
-                self._agent.emit(ModelFallback(_name(failed), _name(found), str(error), error.kind))
+                self._agent.emit(ModelFallback(name, found.model.qualified_id, str(error), error.kind))
                 return True
         return False
 
@@ -72,18 +73,19 @@ class FallbackModels:
         self._rest.clear()
         if self._chosen is not None:
             with suppress(*_UNUSABLE):  # then the key it had is tried
-                self._chosen = await self._models.stand_in(_name(self._chosen))
+                self._chosen = await self._models.another(self._chosen.model.qualified_id)
 
     async def _usable(self, query: str) -> ResolvedModel | None:
         """The model of the chain that `query` means, if it makes sense to ask it."""
         try:
-            found = await self._models.stand_in(query)
+            found = await self._models.another(query)
         except _UNUSABLE as problem:
             if query not in self._told:
                 self._told.add(query)
                 self._notify(f"the fallback model {query!r} cannot be used: {problem}")
             return None
-        return None if _name(found) in self._given_up or self._is_resting(_name(found)) else found
+        name = found.model.qualified_id
+        return None if name in self._given_up or self._is_resting(name) else found
 
     def _give_up(self, name: str, error: ProviderError) -> None:
         self._given_up.add(name)
@@ -100,7 +102,7 @@ class FallbackModels:
         if self._choices != self._models.choices:
             self._choices = self._models.choices
             self._chosen = None
-            self._rest.pop(_name(self._models.in_force), None)
+            self._rest.pop(self._models.in_force.model.qualified_id, None)
 
     def _observe(self, event: Event) -> None:
         if not isinstance(event, AgentStart):
@@ -108,10 +110,6 @@ class FallbackModels:
         self._heed_choices()
         self._given_up.clear()
         self._told.clear()
-        if self._chosen is not None and not self._is_resting(_name(self._chosen)):
+        if self._chosen is not None and not self._is_resting(self._chosen.model.qualified_id):
             chosen, self._chosen = self._chosen, None
             self._models.hand_to(chosen)
-
-
-def _name(model: ResolvedModel) -> str:
-    return f"{model.model.provider}/{model.model.id}"

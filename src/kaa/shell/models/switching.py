@@ -249,7 +249,9 @@ class Models:
         await asyncio.to_thread(self._settings.set, chosen)
 
     async def another(self, query: str) -> ResolvedModel:
-        """A model to be asked something beside the conversation, over the same transport.
+        """A model to be asked beside or in place of the chosen one, over the same transport.
+
+        It is to think as hard as the chosen one, unless the query says how hard.
 
         Raises:
             NoModelError: nothing fits, several do, or the key is missing.
@@ -258,25 +260,12 @@ class Models:
         """
         if self._link.fixed is not None:
             raise CommandError(self._link.fixed)
-        return await self._find(ModelChoice(query=query))
+        return await self._find(ModelChoice(query=query, default_thinking=self._wanted_level))
 
     @property
     def in_force(self) -> ResolvedModel:
         """The model in force, with the way to it."""
         return self._link.resolved
-
-    async def stand_in(self, query: str) -> ResolvedModel:
-        """A model that could answer in the place of the chosen one, and think as hard unless the query says how hard.
-
-        Raises:
-            NoModelError: nothing fits, several do, or the key is missing.
-            CredentialError: a key cannot be read.
-            CommandError: the conversation is recorded or replayed.
-            ProviderError: an unlisted server does not say what it has.
-        """
-        if self._link.fixed is not None:
-            raise CommandError(self._link.fixed)
-        return await self._find(ModelChoice(query=query, default_thinking=self._wanted_level))
 
     def hand_to(self, resolved: ResolvedModel) -> None:
         """Have this model answer from the next request on, without taking it for what the user wants."""
