@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 
 from kaa.core.errors import ProviderError, QuotaError, RateLimitError
-from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.provider_table import BUILTINS

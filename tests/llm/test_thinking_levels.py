@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json, UserMessage
-from kaa.core.provider import Request, ThinkingLevel
+from kaa.core.provider import Model, Request, ThinkingLevel
 from kaa.llm.models.registry import ModelChoice
+from kaa.llm.thinking_levels import nearest_level
 from kaa.llm.tuning import Tuning
 from tests.support.catching import asked, body_of, resolved
 
@@ -96,3 +97,10 @@ def test_a_model_may_have_a_level_of_its_own_in_the_settings(tmp_path: Path) -> 
     assert level("openai/o3") == "low"  # it has nothing lower
     assert level("anthropic/claude-opus-4-5:minimal") == "minimal"
     assert level("anthropic/claude-opus-4-5", ModelChoice(thinking="off")) == "off"
+
+
+def test_the_highest_levels_are_only_there_where_a_model_names_them() -> None:
+    model = Model("m", "p", "openai-completions", reasoning=True)
+
+    assert nearest_level("max", model, {}) == "high"
+    assert nearest_level("max", model, {"xhigh": "x"}) == "xhigh"

@@ -8,7 +8,7 @@ from kaa.core.errors import ProviderError
 from kaa.ext.api import CommandError, RegistrationError
 from kaa.ext.registry import ExtensionError
 from kaa.frontends.command_line import UsageError
-from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError

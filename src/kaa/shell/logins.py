@@ -7,7 +7,8 @@ from typing import Final, Literal
 import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile
-from kaa.llm.auth.credentials import CredentialError, CredentialStore
+from kaa.llm.auth.credentials import CredentialStore
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.auth.oauth.grants import KEY_GRANTS

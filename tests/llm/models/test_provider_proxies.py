@@ -9,7 +9,7 @@ import pytest
 from kaa.core.errors import NetworkError
 from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Done, Request
-from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.models.adapters import create_provider

@@ -15,7 +15,7 @@ from kaa.core.messages import Json, UserMessage
 from kaa.core.provider import Model, Request
 from kaa.llm.anthropic.request import messages_request
 from kaa.llm.auth.aws import SigV4Authorizer
-from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.auth.google import GoogleAuthorizer
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.adapters import create_provider

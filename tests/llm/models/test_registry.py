@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
-from kaa.core.provider import Model
-from kaa.llm.auth.credentials import CredentialError
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.catalogue import known_models
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
-from kaa.llm.thinking_levels import nearest_level
 from kaa.llm.wire import Endpoint
 
 _ANTHROPIC = {"ANTHROPIC_API_KEY": "key-a"}
@@ -122,13 +120,6 @@ def test_the_thinking_level_is_the_nearest_the_model_has(
     home: Path, query: str | None, choice: dict[str, str], level: str
 ) -> None:
     assert _resolve(home, _OPENAI, query, **choice).thinking == level
-
-
-def test_the_highest_levels_are_only_there_where_a_model_names_them() -> None:
-    model = Model("m", "p", "openai-completions", reasoning=True)
-
-    assert nearest_level("max", model, {}) == "high"
-    assert nearest_level("max", model, {"xhigh": "x"}) == "xhigh"
 
 
 def test_keys_come_from_flag_file_environment_and_models_json_in_this_order(home: Path) -> None:

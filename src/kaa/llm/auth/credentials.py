@@ -1,33 +1,21 @@
-"""Keys and tokens: auth.json in the user's home, and values that name a variable or a command.
+"""Keys and tokens that the user keeps in auth.json. Secrets never reach a log or a repr.
 
 The file has pi's format: `{"<provider>": {"type": "api_key", "key": …} | {"type": "oauth", "access": …}}`.
-Only the user's own files come here, so a value may run a command. Secrets never reach a log or a repr.
 """
 
-import os
-import re
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile, Entries
+from kaa.llm.auth.config_values import ConfigValues
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.former_names import former_names
-
-# pi's limit for `!command` values.
-_COMMAND_TIMEOUT_SECONDS = 10.0
-_SHOWN_ERROR_CHARACTERS = 200
-
-_REFERENCE = re.compile(r"\$(?:([$!])|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
-
-
-class CredentialError(Exception):
-    """A key could not be read or kept. The message says which, why and what to do, never the key."""
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -48,57 +36,6 @@ class Credential(msgspec.Struct, frozen=True):
 
     def __rich_repr__(self) -> list[tuple[str, str]]:
         return [("kind", self.kind), ("source", self.source)]
-
-
-class ConfigValues:
-    """Evaluates values of the user's configuration files: literal text, `$VAR` or `${VAR}` in it, or `!command`.
-
-    `$$` is a dollar sign and `$!` an exclamation mark. A command runs in the shell with 10 seconds of time;
-    its output without surrounding blanks is the value, remembered as long as this object lives.
-    """
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        self._outputs: dict[str, str] = {}
-
-    def evaluate(self, value: str, where: str, *, run: bool = True) -> str:
-        """What `value` stands for.
-
-        Blocks while a command runs: call it from a thread where an event loop must go on.
-
-        Args:
-            value: as it is written in the file.
-            where: the place in the file, for the error message.
-            run: commands are run; otherwise they are trusted, and stand for themselves.
-
-        Raises:
-            CredentialError: a variable is not set; a command failed, took too long or said nothing.
-        """
-        if value.startswith("!"):
-            if not run:
-                return value
-            command = value[1:].strip()
-            if command not in self._outputs:
-                self._outputs[command] = _run(command, where)
-            return self._outputs[command]
-
-        def replacement(match: re.Match[str]) -> str:
-            literal, bare, braced = match.groups()
-            if literal:
-                return str(literal)
-            name = bare or braced
-            if not self._environ.get(name):
-                raise CredentialError(f"{where} uses ${name}, but that variable is not set: set it, or write the value")
-            return self._environ[name]
-
-        return _REFERENCE.sub(replacement, value)
-
-    def can_evaluate(self, value: str) -> bool:
-        """Whether every variable `value` uses is set; commands are not run but trusted."""
-        if value.startswith("!"):
-            return True
-        names = (bare or braced for _, bare, braced in _REFERENCE.findall(value))
-        return all(self._environ.get(name) for name in names if name)
 
 
 class CredentialStore:
@@ -290,36 +227,3 @@ def _env_of(raw: msgspec.Raw | None) -> dict[str, str]:
         return msgspec.json.decode(raw, type=_ApiKeyEntry).env if raw is not None else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-
-
-def _run(command: str, where: str) -> str:
-    """The output of `command`. Its whole process group is killed when the time is up."""
-    import subprocess
-
-    with subprocess.Popen(  # noqa: S602 - the user's own command line, from the user's own file
-        command,
-        shell=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        process_group=0,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=_COMMAND_TIMEOUT_SECONDS)
-        except BaseException as error:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise CredentialError(
-                    f"{where}: the command took longer than {_COMMAND_TIMEOUT_SECONDS:g} s: try it in a terminal"
-                ) from None
-            raise
-    if process.returncode != 0:
-        said = (errors.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        raise CredentialError(
-            f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
-        )
-    value = output.decode(errors="replace").strip()
-    if not value:
-        raise CredentialError(f"{where}: the command printed nothing: it must print the key")
-    return value

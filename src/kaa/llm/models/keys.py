@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
+from kaa.llm.auth.credentials import Credential, CredentialStore
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.proxies import names_proxy

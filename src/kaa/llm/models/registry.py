@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.llm.auth.credentials import Credential, CredentialError, CredentialStore
+from kaa.llm.auth.credentials import Credential, CredentialStore
+from kaa.llm.auth.errors import CredentialError
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.former_names import current_name, current_query
@@ -110,7 +111,6 @@ class ModelRegistry:
     Attributes:
         problems: what is wrong with models.json and the environment, one line each; the rest of it is in use.
         tuning: how models are asked: what the environment says counts before what the user's settings say.
-        credentials: the user's auth.json.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class ModelRegistry:
         for name, config in self._found.items():
             self.add_found(name, config)
         self.problems = (*problems, *self._untunable)
-        self.credentials = CredentialStore(self._auth_file, self._environ)
-        self._keys = Keys(self.credentials, self._environ, self._models_file, self._given_keys)
+        store = CredentialStore(self._auth_file, self._environ)
+        self._keys = Keys(store, self._environ, self._models_file, self._given_keys)
         self._lookup = Lookup(self._providers, self._is_usable)
         return before != self._stamps
 
