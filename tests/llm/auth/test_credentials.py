@@ -205,6 +205,20 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         CredentialStore(tmp_path / "agent" / "auth.json", {}).set("a", "key")
 
 
+def test_what_a_killed_writer_left_behind_is_cleared_away(auth: Path) -> None:
+    CredentialStore(auth, {}).set("one", "sk-1")
+    left = auth.with_name(f".{auth.name}.0123456789abcdef")
+    left.write_text('{"two": {"type": "api_key", "key": "sk-2"}}')
+    others = [auth.with_name(name) for name in (f".{auth.name}.lock", f".{auth.name}.backup", "other")]
+    for other in others:
+        other.touch()
+
+    CredentialStore(auth, {}).set("one", "sk-3")
+
+    assert not left.exists()
+    assert all(other.exists() for other in others)
+
+
 def test_a_failed_write_leaves_the_file_and_no_litter(auth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = CredentialStore(auth, {})
     store.set("a", "old")

@@ -5,15 +5,18 @@ As ssh does with its keys, what others could have read or changed is refused ins
 
 import errno
 import fcntl
+import glob
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
 _OF_OTHERS = 0o077
+# Of the names of files that are still written.
+_MARK_BYTES = 8
 _WRITABLE_BY_OTHERS = 0o022
 
 
@@ -69,6 +72,7 @@ class PrivateFile:
             raise self._not_written(error) from error
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
+            self._clear_away()
             yield self.read()
             os.fsync(folder)
         except OSError as error:
@@ -82,7 +86,7 @@ class PrivateFile:
         Raises:
             PrivateFileError: it cannot be written; the old content is still there.
         """
-        temporary = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}")
+        temporary = self._path.with_name(f"{self._unfinished}{os.urandom(_MARK_BYTES).hex()}")
         try:
             descriptor = os.open(
                 temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE
@@ -98,6 +102,17 @@ class PrivateFile:
                 raise
         except OSError as error:
             raise self._not_written(error) from error
+
+    @property
+    def _unfinished(self) -> str:
+        """How the names of files begin that are still written."""
+        return f".{self._path.name}."
+
+    def _clear_away(self) -> None:
+        """Remove what writers left behind that were killed: it may hold keys. Nobody else writes now."""
+        for left in self._path.parent.glob(f"{glob.escape(self._unfinished)}{'[0-9a-f]' * 2 * _MARK_BYTES}"):
+            with suppress(OSError):
+                left.unlink()
 
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):

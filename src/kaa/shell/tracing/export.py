@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from threading import Thread
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -15,8 +16,9 @@ from kaa.shell.tracing.spans import Redact, Spans
 
 # How the SDK begins the name of a service that neither OTEL_SERVICE_NAME nor OTEL_RESOURCE_ATTRIBUTES names.
 _NAMELESS = "unknown_service"
-# Nobody wants to wait for a collector that does not answer.
+# Nobody wants to wait for a collector that does not answer, or one whose answer never ends, which the SDK waits for.
 _FLUSH_MILLISECONDS = 2_000
+_LONGEST_SECONDS = 5.0
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
@@ -68,10 +70,17 @@ class Tracing:
     async def close(self) -> None:
         """Send what was not sent yet, unless that takes long."""
         self._spans.close()
-        await asyncio.to_thread(self._provider.force_flush, _FLUSH_MILLISECONDS)
-        await asyncio.to_thread(self._provider.shutdown)
-        if self._complaints.last:
-            self._notify(f"spans could not be sent, check the OTEL_ variables: {self._complaints.last}")
+        # The end of the process would wait for any other kind of thread.
+        last = Thread(target=self._send_the_rest, name="kaa-spans", daemon=True)
+        last.start()
+        await asyncio.to_thread(last.join, _LONGEST_SECONDS)
+        late = "the collector takes too long to answer" if last.is_alive() else ""
+        if problem := self._complaints.last or late:
+            self._notify(f"spans could not be sent, check the OTEL_ variables: {problem}")
+
+    def _send_the_rest(self) -> None:
+        self._provider.force_flush(_FLUSH_MILLISECONDS)
+        self._provider.shutdown()
 
 
 def redaction_of(environ: Mapping[str, str], redactor: Callable[[], Redact]) -> Redact | None:
