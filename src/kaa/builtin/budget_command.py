@@ -1,11 +1,13 @@
 """The slash command for what runs and the session may use."""
 
+from typing import Final
+
 from kaa.core.budget import MEASURES, Measure, Scope, Used, amount, parse_amount
 from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply, SessionBudget
 
 _SCOPES: tuple[Scope, ...] = ("run", "session")
-# What people call the measures.
-_WORDS: dict[str, Measure] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}
+WORDS: Final[dict[str, Measure]] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}
+"""What people call the measures."""
 _USAGE = "/budget run cost 0.50, /budget session tokens 2m, /budget run time 10m, /budget run turns off"
 
 
@@ -22,8 +24,8 @@ async def _budget(arguments: str, context: CommandContext) -> CommandAction:
     match arguments.split():
         case []:
             return Reply(_shown(context.budget))
-        case [scope, word, *rest] if scope in _SCOPES and word in _WORDS and rest:
-            _set(context.budget, "run" if scope == "run" else "session", _WORDS[word], " ".join(rest))
+        case [scope, word, *rest] if scope in _SCOPES and word in WORDS and rest:
+            _set(context.budget, "run" if scope == "run" else "session", WORDS[word], " ".join(rest))
             return Reply(_shown(context.budget))
         case _:
             raise CommandError(f"that is no budget: write, for example, {_USAGE}")

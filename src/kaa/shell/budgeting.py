@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.builtin.budget_command import WORDS
 from kaa.core.agent import Agent
 from kaa.core.budget import (
     MEASURES,
@@ -26,8 +27,7 @@ from kaa.session.recorder import SessionRecorder
 Ask: TypeAlias = Callable[[str, str], Awaitable[bool]]
 
 _SETTINGS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "minutes"}
-# As `/budget` has them.
-_WORDS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "time"}
+_WORDS: dict[Measure, str] = {measure: word for word, measure in WORDS.items()}
 _FLAGS: dict[Measure, str] = {"cost": "--max-cost", "tokens": "--max-tokens", "seconds": "--max-time"}
 
 
