@@ -162,11 +162,12 @@ class Logins:
             CredentialError: auth.json cannot be read or written.
         """
         provider = current_name(provider)
-        if not CredentialStore(self._file.path, self._environ).remove(provider):
-            source = next((option.source for option in self.options() if option.provider == provider), None)
+        was_there = CredentialStore(self._file.path, self._environ).remove(provider)
+        source = next((option.source for option in self.options() if option.provider == provider), None)
+        if not was_there:
             elsewhere = f"; there is one in {source}, which only you can remove" if source else ""
             raise LoginError(f"{self._file.path} has no key and no login of {provider}{elsewhere}")
-        return next((option.source for option in self.options() if option.provider == provider), None)
+        return source
 
     def stored(self) -> tuple[str, ...]:
         """The providers that auth.json has something of.
