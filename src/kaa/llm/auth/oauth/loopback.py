@@ -37,6 +37,7 @@ class Loopback:
         self._port = port
         self._code: asyncio.Future[str]
         self._server: asyncio.Server
+        self._served: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def __aenter__(self) -> "Loopback":
         """Listen.
@@ -59,6 +60,11 @@ class Loopback:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.close()
+        # What a browser has opened to be quick would be cancelled at the end of the loop, which complains of that.
+        for writer in self._served.values():
+            writer.transport.abort()
+        if self._served:
+            await asyncio.wait(self._served)
         if not self._code.done():
             self._code.cancel()
         elif not self._code.cancelled():
@@ -108,6 +114,10 @@ class Loopback:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request, whoever it is from."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._served[task] = writer
+        task.add_done_callback(self._served.pop)
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
