@@ -207,7 +207,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_allow_more(seat: Seat) -> Non
         answer(program, "y")
         program.wait_for("Found it.")
         program.wait_for(is_idle)
-        assert "100 tokens more are allowed for this run" in program.screen.text()
+        assert "allowed for this run: 100 tokens more" in program.screen.text()
 
 
 def test_at_a_terminal_no_ends_the_run(seat: Seat) -> None:

@@ -135,7 +135,7 @@ class Budgeting:
         ledger.budget = ledger.budget.with_limit(measure, reached.used + first)
         self._warned.discard((scope, measure))
         raised = Standing(scope, measure, reached.used, reached.used + first)
-        self._tell("raised", raised, f"{more} more are allowed for this {scope}")
+        self._tell("raised", raised, f"allowed for this {scope}: {more} more")
 
     async def _admit_price(self, model: Model, ask: Ask | None) -> None:
         """Make sure that a limit of money can be kept.
