@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from kaa.core.events import AgentEnd
-from kaa.frontends.interactive.attachments import Attachments, with_mentioned
+from kaa.frontends.interactive.attachments import Attachments, mentioned_images, with_mentioned
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
@@ -106,9 +106,11 @@ class Submission:
 
     def _say(self, text: str, *, follow_up: bool) -> None:
         message = self._attachments.message(text)
+        names_images = bool(mentioned_images(message.text))
 
         async def say(engine: Engine) -> None:
-            await engine.talk.say(await with_mentioned(engine.workspace, message), follow_up=follow_up)
+            told = await with_mentioned(engine.workspace, message) if names_images else message
+            await engine.talk.say(told, follow_up=follow_up)
 
         self._core.call(say, None, self._on_failure)
 
