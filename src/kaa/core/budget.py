@@ -44,15 +44,8 @@ class Budget(msgspec.Struct, frozen=True):
 
     def limit(self, measure: Measure) -> float | None:
         """The limit of one measure."""
-        match measure:
-            case "cost":
-                return self.cost
-            case "tokens":
-                return self.tokens
-            case "turns":
-                return self.turns
-            case "seconds":
-                return self.seconds
+        limit: float | None = getattr(self, measure)
+        return limit
 
     def with_limit(self, measure: Measure, limit: float | None) -> "Budget":
         """The same with another limit of one measure."""
@@ -75,15 +68,8 @@ class Used(msgspec.Struct, frozen=True):
 
     def amount(self, measure: Measure) -> float:
         """One measure of it."""
-        match measure:
-            case "cost":
-                return self.cost
-            case "tokens":
-                return self.tokens
-            case "turns":
-                return self.turns
-            case "seconds":
-                return self.seconds
+        amount: float = getattr(self, measure)
+        return amount
 
 
 class Standing(msgspec.Struct, frozen=True):
