@@ -30,6 +30,10 @@ def forbids(rule: str, command: str) -> Match:
         ("  bash:npm run *", Rule("bash:npm run *", "bash", words=("npm", "run"), open_ended=True)),
         ("bash: echo '*'", Rule("bash: echo '*'", "bash", words=("echo", "*"))),
         ("outside bash: docker ps", Rule("outside bash: docker ps", "bash", outside=True, words=("docker", "ps"))),
+        (
+            "outside bash: docker ps *",
+            Rule("outside bash: docker ps *", "bash", outside=True, words=("docker", "ps"), open_ended=True),
+        ),
         ("write: ./src/", Rule("write: ./src/", "write", pattern="src/**")),
         ("write: ./", Rule("write: ./", "write", pattern="**")),
         ("read", Rule("read", "read")),
@@ -57,6 +61,12 @@ def test_rules_are_read_as_people_write_them(text: str, rule: Rule) -> None:
         ("write: a[", False, r"\[ that is not closed"),
         ("mytool: x", False, "write 'mytool' alone"),
         ("outside bash: ls", True, "leave out 'outside'"),
+        ("outside bash: git commit *", False, "write the exact command, without .*start kaa with --allow-git"),
+        ("outside bash: docker *", False, "further words of docker could disclose or overwrite any of your files"),
+        ("outside bash: docker compose *", False, "write the exact command"),
+        ("outside bash: ./docker ps *", False, "write the exact command"),
+        ("outside bash: sh -c 'id' *", False, "write the exact command"),
+        ("outside bash: date *", False, "write the exact command"),
     ],
 )
 def test_what_is_no_rule_is_refused_with_what_to_write(text: str, deny: bool, expected: str) -> None:

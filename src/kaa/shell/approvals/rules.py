@@ -7,7 +7,8 @@
     mytool                      any call of this tool
     outside bash: docker ps     the same, and it runs outside the sandbox
 
-An allow rule without `outside` never lets anything out of the sandbox. A deny rule holds for everything that begins
+An allow rule without `outside` never lets anything out of the sandbox. With both `outside` and ` *` it may name only
+programs that cannot read or write any file (`outside.py`). A deny rule holds for everything that begins
 with its words, and its options may stand anywhere: `bash: git push --force` forbids `git push origin --force`.
 """
 
@@ -21,6 +22,7 @@ import msgspec
 
 from kaa.ext.api import Risk
 from kaa.shell.approvals.grammar import SimpleCommand, Words
+from kaa.shell.approvals.outside import risk_of_any_words
 from kaa.shell.approvals.places import confusable
 from kaa.shell.approvals.programs import distrust
 from kaa.shell.approvals.words import split
@@ -148,6 +150,8 @@ def _command_rule(rule: Rule, pattern: str, *, deny: bool) -> Rule:
             f"{rule.text!r}: a command in a rule has only words, plain or quoted, and at its end a * for any further "
             "words: write one rule for each program, without variables, redirections and operators"
         )
+    if rule.outside and open_ended and (risk := risk_of_any_words(words)):
+        raise RuleError(f"{rule.text!r}: {risk}")
     return msgspec.structs.replace(rule, words=words, open_ended=open_ended)
 
 
