@@ -27,14 +27,14 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("screen", ["DISPLAY", "WAYLAND_DISPLAY"])
 def test_an_address_is_handed_over_as_it_is(opened: Path, screen: str) -> None:
-    assert open_in_browser(_ADDRESS, {screen: ":0"})
+    assert open_in_browser(_ADDRESS, {**os.environ, screen: ":0"})
 
     assert opened.read_text() == _ADDRESS
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "javascript:alert(1)", "--help", ""])
 def test_only_addresses_of_the_web_are_opened(opened: Path, address: str) -> None:
-    assert not open_in_browser(address, {"DISPLAY": ":0"})
+    assert not open_in_browser(address, {**os.environ, "DISPLAY": ":0"})
 
 
 def test_without_a_screen_nothing_is_opened(opened: Path) -> None:
@@ -44,4 +44,4 @@ def test_without_a_screen_nothing_is_opened(opened: Path) -> None:
 def test_without_the_program_nothing_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert not open_in_browser(_ADDRESS, {"DISPLAY": ":0"})
+    assert not open_in_browser(_ADDRESS, {**os.environ, "DISPLAY": ":0"})

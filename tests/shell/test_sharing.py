@@ -171,7 +171,7 @@ def test_a_program_of_the_projects_is_not_taken_for_it(
     monkeypatch.chdir(github.bin)
     stage.environ["PATH"] = ".:bin::"
 
-    assert "which is not installed" in share(stage, "/share --yes")
+    assert "kaa does not execute" in share(stage, "/share --yes")
     assert github.calls == []
 
 

@@ -2,6 +2,7 @@
 
 import os
 import select
+import shutil
 import signal
 import termios
 import time
@@ -241,7 +242,7 @@ def test_the_terminal_tells_the_desktop(stage: Stage) -> None:
 def test_over_ssh_text_is_copied_through_the_terminal(stage: Stage) -> None:
     stage.written()
     problems: list[str] = []
-    clipboard = Clipboard(stage.terminal, stage.reactor.post, {"DISPLAY": ":0"})
+    clipboard = Clipboard(stage.terminal, stage.reactor.post, {"DISPLAY": ":0"}, shutil.which)
 
     clipboard.copy("grüße", problems.append)
     assert stage.written() == b"\x1b]52;c;Z3LDvMOfZQ==\x1b\\"
@@ -267,7 +268,7 @@ def test_text_is_copied_by_the_desktop_or_else_through_the_terminal(
         problems.append(problem)
         stage.reactor.stop()
 
-    Clipboard(stage.terminal, stage.reactor.post, {"DISPLAY": ":0"}).copy("hello", done)
+    Clipboard(stage.terminal, stage.reactor.post, {"DISPLAY": ":0"}, shutil.which).copy("hello", done)
     stage.reactor.run()
 
     assert problems == [""]

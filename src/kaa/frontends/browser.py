@@ -6,15 +6,22 @@ import sys
 import threading
 from collections.abc import Mapping
 
+from kaa.host.programs import host_programs
+
 
 def open_in_browser(address: str, environ: Mapping[str, str] = os.environ) -> bool:
     """Open `address`, and say whether that could be begun. Only addresses of the web are opened."""
-    program = _opener(environ)
-    if program is None or not address.startswith(("https://", "http://")):
+    opener = _opener(environ)
+    if opener is None or not address.startswith(("https://", "http://")):
+        return False
+    programs = host_programs(environ)
+    program = programs.find(opener)
+    if program is None:
         return False
     try:
         process = subprocess.Popen(
             [program, address],
+            env=programs.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kaa.ext.api import CommandError
+from kaa.host.programs import host_programs
 from kaa.session.export.draft import Draft, SharedFile
 from kaa.session.file.append_file import PRIVATE_FILE
 from kaa.shell.exporting import Exporting, count_secrets, export_name, write_session
@@ -40,7 +41,6 @@ class Sharing:
 
     def __init__(self, exporting: Exporting) -> None:
         self._exporting = exporting
-        self._environ = {**exporting.environ, "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"}
 
     async def prepare(self, request: "ExportRequest") -> Draft:
         """Write what would go out into a private folder. Nothing leaves the machine.
@@ -119,9 +119,10 @@ class Sharing:
 
     async def _run(self, arguments: Sequence[str], seconds: float) -> tuple[int, str, str]:
         """Exit code and output of `gh`, which is asked nothing and may not ask."""
-        program = shutil.which("gh", path=self._environ.get("PATH", os.defpath))
-        if program is None or not os.path.isabs(program):  # a relative one would be the project's
-            raise CommandError(_NO_GH)
+        programs = host_programs(self._exporting.environ)
+        program = programs.find("gh")
+        if program is None:
+            raise CommandError(programs.refusal("gh") or _NO_GH)
         try:
             process = await asyncio.create_subprocess_exec(
                 program,
@@ -130,7 +131,7 @@ class Sharing:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=self._environ,
+                env={**programs.environment(), "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"},
             )
         except OSError as error:
             raise CommandError(f"`gh` cannot be started: {error.strerror or error}") from error

@@ -1,6 +1,5 @@
 """Copies text to the user's clipboard: with a program of the desktop, or through the terminal (OSC 52)."""
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,18 +21,22 @@ class Clipboard:
     Args:
         terminal: of the user.
         post: calls back in the thread that owns the terminal.
-        environment: variables of the process.
+        environment: variables of the process, for the programs too.
+        find: the path of a program, if there is one that may be executed.
     """
 
     def __init__(
         self,
         terminal: Terminal,
         post: Callable[[Callable[[], object]], object],
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str],
+        find: Callable[[str], str | None],
     ) -> None:
         self._terminal = terminal
         self._post = post
-        self._commands = _commands(environment, is_remote=terminal.capabilities.over_ssh)
+        self._environment = environment
+        wanted = _commands(environment, is_remote=terminal.capabilities.over_ssh)
+        self._commands = [(found, *options) for name, *options in wanted if (found := find(name))]
 
     def copy(self, text: str, done: Callable[[str], object] = lambda problem: None) -> None:
         """Copy, without waiting for it.
@@ -47,7 +50,7 @@ class Clipboard:
             return
 
         def work() -> None:
-            if _run_first(self._commands, text):
+            if _run_first(self._commands, text, self._environment):
                 self._post(lambda: done(""))
             else:
                 self._post(lambda: done(self._through_terminal(text)))
@@ -84,7 +87,7 @@ def _commands(environment: Mapping[str, str], *, is_remote: bool) -> list[tuple[
     return commands
 
 
-def _run_first(commands: Sequence[tuple[str, ...]], text: str) -> bool:
+def _run_first(commands: Sequence[tuple[str, ...]], text: str, environment: Mapping[str, str]) -> bool:
     """Give the text to the first of the programs that is there and succeeds."""
     # Start-up: needed only when something is copied.
     import subprocess
@@ -94,6 +97,7 @@ def _run_first(commands: Sequence[tuple[str, ...]], text: str) -> bool:
             # A session of its own: the program stays to serve what was copied, also when our terminal is closed.
             subprocess.run(
                 command,
+                env=environment,
                 input=text.encode("utf-8", "replace"),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

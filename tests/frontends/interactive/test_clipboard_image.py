@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -23,29 +24,34 @@ def test_each_kind_of_desktop_has_its_program(programs: Path) -> None:
     _install(programs, "wl-paste", 'echo "wayland $*"')
     _install(programs, "xclip", 'echo "x11 $*"')
 
-    assert run(read_clipboard_image({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"})).startswith(b"wayland ")
-    assert b"image/png" in run(read_clipboard_image({"DISPLAY": ":0"}))
-    assert run(read_clipboard_image({"DISPLAY": ":0"})).startswith(b"x11 ")
+    assert run(
+        read_clipboard_image({"PATH": os.environ["PATH"], "WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"})
+    ).startswith(b"wayland ")
+    assert b"image/png" in run(read_clipboard_image({"PATH": os.environ["PATH"], "DISPLAY": ":0"}))
+    assert run(read_clipboard_image({"PATH": os.environ["PATH"], "DISPLAY": ":0"})).startswith(b"x11 ")
 
 
 def test_another_program_is_asked_when_one_has_nothing(programs: Path) -> None:
     _install(programs, "wl-paste", "exit 1")
     _install(programs, "xclip", "echo x11")
 
-    assert run(read_clipboard_image({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"})) == b"x11\n"
+    assert (
+        run(read_clipboard_image({"PATH": os.environ["PATH"], "WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}))
+        == b"x11\n"
+    )
 
 
 def test_an_empty_clipboard_is_said(programs: Path) -> None:
     _install(programs, "xclip", "echo 'Error: target image/png not available' >&2; exit 1")
 
     with pytest.raises(NoClipboardError, match="no image in the clipboard"):
-        run(read_clipboard_image({"DISPLAY": ":0"}))
+        run(read_clipboard_image({"PATH": os.environ["PATH"], "DISPLAY": ":0"}))
 
 
 @pytest.mark.usefixtures("programs")
 def test_what_to_install_is_said() -> None:
     with pytest.raises(NoClipboardError, match="install wl-clipboard"):
-        run(read_clipboard_image({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}))
+        run(read_clipboard_image({"PATH": os.environ["PATH"], "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}))
 
 
 def test_a_program_that_hangs_is_given_up(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,4 +59,4 @@ def test_a_program_that_hangs_is_given_up(programs: Path, monkeypatch: pytest.Mo
     _install(programs, "pngpaste", "exec /bin/sleep 600")
 
     with pytest.raises(NoClipboardError, match="no image in the clipboard"):
-        run(read_clipboard_image({}))
+        run(read_clipboard_image({"PATH": os.environ["PATH"]}))

@@ -1,8 +1,9 @@
 """Reads an image from the system's clipboard, with whichever of the usual programs is there."""
 
 import asyncio
-import shutil
 from collections.abc import Mapping, Sequence
+
+from kaa.host.programs import host_programs
 
 _TIMEOUT_SECONDS = 5.0
 
@@ -24,21 +25,28 @@ async def read_clipboard_image(environ: Mapping[str, str]) -> bytes:
     Raises:
         NoClipboardError: there is none, or no program can read it.
     """
-    usable = [argv for variable, argv in _PROGRAMS if (not variable or environ.get(variable)) and shutil.which(argv[0])]
+    programs = host_programs(environ)
+    suited = [argv for variable, argv in _PROGRAMS if not variable or environ.get(variable)]
+    usable = [(found, *options) for name, *options in suited if (found := programs.find(name))]
     if not usable:
         raise NoClipboardError(
-            "the clipboard cannot be read here: install wl-clipboard (Wayland), xclip (X11) or pngpaste (macOS), or"
+            next(filter(None, (programs.refusal(argv[0]) for argv in suited)), "")
+            or "the clipboard cannot be read here: install wl-clipboard (Wayland), xclip (X11) or pngpaste (macOS), or"
             " drop the file on the terminal"
         )
     for argv in usable:
-        if data := await _output_of(argv):
+        if data := await _output_of(argv, programs.environment()):
             return data
     raise NoClipboardError("there is no image in the clipboard")
 
 
-async def _output_of(argv: Sequence[str]) -> bytes:
+async def _output_of(argv: Sequence[str], environment: Mapping[str, str]) -> bytes:
     process = await asyncio.create_subprocess_exec(
-        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        *argv,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
     )
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):

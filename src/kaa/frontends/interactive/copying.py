@@ -2,6 +2,7 @@
 
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.host.programs import host_programs
 from kaa.tui.clipboard import Clipboard
 
 
@@ -16,10 +17,14 @@ class Copying:
     def __init__(self, desk: Desk, transcript: Transcript) -> None:
         self._desk = desk
         self._transcript = transcript
-        self._clipboard = Clipboard(desk.app.terminal, desk.app.reactor.post)
+        self._clipboard: Clipboard | None = None
 
     def copy(self, text: str) -> None:
         """Copy a text."""
+        if self._clipboard is None:  # now it is known what commands can write, where none of its programs may be
+            programs = host_programs()
+            app = self._desk.app
+            self._clipboard = Clipboard(app.terminal, app.reactor.post, programs.environment(), programs.find)
         self._clipboard.copy(text, lambda problem: self._desk.say(problem or "copied"))
 
     def copy_answer(self, which: str = "") -> None:

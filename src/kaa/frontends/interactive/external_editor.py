@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from kaa.frontends.interactive.desk import Desk
+from kaa.host.programs import host_programs
 
 
 def edit_externally(desk: Desk, environ: Mapping[str, str]) -> None:
@@ -25,7 +26,7 @@ def edit_externally(desk: Desk, environ: Mapping[str, str]) -> None:
         return
     problems: list[str] = []
     try:
-        desk.app.run_elsewhere(lambda: problems.extend(_run(editor, file)))
+        desk.app.run_elsewhere(lambda: problems.extend(_run(editor, file, environ)))
         if not problems:
             with open(file, encoding="utf-8", errors="replace") as edited:
                 desk.editor.set_text(edited.read().removesuffix("\n"))
@@ -50,10 +51,15 @@ def _written(text: str) -> str:
     return file.name
 
 
-def _run(editor: str, file: str) -> list[str]:
+def _run(editor: str, file: str, environ: Mapping[str, str]) -> list[str]:
     """Wait for the editor. Returns what went wrong."""
+    programs = host_programs(environ)
     try:
-        done = subprocess.run([*shlex.split(editor), file], check=False)
+        name, *options = shlex.split(editor)
+        program = programs.find(name)
+        if program is None:
+            return [programs.refusal(name) or f"{editor} cannot be started: there is no program {name}"]
+        done = subprocess.run([program, *options, file], env=programs.environment(), check=False)
     except (OSError, ValueError) as error:
         return [f"{editor} cannot be started: {error}"]
     return [f"{editor} ended with exit code {done.returncode}; the text stays as it was"] if done.returncode else []

@@ -9,11 +9,13 @@ import signal
 from collections.abc import Mapping
 from contextlib import suppress
 
+from kaa.host.programs import host_programs
 from kaa.llm.auth.errors import CredentialError
 
 # pi's limit for `!command` values.
 _COMMAND_TIMEOUT_SECONDS = 10.0
 _SHOWN_ERROR_CHARACTERS = 200
+_NOT_FOUND = 127  # a shell's exit code for a program that it does not find
 
 _REFERENCE = re.compile(r"\$(?:([$!])|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 
@@ -21,8 +23,9 @@ _REFERENCE = re.compile(r"\$(?:([$!])|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za
 class ConfigValues:
     """Evaluates values of the user's configuration files: literal text, `$VAR` or `${VAR}` in it, or `!command`.
 
-    `$$` is a dollar sign and `$!` an exclamation mark. A command runs in the shell with 10 seconds of time;
-    its output without surrounding blanks is the value, remembered as long as this object lives.
+    `$$` is a dollar sign and `$!` an exclamation mark. A command runs in the shell with 10 seconds of time, in the home
+    directory and without the directories of PATH that sandboxed commands can write; its output without surrounding
+    blanks is the value, remembered as long as this object lives.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -47,7 +50,7 @@ class ConfigValues:
                 return value
             command = value[1:].strip()
             if command not in self._outputs:
-                self._outputs[command] = _run(command, where)
+                self._outputs[command] = _run(command, where, self._environ)
             return self._outputs[command]
 
         def replacement(match: re.Match[str]) -> str:
@@ -69,13 +72,17 @@ class ConfigValues:
         return all(self._environ.get(name) for name in names if name)
 
 
-def _run(command: str, where: str) -> str:
+def _run(command: str, where: str, environ: Mapping[str, str]) -> str:
     """The output of `command`. Its whole process group is killed when the time is up."""
     import subprocess  # lazy: few keys are commands
 
+    programs = host_programs(environ)
+    home = environ.get("HOME", "")
     with subprocess.Popen(  # noqa: S602 - the user's own command line, from the user's own file
         command,
         shell=True,
+        cwd=home if os.path.isdir(home) else "/",  # many programs load or obey what is in the current directory
+        env=programs.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -93,9 +100,11 @@ def _run(command: str, where: str) -> str:
             raise
     if process.returncode != 0:
         said = (errors.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        raise CredentialError(
-            f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
-        )
+        message = f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
+        if process.returncode == _NOT_FOUND and programs.left_out:
+            left_out = ", ".join(programs.left_out)
+            message += f". It runs without these directories of PATH, which sandboxed commands can write: {left_out}"
+        raise CredentialError(message)
     value = output.decode(errors="replace").strip()
     if not value:
         raise CredentialError(f"{where}: the command printed nothing: it must print the key")

@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Mode, Policy, Tier
+from kaa.host.programs import note_writable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.hands import Hands, PolicyRefusedError, Report
 from kaa.workspace.launch import LaunchedHands
@@ -72,6 +73,7 @@ class Sandbox:
         environment: Mapping[str, str],
         beside: "Sandbox | None" = None,
     ) -> None:
+        note_writable((root, *options.writable, *places.written))
         self._root = root
         self._home = home
         self._beside = beside

@@ -1,0 +1,45 @@
+"""Which places of the file system decide what a path leads to."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+_MAX_LINKS = 40  # as in the kernel: MAXSYMLINKS in linux/namei.h
+
+
+def trail(path: str) -> Iterator[str]:
+    """The symlinks that an absolute path passes through, then the real path of what it leads to.
+
+    All are real paths but for their last part: whoever can write the directory of one decides where the path leads.
+    """
+    pending = _parts(path)
+    place = "/"
+    links = 0
+    while pending:
+        part = pending.pop()
+        if part == "..":
+            place = os.path.dirname(place)
+            continue
+        here = os.path.join(place, part)
+        try:
+            target = os.readlink(here)
+        except OSError:  # no link, or nothing is there
+            place = here
+            continue
+        yield here
+        links += 1
+        if links > _MAX_LINKS:
+            return
+        if os.path.isabs(target):
+            place = "/"
+        pending += _parts(target)
+    yield place
+
+
+def is_below(path: str, directories: Iterable[str]) -> bool:
+    """Whether a path is one of these directories or below one."""
+    return any(path == top or path.startswith(top.rstrip("/") + "/") for top in directories)
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path, the first one last."""
+    return [part for part in path.split("/") if part not in ("", ".")][::-1]

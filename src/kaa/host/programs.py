@@ -1,0 +1,125 @@
+"""Finds the programs that kaa itself executes, outside everything that sandboxed commands can write.
+
+A virtual environment that is activated, or `node_modules/.bin`, puts a directory of the project on the PATH. A command
+in the sandbox can write a `gh` there; kaa, which holds keys and is not confined, must not execute it.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+
+from kaa.host.paths import is_below, trail
+
+# Lists of directories or files from which programs load code; an empty or relative entry means the current directory.
+_LISTS = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "NODE_PATH", "PERL5LIB", "RUBYLIB")
+# kaa's own Python may need them to run; other programs of Python's do not.
+_OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
+_MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
+
+_written: dict[str, None] = {}  # a fact of the process: whichever sandbox lets commands write there
+
+
+def note_writable(directories: Iterable[str]) -> None:
+    """Note what sandboxed commands of this process can write; nothing in there is executed from now on."""
+    _written.update(dict.fromkeys(map(os.path.realpath, directories)))
+
+
+def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
+    """The programs of this machine, as they can be found now.
+
+    Args:
+        environ: the user's variables; the process's if None.
+    """
+    try:
+        project = [os.getcwd()]
+    except FileNotFoundError:
+        project = []
+    return HostPrograms(os.environ if environ is None else environ, (*project, *_written))
+
+
+class HostPrograms:
+    """Programs outside everything that sandboxed commands can write.
+
+    Args:
+        environ: the user's variables.
+        writable: directories that commands can write, whether they exist or not.
+    """
+
+    def __init__(self, environ: Mapping[str, str], writable: Iterable[str]) -> None:
+        self._environ = environ
+        self._writable = tuple(dict.fromkeys(map(os.path.realpath, writable)))
+
+    def find(self, name: str) -> str | None:
+        """The absolute path of a program; None if there is none that commands cannot write.
+
+        Args:
+            name: of the program, or its path.
+        """
+        return next((path for path in self._candidates(name) if self._is_safe_program(path)), None)
+
+    def refusal(self, name: str) -> str:
+        """Why no program of this name is used although there is one; empty if there is none or one is used."""
+        found = list(self._candidates(name))
+        if not found or self.find(name) is not None:
+            return ""
+        return (
+            f"kaa does not execute {os.path.abspath(found[0])}: commands in the sandbox can write it, or what it leads"
+            f" to. Install {os.path.basename(name)} in a directory of PATH outside the project and --add-dir"
+        )
+
+    def environment(self) -> dict[str, str]:
+        """The user's variables for such programs: whatever they execute and load in turn lies outside as well."""
+        kept = {name: value for name, value in self._environ.items() if name not in _OF_PYTHON}
+        kept.setdefault("PATH", os.defpath)
+        for name in _LISTS:
+            if name not in kept:
+                continue
+            entries = [entry for entry in kept[name].split(os.pathsep) if self._is_safe_entry(entry)]
+            kept[name] = os.pathsep.join(entries)
+            if not entries:
+                del kept[name]
+        kept.setdefault("PATH", os.defpath)
+        return kept
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Entries of PATH that `environment` leaves out."""
+        entries = self._environ.get("PATH", "").split(os.pathsep)
+        return tuple(dict.fromkeys(entry or "(empty)" for entry in entries if not self._is_safe_entry(entry)))
+
+    def _candidates(self, name: str) -> Iterator[str]:
+        if "/" in name:
+            paths = [name]
+        else:
+            entries = self._environ.get("PATH", os.defpath).split(os.pathsep)
+            paths = [os.path.join(entry or os.curdir, name) for entry in entries]
+        return (path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK))
+
+    def _is_safe_program(self, path: str) -> bool:
+        interpreter = _interpreter(path)
+        return self._is_safe(path) and (interpreter is None or self._is_safe(interpreter))
+
+    def _is_safe_entry(self, entry: str) -> bool:
+        """Whether neither an entry of a list nor what its links lead to can be written."""
+        if not self._is_safe(entry):
+            return False
+        try:
+            with os.scandir(entry) as content:
+                # A link to a neighbour leads nowhere else: that is looked at itself.
+                links = (file.path for file in content if file.is_symlink() and "/" in os.readlink(file.path))
+                return all(map(self._is_safe, links))
+        except OSError:  # a file, or not there
+            return True
+
+    def _is_safe(self, path: str) -> bool:
+        return os.path.isabs(path) and not any(is_below(place, self._writable) for place in trail(path))
+
+
+def _interpreter(path: str) -> str | None:
+    """The program that executes a script; None if it is none."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            head = file.read(_MAX_FIRST_LINE_BYTES)
+    except OSError:  # executable but not readable: no script
+        return None
+    words = head[2:].partition(b"\n")[0].split(maxsplit=1) if head.startswith(b"#!") else []
+    return os.fsdecode(words[0]) if words else None

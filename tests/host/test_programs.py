@@ -1,0 +1,136 @@
+"""Programs that kaa executes are found where no sandboxed command can write, whatever PATH says."""
+
+import os
+import sysconfig
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kaa.host.programs import HostPrograms
+
+
+class Machine(NamedTuple):
+    """A project, a directory of the user's own programs, and programs that can be found with a PATH."""
+
+    project: Path
+    programs: Path
+
+    def on(self, *entries: str | Path, **variables: str) -> HostPrograms:
+        return HostPrograms({"PATH": ":".join(map(str, entries)), **variables}, (str(self.project),))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    project, programs = tmp_path / "project", tmp_path / "bin"
+    (project / "bin").mkdir(parents=True)
+    programs.mkdir()
+    return Machine(project, programs)
+
+
+def install(folder: Path, name: str = "gh", content: str = "#!/bin/sh\n") -> str:
+    path = folder / name
+    path.write_text(content)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_what_lies_outside_is_found(machine: Machine) -> None:
+    path = install(machine.programs)
+
+    assert machine.on(machine.programs).find("gh") == path
+    assert machine.on("/usr/bin").find(path) == path
+    assert machine.on(machine.programs).refusal("gh") == ""
+
+
+def test_the_next_one_is_taken_where_the_first_is_the_projects(machine: Machine) -> None:
+    install(machine.project / "bin")
+    path = install(machine.programs)
+
+    assert machine.on(machine.project / "bin", machine.programs).find("gh") == path
+
+
+def test_where_there_is_only_the_projects_the_reason_is_said(machine: Machine) -> None:
+    path = install(machine.project / "bin")
+    programs = machine.on(machine.project / "bin")
+
+    assert programs.find("gh") is None
+    assert programs.find(path) is None
+    assert programs.refusal("gh").startswith(f"kaa does not execute {path}: commands in the sandbox can write it")
+    assert programs.refusal("other") == ""
+
+
+@pytest.mark.parametrize("entry", ["", ".", "bin", "./bin"])
+def test_no_entry_depends_on_the_current_directory(
+    machine: Machine, entry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(machine.programs)
+    monkeypatch.chdir(machine.programs if entry in ("", ".") else machine.programs.parent)
+
+    assert machine.on(entry).find("gh") is None
+    assert "PATH" in machine.on(entry).environment()
+    assert machine.on(entry).environment()["PATH"] == os.defpath
+
+
+def test_links_into_the_project_are_the_projects(machine: Machine, tmp_path: Path) -> None:
+    install(machine.project / "bin")
+    (machine.programs / "gh").symlink_to(machine.project / "bin" / "gh")
+    (tmp_path / "links").symlink_to(machine.project / "bin")
+    (machine.project / "way").symlink_to(tmp_path / "honest")
+    install_folder = tmp_path / "honest"
+    install_folder.mkdir()
+    install(install_folder)
+    (tmp_path / "through").symlink_to(machine.project / "way")
+
+    assert machine.on(machine.programs).find("gh") is None
+    assert machine.on(tmp_path / "links").find("gh") is None
+    assert machine.on(tmp_path / "through").find("gh") is None
+    assert machine.on(install_folder).find("gh") is not None
+
+
+def test_links_in_a_circle_lead_nowhere(machine: Machine) -> None:
+    (machine.programs / "gh").symlink_to(machine.programs / "gh")
+
+    assert machine.on(machine.programs).find("gh") is None
+
+
+def test_a_script_whose_interpreter_is_the_projects_is_the_projects(machine: Machine) -> None:
+    python = install(machine.project / "bin", "python")
+    install(machine.programs, content=f"#!{python} -s\n")
+
+    assert machine.on(machine.programs).find("gh") is None
+    assert "or what it leads to" in machine.on(machine.programs).refusal("gh")
+
+
+def test_their_environment_leads_outside_too(machine: Machine) -> None:
+    install(machine.project / "bin")
+    linked = machine.programs.parent / "linked"
+    linked.mkdir()
+    (linked / "tool").symlink_to(machine.project / "bin" / "gh")
+    inside, outside = str(machine.project / "lib"), str(machine.programs)
+    programs = machine.on(
+        machine.project / "bin",
+        "",
+        linked,
+        outside,
+        LD_LIBRARY_PATH=f"{inside}:{outside}:",
+        LD_PRELOAD=f"{inside}/evil.so",
+        PYTHONPATH="",
+        PYTHONSTARTUP="evil.py",
+        LANG="C",
+    )
+
+    assert programs.environment() == {"PATH": outside, "LD_LIBRARY_PATH": outside, "LANG": "C"}
+    assert programs.left_out == (str(machine.project / "bin"), "(empty)", str(linked))
+
+
+def test_the_project_need_not_exist_yet(tmp_path: Path) -> None:
+    programs = HostPrograms({"PATH": str(tmp_path / "later")}, (str(tmp_path),))
+
+    assert programs.environment()["PATH"] == os.defpath
+
+
+def test_ordinary_programs_of_the_machine_are_found() -> None:
+    shell = HostPrograms({"PATH": "/usr/bin:/bin"}, (sysconfig.get_path("scripts"),)).find("sh")
+
+    assert shell is not None
