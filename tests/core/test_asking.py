@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from kaa.core.agent import Agent, AgentConfig
-from kaa.core.budget import Budget, BudgetExhaustedError, Ledger
+from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Unlimited
 from kaa.core.errors import (
     AuthError,
     BadRequestError,
@@ -23,10 +23,11 @@ from kaa.core.patience import Patience
 from kaa.core.provider import Done, Model, ModelRates, ReplyInfo, Request, StreamEvent, TextDelta
 from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
-from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
+from kaa.llm.scripted import Reply, ScriptedProvider, ScriptItem, reply
 from tests.support.agents import MODEL, Scene, run, say
 
 QUICK = RetryPolicy(base_seconds=0.0)
+PRICED = msgspec.structs.replace(MODEL, cost=ModelRates(input=1.0, output=1000.0))
 OTHER = msgspec.structs.replace(MODEL, id="other")
 
 
@@ -230,13 +231,80 @@ class TestBudget:
     def test_limits_hold_where_a_server_does_not_say_what_it_used(self) -> None:
         calls = [[("echo", {"text": str(index)})] for index in range(9)]
         scene = Scene([reply(text="x" * 4000, tool_calls=call, usage=None) for call in calls])
-        priced = msgspec.structs.replace(MODEL, cost=ModelRates(input=1.0, output=1000.0))
-        scene.agent.use(priced, scene.provider)
-        ledger = Ledger("run", Budget(cost=2.5))  # a reply has about 1,000 tokens
+        scene.agent.use(PRICED, scene.provider)
+        ledger = Ledger("run", Budget(cost=3.5))  # a reply has about 1,000 tokens
         scene.agent.set_allowance(ledger)
 
         assert run(scene.agent.run(say("go"))).reason == "budget"
         assert len(scene.provider.requests) == 3
+
+    @pytest.mark.parametrize("told", [None, Usage(input=20, output=1)])
+    def test_the_text_of_replies_that_break_off_is_counted(self, told: Usage | None) -> None:
+        """Anthropic reports the input and one token of output first, and the rest behind the end that never comes."""
+        before = [ReplyInfo(usage=told)] if told else []
+        broken = reply(text="word " * 8000, before=before, after=[OverloadedError("broke")])
+        scene = Scene([broken] * 9, config=AgentConfig(retry=QUICK))
+        ledger = Ledger("run", Budget(tokens=5000))
+        scene.agent.set_allowance(ledger)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, len(scene.provider.requests)) == ("budget", 1)
+        assert 10_000 <= ledger.used.tokens < 10_200
+
+    def test_an_empty_reply_that_the_server_counted_is_paid_for(self) -> None:
+        silent = reply(usage=Usage(input=10, output=6000))
+        scene = Scene([silent] * 9, config=AgentConfig(retry=QUICK))
+        ledger = Ledger("run", Budget(tokens=5000))
+        scene.agent.set_allowance(ledger)
+
+        assert run(scene.agent.run(say("go"))).reason == "budget"
+        assert len(scene.provider.requests) == 1
+
+    def test_a_request_that_a_limit_of_money_cannot_pay_for_is_not_sent(self) -> None:
+        scene = Scene([reply(text="never")])
+        scene.agent.use(PRICED, scene.provider)
+        scene.agent.set_allowance(Ledger("run", Budget(cost=1.0)))
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "budget"
+        assert end.error is not None
+        assert "the budget is too small for the next request: it can cost $1.02" in end.error
+        assert "$1.00 of the $1.00 for this run are left" in end.error
+        assert scene.provider.requests == []
+
+    def test_a_reply_is_given_no_more_tokens_than_the_money_pays_for(self) -> None:
+        def to_the_limit(request: Request) -> Reply:
+            assert request.max_tokens is not None
+            usage = Usage(input=50, output=request.max_tokens)
+            return reply(text="and so", usage=usage, stop_reason="length")
+
+        scene = Scene([to_the_limit])
+        scene.agent.use(PRICED, scene.provider)
+        ledger = Ledger("run", Budget(cost=2.0))
+        scene.agent.set_allowance(ledger)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "budget"
+        assert end.error is not None
+        assert "tokens for the reply" in end.error
+        assert 1.9 < ledger.used.cost <= 2.0
+        assert [text for _, text, _ in replies(scene)] == ["and so"]
+
+    def test_what_requests_under_way_can_cost_is_not_spent_twice(self) -> None:
+        async def scene() -> None:
+            session = Ledger("session", Budget(cost=2.0))
+            request = Request(PRICED, "", (say("go"),), max_tokens=1200)
+            async with session.child().reserve(request):
+                with pytest.raises(BudgetExhaustedError, match=r"of the \$2.00 for this session"):
+                    async with session.child().reserve(request):
+                        pass
+            async with session.child().reserve(request) as same:
+                assert same is request
+
+        run(scene())
 
     def test_what_was_never_answered_costs_nothing(self) -> None:
         scene = Scene([OverloadedError("busy"), reply(text="x", usage=Usage(1, 1))], config=AgentConfig(retry=QUICK))
@@ -272,7 +340,7 @@ class TestBudget:
         provider = scene.provider
         scene.agent.use(MODEL, Babbler())
 
-        class Generous:
+        class Generous(Unlimited):
             def __init__(self) -> None:
                 self.asked = 0
 
@@ -280,9 +348,6 @@ class TestBudget:
                 self.asked += 1
                 if self.asked == 2:
                     scene.agent.use(MODEL, provider)
-
-            def charge(self, usage: Usage, model: Model) -> None:
-                pass
 
             def seconds_left(self) -> float | None:
                 return None if self.asked > 1 else 0.05
@@ -294,15 +359,9 @@ class TestBudget:
         assert [text for _, text, _ in replies(scene)] == ["Well", "There."]
 
     def test_who_refuses_is_quoted(self) -> None:
-        class Refusing:
+        class Refusing(Unlimited):
             async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
                 raise BudgetExhaustedError("no more of that")
-
-            def charge(self, usage: Usage, model: Model) -> None:
-                pass
-
-            def seconds_left(self) -> float | None:
-                return None
 
         scene = Scene([reply(text="never")])
         scene.agent.set_allowance(Refusing())

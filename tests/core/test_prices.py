@@ -2,9 +2,9 @@
 
 import pytest
 
-from kaa.core.messages import Usage
+from kaa.core.messages import Cost, Usage
+from kaa.core.prices import price
 from kaa.core.provider import Model, ModelRates, RatesAbove
-from kaa.core.reply import price
 
 _TIERED = ModelRates(
     input=2,
@@ -55,3 +55,13 @@ def test_free_is_what_never_costs_anything(rates: ModelRates, free: bool) -> Non
 
 def test_a_model_is_called_by_its_provider_and_id() -> None:
     assert Model("vendor/m:1", "gateway", "any").qualified_id == "gateway/vendor/m:1"
+
+
+def test_a_cost_that_the_server_reported_stays_and_the_prices_tell_its_parts() -> None:
+    reported = Usage(input=1000, output=500, cost=Cost(total=3.0))
+
+    cost = price(reported, ModelRates(input=1.0, output=4.0)).cost
+
+    assert (cost.input, cost.output, cost.total) == (1.0, 2.0, 3.0)
+    assert price(reported, None) == reported
+    assert price(reported, ModelRates()).cost == Cost(total=3.0)

@@ -3,8 +3,9 @@ import pytest
 from kaa.core import events, provider
 from kaa.core.errors import EndlessReplyError
 from kaa.core.messages import Cost, TextContent, ThinkingContent, ToolCall, Usage
+from kaa.core.prices import price
 from kaa.core.provider import Model, ModelRates, StreamEvent
-from kaa.core.reply import ReplyBuilder, price
+from kaa.core.reply import ReplyBuilder
 from tests.support.work import instructions
 
 MODEL = Model(id="m", provider="p", api="a")

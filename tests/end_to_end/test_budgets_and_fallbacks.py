@@ -19,6 +19,7 @@ from tests.support.model_server import (
     Fault,
     ModelServer,
     Refusal,
+    Tokens,
     Wire,
     call,
     rate_limited,
@@ -32,14 +33,15 @@ _PRICED: dict[str, Json] = {"cost": {"input": 100, "output": 0, "cacheRead": 0, 
 @pytest.mark.parametrize(
     ("flag", "words"),
     [
-        (("--max-cost", "0.01"), "$0.01 of the $0.01 for this run"),
-        (("--max-tokens", "100"), "110 tokens of the 100 tokens for this run"),
+        (("--max-cost", "0.80"), "it can cost $0.70"),
+        (("--max-tokens", "7k"), "7,010 tokens of the 7,000 tokens for this run"),
     ],
 )
 def test_a_run_without_anybody_ends_behind_the_tool_with_a_code_of_its_own(
     kaa: Kaa, wire: Wire, flag: tuple[str, str], words: str
 ) -> None:
-    with ModelServer([call("write", path="done.txt", content="yes"), say("never")]) as server:
+    write = msgspec.structs.replace(call("write", path="done.txt", content="yes"), usage=Tokens(prompt=7000))
+    with ModelServer([write, say("never")]) as server:
         kaa.use(server, wire, **_PRICED)
         done = kaa.run("-p", *flag, "go")
 
@@ -47,6 +49,40 @@ def test_a_run_without_anybody_ends_behind_the_tool_with_a_code_of_its_own(
     assert words in done.err
     assert flag[0] in done.err
     assert (kaa.project / "done.txt").read_text() == "yes"
+    assert len(server.requests) == 1
+
+
+def test_a_request_that_costs_more_than_allowed_is_not_sent(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([say("never")]) as server:
+        kaa.use(server, wire, cost={"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75})
+        done = kaa.run("-p", "--max-cost", "0.0030", "go")
+
+    assert done.code == _BUDGET, done.err
+    assert "the budget is too small for the next request: it can cost $0." in done.err
+    assert "$0.0030 of the $0.0030 for this run are left" in done.err
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("reporting", ["openai-completions", "openai-responses", "anthropic-messages"])
+def test_what_the_server_says_that_a_reply_cost_counts_before_its_list_price(kaa: Kaa, reporting: Wire) -> None:
+    dear = Answer(calls=(Call("ls"),), usage=Tokens(cost=0.6))
+    with ModelServer([dear, say("never")]) as server:
+        kaa.use(server, reporting, cost={"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0})
+        done = kaa.run("-p", "--max-cost", "0.5", "go")
+
+    assert done.code == _BUDGET, done.err
+    assert "$0.60 of the $0.50 for this run" in done.err
+
+
+def test_replies_that_break_off_use_up_a_limit_of_tokens(kaa: Kaa, wire: Wire) -> None:
+    kaa.settings(retry={"baseDelayMs": 1})
+    broken = Answer(text=("word " * 8000, "never"), usage=None, fault=Fault("early_end"))
+    with ModelServer([broken, broken]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", "--max-tokens", "8k", "go")
+
+    assert done.code == _BUDGET, done.err
+    assert "of the 8,000 tokens for this run" in done.err
     assert len(server.requests) == 1
 
 

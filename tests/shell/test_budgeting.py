@@ -15,7 +15,7 @@ from tests.support.stage import Stage
 PRICES: Json = {"input": 100, "output": 0, "cacheRead": 0, "cacheWrite": 0}
 """US dollars for a million tokens: a request of 1,000 tokens costs 0.10."""
 
-ECHO = Answer(calls=(Call("read", '{"path": "notes.txt"}'),), usage=Tokens(prompt=1000, output=0))
+ECHO = Answer(calls=(Call("read", '{"path": "notes.txt"}'),), usage=Tokens(prompt=1000, output=10))
 
 
 class Payer:
@@ -87,8 +87,8 @@ def reasons(outcomes: list[Outcome]) -> list[str]:
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        ({"cost": 0.15}, "$0.20 of the $0.15 for this run. Allow more with --max-cost or budget.run.cost"),
-        ({"tokens": 1500}, "2,000 tokens of the 1,500 tokens for this run. Allow more with --max-tokens"),
+        ({"cost": 0.28}, "$0.08 of the $0.28 for this run are left. Allow more with --max-cost or budget.run.cost"),
+        ({"tokens": 1500}, "2,020 tokens of the 1,500 tokens for this run. Allow more with --max-tokens"),
         ({"turns": 2}, "2 requests of the 2 requests for this run. Allow more with budget.run.turns"),
     ],
 )
@@ -119,14 +119,27 @@ def test_who_is_there_is_asked_and_may_allow_as_much_again(purse: Purse) -> None
     purse.stage.server.begin([ECHO, ECHO, ECHO, say("done")])
     payer = purse.stage.confirm = Payer(True, False)
 
-    outcomes = purse.talk("go", cost=0.1)
+    outcomes = purse.talk("go", tokens=1000)
 
     assert reasons(outcomes) == ["budget"]
     assert purse.requests == 2
-    assert payer.asked[0][0] == "Go on with $0.10 more?"
-    assert payer.asked[0][1].startswith("the budget is used up\n$0.10 of the $0.10 for this run")
-    assert "Allow more with /budget run cost AMOUNT" in str(outcomes[-1])
+    assert payer.asked[0][0] == "Go on with 1,000 tokens more?"
+    assert payer.asked[0][1].startswith("the budget is used up\n1,010 tokens of the 1,000 tokens for this run")
+    assert "Allow more with /budget run tokens AMOUNT" in str(outcomes[-1])
     assert [state for state, _, _ in purse.told] == ["reached", "raised", "reached"]
+
+
+def test_a_request_that_does_not_fit_is_asked_about_before_it_is_sent(purse: Purse) -> None:
+    purse.stage.server.begin([say("done")])
+    payer = purse.stage.confirm = Payer(True)
+
+    outcomes = purse.talk("go", cost=0.05)
+
+    assert reasons(outcomes) == ["done"]
+    ((question, details),) = payer.asked
+    assert question.startswith("Go on with $0.")
+    assert "the budget is too small for the next request: it can cost $0." in details
+    assert [state for state, _, _ in purse.told] == ["reached", "raised"]
 
 
 def test_each_run_begins_with_a_full_purse(purse: Purse) -> None:

@@ -19,11 +19,16 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """Usage. `prompt` includes `cached`, as OpenAI counts; Anthropic's numbers are derived."""
+    """Usage. `prompt` includes `cached`, as OpenAI counts; Anthropic's numbers are derived.
+
+    Attributes:
+        cost: US dollars, as OpenRouter reports them in its three formats; None reports none.
+    """
 
     prompt: int = 100
     cached: int = 0
     output: int = 10
+    cost: float | None = None
 
 
 class Fault(msgspec.Struct, frozen=True):

@@ -146,7 +146,12 @@ def _openai_usage(usage: Tokens) -> Json:
         "completion_tokens": usage.output,
         "total_tokens": usage.prompt + usage.output,
         "prompt_tokens_details": {"cached_tokens": usage.cached},
+        **_cost(usage),
     }
+
+
+def _cost(usage: Tokens) -> dict[str, Json]:
+    return {} if usage.cost is None else {"cost": usage.cost, "is_byok": False, "cost_details": {}}
 
 
 # Anthropic Messages (https://docs.claude.com/en/docs/build-with-claude/streaming).
@@ -187,7 +192,9 @@ def _messages(answer: Answer) -> Iterator[SseEvent]:
         index += 1
     reason = {"end": "end_turn", "length": "max_tokens", "tool_use": "tool_use"}[answer.stop_kind]
     ending = {"stop_reason": reason, "stop_sequence": None}
-    yield _sse({"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage.output}}, named=True)
+    yield _sse(
+        {"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage.output, **_cost(usage)}}, named=True
+    )
     yield _sse({"type": "message_stop"}, named=True)
 
 
@@ -276,6 +283,7 @@ def _responses_usage(usage: Tokens) -> Json:
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.prompt + usage.output,
+        **_cost(usage),
     }
 
 

@@ -240,6 +240,7 @@ class Agent:
         asking = Asking(
             provider=lambda: self._provider,
             request=self._request,
+            sending=self._sending,
             history=self._history,
             emit=self._emit,
             keeper=self._keeper,
@@ -340,10 +341,11 @@ class Agent:
                 raise
 
     def _request(self, messages: Sequence[Message]) -> Request:
-        request = Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+        return Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+
+    def _sending(self, request: Request) -> None:
         for observer in self._request_observers:
             observer(request)
-        return request
 
     def _queue_changed(self) -> None:
         self._emit(QueueUpdate(self._steering.texts, self._follow_up.texts))

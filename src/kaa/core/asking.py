@@ -8,18 +8,18 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from typing import Literal, TypeVar
 
-from kaa.core.budget import Allowance
+from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
 from kaa.core.fallback import Fallback, worth_another_model
 from kaa.core.history import History
 from kaa.core.keeper import ContextKeeper
-from kaa.core.messages import AssistantMessage, Message, Usage
+from kaa.core.messages import AssistantMessage, Message
 from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request, StreamEvent
-from kaa.core.reply import ReplyBuilder, price
+from kaa.core.reply import ReplyBuilder
 from kaa.core.retry import RetryPolicy
-from kaa.core.usage import context_parts, estimate
+from kaa.core.usage import prompt_tokens
 
 Result = TypeVar("Result")
 
@@ -33,6 +33,7 @@ class Asking:
     Args:
         provider: gives the way to the model in force; asked before each request, together with `request`.
         request: builds the request for the messages so far.
+        sending: called with each request right before it is sent.
         history: the conversation so far; `emit` adds every complete message to it.
         emit: where events go.
         keeper: keeps the conversation within the model's window.
@@ -47,6 +48,7 @@ class Asking:
         *,
         provider: Callable[[], Provider],
         request: Callable[[Sequence[Message]], Request],
+        sending: Callable[[Request], None],
         history: History,
         emit: Callable[[Event], None],
         keeper: ContextKeeper,
@@ -57,6 +59,7 @@ class Asking:
     ) -> None:
         self._provider = provider
         self._request = request
+        self._sending = sending
         self._history = history
         self._emit = emit
         self._keeper = keeper
@@ -90,10 +93,11 @@ class Asking:
         """
         failures = 0
         while True:
-            attempt = _Attempt(self._request(self._history.sendable()), self._emit, self._allowance)
-            stream = patiently(self._provider().stream(attempt.request), self._patience)
+            wanted = self._request(self._history.sendable())
+            attempt = _Attempt(wanted, self._emit, self._allowance)
             try:
-                message = await self._in_time(attempt.stream(stream, refuse_cut_off=self._keeper.can_make_room))
+                async with self._allowance.reserve(wanted) as attempt.request:
+                    message = await self._in_time(self._answer(attempt))
             except _TimeIsUpError:
                 pass
             except ContextOverflowError as error:
@@ -106,8 +110,17 @@ class Asking:
             else:
                 if failures:
                     self._emit(AutoRetryEnd(success=True, attempt=failures))
+                if message.stop_reason == "length" and not message.tool_calls and attempt.request is not wanted:
+                    left = attempt.request.reply_limit
+                    raise BudgetExhaustedError(f"the budget left {left:,} tokens for the reply, which needed more")
                 return message
             await self._allowance.admit()
+
+    async def _answer(self, attempt: "_Attempt") -> AssistantMessage:
+        """Send the request of an attempt and take the reply."""
+        self._sending(attempt.request)
+        stream = patiently(self._provider().stream(attempt.request), self._patience)
+        return await attempt.stream(stream, refuse_cut_off=self._keeper.can_make_room)
 
     async def _wait_after(self, error: ProviderError, failures: int, attempt: "_Attempt") -> None:
         """Wait until the next try makes sense.
@@ -192,6 +205,9 @@ class _Attempt:
                 is_late = self._allowance.seconds_left() == 0
                 self._break_off("aborted", "the time of the budget was up" if is_late else "stopped by the user")
             raise
+        finally:
+            if (paid := self._builder.paid(self.request)) is not None:
+                self._allowance.charge(paid, self.request.model)
         if self._builder.stop_reason is None:
             raise MalformedStreamError("The model's reply ended early. Usually trying again helps.")
         self._refuse_overflow(self._builder.message(self._builder.stop_reason), refuse_cut_off=refuse_cut_off)
@@ -199,13 +215,12 @@ class _Attempt:
             raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
-        self._allowance.charge(self._to_be_paid(message), self.request.model)
         return message
 
     def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
         """Find out what some servers do not say: that the conversation is too long."""
         window = self.request.model.context_window
-        taken = _input_of(reply.usage)
+        taken = prompt_tokens(reply.usage)
         if reply.stop_reason == "length" and self._builder.is_empty and taken >= _FULL_SHARE * window:
             raise ContextOverflowError("The conversation fills the model's context window: no room was left to answer.")
         if refuse_cut_off and reply.stop_reason == "stop" and taken > window:
@@ -219,27 +234,12 @@ class _Attempt:
         self, reason: Literal["error", "aborted"], error: str, error_type: str | None = None
     ) -> AssistantMessage:
         message = self._builder.message(reason, error)
-        has_answered = self.was_shown or _input_of(message.usage) + message.usage.output > 0
         self._show()
         self._emit(MessageUpdate(ReplyFailed(reason, error, error_type)))
         self._emit(MessageEnd(message))
-        if has_answered:
-            self._allowance.charge(self._to_be_paid(message), self.request.model)
         return message
-
-    def _to_be_paid(self, message: AssistantMessage) -> Usage:
-        """What the reply used; an estimate where the server does not say, so that limits hold there too."""
-        usage, request = message.usage, self.request
-        if _input_of(usage) + usage.output:
-            return usage
-        asked = context_parts(request.system, request.tools, request.messages).total
-        return price(Usage(asked, estimate(message)), request.model.cost)
 
     def _show(self) -> None:
         if not self.was_shown:
             self.was_shown = True
             self._emit(MessageStart(ReplyBuilder(self.request.model).message("stop")))
-
-
-def _input_of(usage: Usage) -> int:
-    return usage.input + usage.cache_read + usage.cache_write

@@ -5,13 +5,15 @@ the limits of all of them hold. So work that is given to others is paid out of t
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from kaa.core.messages import Usage
-from kaa.core.provider import Model
+from kaa.core.prices import quote
+from kaa.core.provider import Model, Request
 
 Scope: TypeAlias = Literal["run", "session"]
 Measure: TypeAlias = Literal["cost", "tokens", "turns", "seconds"]
@@ -96,6 +98,36 @@ class Standing(msgspec.Struct, frozen=True):
         return f"{amount(self.measure, self.used)} of the {amount(self.measure, self.limit)} for this {self.scope}"
 
 
+class Shortage(msgspec.Struct, frozen=True):
+    """A request that a limit of money leaves too little for.
+
+    Attributes:
+        left: US dollars, beside what requests under way can still cost.
+        needed: US dollars, with a reply of `output_tokens`.
+    """
+
+    standing: Standing
+    left: float
+    needed: float
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        limit = amount("cost", self.standing.limit)
+        return (
+            f"it can cost {amount('cost', self.needed)} (about {self.input_tokens:,} tokens of input, not cached, and "
+            f"{self.output_tokens:,} of reply), and {amount('cost', max(0.0, self.left))} of the {limit} for this "
+            f"{self.standing.scope} are left"
+        )
+
+
+class _Funds(msgspec.Struct, frozen=True):
+    standing: Standing
+    left: float
+
+
 class Allowance(Protocol):
     """Lets requests pass, or does not. The loop asks it; so must whoever asks a model beside the loop."""
 
@@ -109,6 +141,21 @@ class Allowance(Protocol):
 
         Raises:
             BudgetExhaustedError: it must not be made.
+        """
+        ...
+
+    def reserve(self, request: Request, *, ask: bool = True) -> AbstractAsyncContextManager[Request]:
+        """Set aside what `request` can cost, while it is under way. Charge what it used before the end.
+
+        Args:
+            request: that is about to be sent.
+            ask: as in `admit`.
+
+        Returns:
+            A context with the request to send: the same, or with a shorter reply where a limit of money leaves less.
+
+        Raises:
+            BudgetExhaustedError: on entering; not even a short reply could be paid for.
         """
         ...
 
@@ -126,6 +173,11 @@ class Unlimited:
 
     async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """Always."""
+
+    @asynccontextmanager
+    async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
+        """There are no limits."""
+        yield request
 
     def charge(self, usage: Usage, model: Model) -> None:
         """Nobody counts."""
@@ -165,6 +217,7 @@ class Ledger:
         self._used = used or Used()
         self._clock = clock
         self._since: float | None = None
+        self._reserved: list[float] = []  # US dollars, for each request under way
 
     @property
     def used(self) -> Used:
@@ -201,19 +254,70 @@ class Ledger:
 
     def standings(self) -> list[Standing]:
         """How much of each limit is used, its own first."""
+        return [standing for ledger in self._lineage() for standing in ledger.own_standings()]
+
+    def own_standings(self) -> list[Standing]:
+        """The same without the limits of its parents."""
         used = self.used
-        own = [
+        return [
             Standing(self.scope, measure, used.amount(measure), limit)
             for measure in MEASURES
             if (limit := self.budget.limit(measure)) is not None
         ]
-        return own + (self._parent.standings() if self._parent is not None else [])
 
     async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """See `Allowance`; nobody is asked."""
         for standing in self.standings():
             if standing.reached:
                 raise BudgetExhaustedError(f"the budget is used up: {standing.text}")
+
+    @asynccontextmanager
+    async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
+        """See `Allowance`; nobody is asked."""
+        shortage = self.shortage(request)
+        if shortage is not None:
+            raise BudgetExhaustedError(f"the budget is too small for the next request: {shortage.text}")
+        funds, quoted = self._funds(), quote(request)
+        if quoted is None or funds is None:
+            yield request
+            return
+        tokens = quoted.reply_tokens(funds.left)
+        cost, lineage = quoted.cost(tokens), [*self._lineage()]
+        for ledger in lineage:
+            ledger._reserved.append(cost)
+        try:
+            yield request if tokens == request.reply_limit else msgspec.structs.replace(request, max_tokens=tokens)
+        finally:
+            for ledger in lineage:
+                ledger._reserved.remove(cost)
+
+    def shortage(self, request: Request) -> "Shortage | None":
+        """Which limit of money leaves too little for `request`; None if it can be sent, or its price is not known."""
+        funds = self._funds()
+        quoted = quote(request) if funds is not None else None
+        if funds is None or quoted is None or quoted.reply_tokens(funds.left) >= quoted.least_reply:
+            return None
+        return Shortage(funds.standing, funds.left, quoted.least, quoted.input_tokens, quoted.least_reply)
+
+    def _funds(self) -> "_Funds | None":
+        """The limit of money that leaves least, and what it leaves beside the requests under way."""
+        return min(
+            (
+                _Funds(standing, standing.limit - standing.used - sum(ledger._reserved))
+                for ledger in self._lineage()
+                for standing in ledger.own_standings()
+                if standing.measure == "cost"
+            ),
+            key=lambda funds: funds.left,
+            default=None,
+        )
+
+    def _lineage(self) -> "Iterator[Ledger]":
+        """This one, its parent, and so on."""
+        ledger: Ledger | None = self
+        while ledger is not None:
+            yield ledger
+            ledger = ledger._parent
 
     def seconds_left(self) -> float | None:
         """See `Allowance`."""
@@ -225,7 +329,7 @@ def amount(measure: Measure, value: float) -> str:
     """A quantity for people, with its unit."""
     match measure:
         case "cost":
-            return f"${value:,.2f}" if value >= 1 or round(value, 2) == value else f"${value:.4f}"
+            return f"${value:,.2f}" if value >= 1 or abs(round(value, 2) - value) < 1e-9 else f"${value:.4f}"
         case "tokens":
             return f"{value:,.0f} tokens"
         case "turns":

@@ -20,12 +20,9 @@ from kaa.core.messages import (
     now_ms,
 )
 from kaa.core.partial_json import MAX_DEPTH, PartialJson
-from kaa.core.provider import Model, ModelRates
-from kaa.core.usage import prompt_tokens
-
-# Prompts that are kept for an hour cost so many times the price of input, wherever that is offered:
-# https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-_KEPT_LONG = 2
+from kaa.core.prices import price
+from kaa.core.provider import Model
+from kaa.core.usage import CHARACTERS_PER_TOKEN, context_parts, prompt_tokens
 
 MOST_CHARACTERS: Final = 16 * 1024 * 1024
 """Of one reply: some four million tokens, ten times what any model may answer. What goes on is no reply."""
@@ -152,33 +149,16 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
 
 
 def _size(event: provider.StreamEvent) -> int:
-    """The characters that an event brings to be kept, and one for itself: a flood of empty ones is no reply either."""
+    """The characters that an event brings to be kept."""
     match event:
         case provider.TextDelta() | provider.ThinkingDelta():
-            return 1 + len(event.text) + len(event.signature or "")
+            return len(event.text) + len(event.signature or "")
         case provider.ToolCallStart():
-            return 1 + len(event.id) + len(event.name) + len(event.thought_signature or "")
+            return len(event.id) + len(event.name) + len(event.thought_signature or "")
         case provider.ToolCallDelta():
-            return 1 + len(event.json)
+            return len(event.json)
         case _:
-            return 1
-
-
-def price(usage: Usage, rates: ModelRates | None) -> Usage:
-    """The same usage with its cost; unchanged when the model's prices are unknown."""
-    if rates is None:
-        return usage
-    million = 1_000_000
-    asked = rates.for_prompt(prompt_tokens(usage))
-    kept_long = usage.cache_write_1h or 0
-    written = (usage.cache_write - kept_long) * asked.cache_write + kept_long * _KEPT_LONG * asked.input
-    parts = (
-        usage.input * asked.input / million,
-        usage.output * asked.output / million,
-        usage.cache_read * asked.cache_read / million,
-        written / million,
-    )
-    return msgspec.structs.replace(usage, cost=Cost(*parts, total=sum(parts)))
+            return 0
 
 
 class ReplyBuilder:
@@ -196,6 +176,7 @@ class ReplyBuilder:
         self._model = model
         self._most_characters = most_characters
         self._characters = 0
+        self._received = 0  # characters of the reply itself
         self._blocks: dict[int | str, _Block] = {}
         self._open: set[int | str] = set()
         self._call_ids: set[str] = set()
@@ -215,7 +196,9 @@ class ReplyBuilder:
         Raises:
             EndlessReplyError: the reply has become too large; the event is not taken.
         """
-        self._grow(_size(event))
+        size = _size(event)
+        self._grow(size + 1)  # a flood of empty events is no reply either
+        self._received += size
         match event:
             case provider.TextDelta():
                 return self._feed_text(event)
@@ -259,6 +242,23 @@ class ReplyBuilder:
             response_model=self._info.response_model,
             error_message=error,
         )
+
+    def paid(self, request: provider.Request) -> Usage | None:
+        """What the reply used so far, for budgets; None if the server has not answered.
+
+        An estimate takes the place of what the server did not report. A reply that breaks off mostly ends before the
+        report of its output, so the text that was received counts where it is more.
+        """
+        told = self._info.usage or Usage()
+        if not prompt_tokens(told) + told.output + self._received:
+            return None
+        received = -(-self._received // CHARACTERS_PER_TOKEN)
+        is_complete = self.stop_reason is not None and told.output > 0
+        output = told.output if is_complete else max(told.output, received)
+        asked = 0 if prompt_tokens(told) else context_parts(request.system, request.tools, request.messages).total
+        if asked or output != told.output:
+            told = msgspec.structs.replace(told, input=told.input + asked, output=output, cost=Cost())
+        return price(told, self._model.cost)
 
     def _feed_text(self, delta: provider.TextDelta) -> list[events.AssistantMessageEvent]:
         block = self._blocks.get(delta.key)

@@ -153,6 +153,18 @@ def estimate(message: Message) -> int:
     return _parts_of(message).total
 
 
+def measured_prompt(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
+    """The tokens up to the last reply whose size the server reported, that reply included, and the messages after it.
+
+    0 and all messages if the server reported none.
+    """
+    position = _last_measured(messages)
+    last = messages[position] if messages else None
+    if not isinstance(last, AssistantMessage) or not _is_measured(last, messages[0]):
+        return 0, messages
+    return prompt_tokens(last.usage) + last.usage.output, messages[position + 1 :]
+
+
 def context_parts(system_prompt: str, tools: Iterable[ToolSchema], messages: Iterable[Message]) -> ContextParts:
     """What a request consists of."""
     parts = ContextParts(system_prompt=tokens_in(system_prompt), tools=sum(map(_size_of_schema, tools)))

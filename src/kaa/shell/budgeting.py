@@ -1,6 +1,8 @@
 """Keeps runs and the session within what the user allows, and asks where somebody is there to be asked."""
 
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 import msgspec
@@ -14,13 +16,14 @@ from kaa.core.budget import (
     Ledger,
     Measure,
     Scope,
+    Shortage,
     Standing,
     Used,
     amount,
 )
 from kaa.core.events import AgentEnd, AgentStart, BudgetState, BudgetUpdate, Event
 from kaa.core.messages import Usage
-from kaa.core.provider import Model
+from kaa.core.provider import Model, Request
 from kaa.session.past_usage import RUN_TIME_ENTRY
 from kaa.session.recorder import SessionRecorder
 
@@ -87,7 +90,7 @@ class Budgeting:
 
     def child(self, budget: Budget | None = None) -> Ledger:
         """A ledger for work that is given to another agent; the run under way pays, or else the session."""
-        return (self._run if self._is_running else self._session).child(budget)
+        return self._purse.child(budget)
 
     def configure(self, run: Budget, session: Budget) -> None:
         """Put other limits in force, as changed settings say."""
@@ -109,9 +112,24 @@ class Budgeting:
         while reached := next((standing for standing in self._standings() if standing.reached), None):
             await self._admit_more(reached, asker)
 
+    @asynccontextmanager
+    async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
+        """See `Allowance`."""
+        asker = self._ask if ask else None
+        await self._admit_price(request.model, asker)
+        while (shortage := self._purse.shortage(request)) is not None:
+            await self._admit_request(shortage, asker)
+        async with self._purse.reserve(request) as affordable:
+            yield affordable
+
     def charge(self, usage: Usage, model: Model) -> None:
         """See `Allowance`."""
-        (self._run if self._is_running else self._session).charge(usage, model)
+        self._purse.charge(usage, model)
+
+    @property
+    def _purse(self) -> Ledger:
+        """What requests are paid from."""
+        return self._run if self._is_running else self._session
 
     def seconds_left(self) -> float | None:
         """See `Allowance`."""
@@ -123,19 +141,42 @@ class Budgeting:
         Raises:
             BudgetExhaustedError: nobody does.
         """
-        self._tell("reached", reached, f"{reached.text} are used")
-        scope, measure = reached.scope, reached.measure
-        first = self._budget(scope).limit(measure)
-        assert first is not None
-        more = amount(measure, first)
-        if ask is None or not await self._asked(ask, f"Go on with {more} more?", "the budget is used up", reached):
-            remedy = _remedy(scope, measure, at_hand=ask is not None)
-            raise BudgetExhaustedError(f"the budget is used up: {reached.text}. {remedy}")
+        first = self._first_limit(reached)
+        await self._raise_limit(reached, reached.used + first, first, "the budget is used up", ask)
+
+    async def _admit_request(self, shortage: Shortage, ask: Ask | None) -> None:
+        """A request does not fit into a limit: have somebody allow as much again, as often as it takes.
+
+        Raises:
+            BudgetExhaustedError: nobody does.
+        """
+        standing, first = shortage.standing, self._first_limit(shortage.standing)
+        more = first * math.ceil((shortage.needed - shortage.left) / first)
+        problem = f"the budget is too small for the next request: {shortage.text}"
+        await self._raise_limit(standing, standing.limit + more, more, problem, ask)
+
+    async def _raise_limit(self, standing: Standing, limit: float, more: float, problem: str, ask: Ask | None) -> None:
+        """Have somebody allow `more`, so that the limit becomes `limit`.
+
+        Raises:
+            BudgetExhaustedError: nobody does.
+        """
+        scope, measure = standing.scope, standing.measure
+        self._tell("reached", standing, f"{standing.text} are used" if standing.reached else problem)
+        words = amount(measure, more)
+        if ask is None or not await self._asked(ask, f"Go on with {words} more?", problem, standing):
+            problem = f"{problem}: {standing.text}" if standing.reached else problem
+            raise BudgetExhaustedError(f"{problem}. {_remedy(scope, measure, at_hand=ask is not None)}")
         ledger = self._ledger(scope)
-        ledger.budget = ledger.budget.with_limit(measure, reached.used + first)
+        ledger.budget = ledger.budget.with_limit(measure, limit)
         self._warned.discard((scope, measure))
-        raised = Standing(scope, measure, reached.used, reached.used + first)
-        self._tell("raised", raised, f"allowed for this {scope}: {more} more")
+        self._tell("raised", Standing(scope, measure, standing.used, limit), f"allowed for this {scope}: {words} more")
+
+    def _first_limit(self, standing: Standing) -> float:
+        """The limit as the user has set it."""
+        first = self._budget(standing.scope).limit(standing.measure)
+        assert first is not None
+        return first
 
     async def _admit_price(self, model: Model, ask: Ask | None) -> None:
         """Make sure that a limit of money can be kept.
@@ -168,7 +209,7 @@ class Budgeting:
                 self._start_clocks()
 
     def _standings(self) -> list[Standing]:
-        return self._run.standings() if self._is_running else self._session.standings()
+        return self._purse.standings()
 
     def _ledger(self, scope: Scope) -> Ledger:
         return self._run if scope == "run" else self._session

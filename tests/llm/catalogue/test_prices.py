@@ -11,8 +11,8 @@ from genai_prices import Usage as TheirUsage
 from genai_prices import calc_price
 
 from kaa.core.messages import Usage
+from kaa.core.prices import price
 from kaa.core.provider import Model
-from kaa.core.reply import price
 from kaa.llm.catalogue import known_models
 
 # Our provider and theirs. Left out: gateways such as OpenRouter, where the price is that of whichever host is the

@@ -12,6 +12,7 @@ from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, ThinkingDe
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
+from kaa.llm.reported_cost import ReportedCost
 from kaa.llm.wire import Peer
 
 
@@ -21,7 +22,7 @@ class _Written(msgspec.Struct, frozen=True):
     ephemeral_1h_input_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct, frozen=True):
+class _Usage(ReportedCost, frozen=True, kw_only=True):
     """Counts so far; None where an event says nothing of one."""
 
     input_tokens: int | None = None
@@ -32,12 +33,16 @@ class _Usage(msgspec.Struct, frozen=True):
 
     def updated(self, later: "_Usage") -> "_Usage":
         """These counts, replaced by those `later` has. Servers that imitate Anthropic repeat some as 0."""
+        money = later if later.cost is not None else self
         return _Usage(
-            later.input_tokens or self.input_tokens,
-            later.output_tokens if later.output_tokens is not None else self.output_tokens,
-            later.cache_read_input_tokens or self.cache_read_input_tokens,
-            later.cache_creation_input_tokens or self.cache_creation_input_tokens,
-            later.cache_creation or self.cache_creation,
+            input_tokens=later.input_tokens or self.input_tokens,
+            output_tokens=later.output_tokens if later.output_tokens is not None else self.output_tokens,
+            cache_read_input_tokens=later.cache_read_input_tokens or self.cache_read_input_tokens,
+            cache_creation_input_tokens=later.cache_creation_input_tokens or self.cache_creation_input_tokens,
+            cache_creation=later.cache_creation or self.cache_creation,
+            cost=money.cost,
+            is_byok=money.is_byok,
+            cost_details=money.cost_details,
         )
 
     def counted(self) -> Usage:
@@ -49,7 +54,8 @@ class _Usage(msgspec.Struct, frozen=True):
             self.cache_creation_input_tokens or 0,
         )
         kept_long = self.cache_creation.ephemeral_1h_input_tokens if self.cache_creation else None
-        return Usage(*parts, total_tokens=sum(parts), cache_write_1h=min(kept_long or 0, parts[3]) or msgspec.UNSET)
+        long = min(kept_long or 0, parts[3]) or msgspec.UNSET
+        return Usage(*parts, total_tokens=sum(parts), cost=self.reported, cache_write_1h=long)
 
 
 class _Block(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from kaa.llm.completions.reasoning_details import ReasoningDetails
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
+from kaa.llm.reported_cost import ReportedCost
 from kaa.llm.wire import Peer
 
 
@@ -47,7 +48,7 @@ class _CompletionDetails(msgspec.Struct, frozen=True):
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct, frozen=True):
+class _Usage(ReportedCost, frozen=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     total_tokens: int | None = None
@@ -327,4 +328,5 @@ def _usage(usage: _Usage) -> Usage:
         cache_read=cached,
         cache_write=written,
         total_tokens=max(0, prompt - cached - written) + cached + written + output,
+        cost=usage.reported,
     )

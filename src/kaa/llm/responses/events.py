@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, Usage
+from kaa.llm.reported_cost import ReportedCost
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -41,7 +42,7 @@ class _InputDetails(msgspec.Struct, frozen=True):
     cache_write_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct, frozen=True):
+class _Usage(ReportedCost, frozen=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
@@ -51,7 +52,7 @@ class _Usage(msgspec.Struct, frozen=True):
         details = self.input_tokens_details or _InputDetails()
         cached, written = details.cached_tokens or 0, details.cache_write_tokens or 0
         fresh, output = max(0, (self.input_tokens or 0) - cached - written), self.output_tokens or 0
-        return Usage(fresh, output, cached, written, total_tokens=fresh + output + cached + written)
+        return Usage(fresh, output, cached, written, fresh + output + cached + written, self.reported)
 
 
 class Response(msgspec.Struct, frozen=True):

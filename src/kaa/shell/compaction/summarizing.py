@@ -111,14 +111,13 @@ class Summarizer:
         provider = create_provider(asked, self._link.transport)
         thinking = nearest_level("off", asked.model, asked.endpoint.thinking_levels)
         limit = max_tokens if thinking == "off" else max_tokens + _THINKING_TOKENS
+        request = Request(asked.model, system, (user_message(text),), thinking=thinking, max_tokens=limit, once=True)
         try:
             other = asked.model if asked.model.qualified_id != self._agent.model.qualified_id else None
             await self._agent.allowance.admit(ask=False, model=other)
+            reply = await self._reply(provider, request)
         except BudgetExhaustedError as error:
             raise SummaryError(str(error)) from error
-        request = Request(asked.model, system, (user_message(text),), thinking=thinking, max_tokens=limit, once=True)
-        reply = await self._reply(provider, request)
-        self._agent.allowance.charge(reply.usage, asked.model)
         if reply.stop_reason == "length":
             raise SummaryError(f"the answer of {asked.model.id} was cut off after {limit:,} tokens")
         if not reply.text.strip():
@@ -155,11 +154,16 @@ class Summarizer:
         return branch.entry(record, answer.text, target_id, usage=answer.usage, model=answer.model)
 
     async def _reply(self, provider: Provider, request: Request) -> AssistantMessage:
-        """The whole reply, after as many tries as the policy allows."""
+        """The whole reply, after as many tries as the policy allows.
+
+        Raises:
+            BudgetExhaustedError: the budget does not pay for another try.
+        """
         failures = 0
         while True:
             try:
-                return await self._try(provider, request)
+                async with self._agent.allowance.reserve(request, ask=False) as affordable:
+                    return await self._try(provider, affordable)
             except ContextOverflowError as error:
                 raise SummaryTooLongError(str(error)) from error
             except ProviderError as error:
@@ -176,25 +180,28 @@ class Summarizer:
             ProviderError: it failed.
         """
         began = time.time_ns()
+        builder = ReplyBuilder(request.model, _MOST_CHARACTERS)
         try:
-            reply = await _collect(provider, request, self._agent.patience)
+            reply = await _collect(builder, provider, request, self._agent.patience)
         except ProviderError as error:
             self._agent.tell_aside(Aside(request, began, error=str(error), error_type=error.kind))
             raise
         except asyncio.CancelledError:
             self._agent.tell_aside(Aside(request, began, error="stopped", error_type="aborted"))
             raise
+        finally:
+            if (paid := builder.paid(request)) is not None:
+                self._agent.allowance.charge(paid, request.model)
         self._agent.tell_aside(Aside(request, began, reply))
         return reply
 
 
-async def _collect(provider: Provider, request: Request, patience: Patience) -> AssistantMessage:
+async def _collect(builder: ReplyBuilder, provider: Provider, request: Request, patience: Patience) -> AssistantMessage:
     """One try.
 
     Raises:
         ProviderError: it failed.
     """
-    builder = ReplyBuilder(request.model, _MOST_CHARACTERS)
     async with aclosing(patiently(provider.stream(request), patience)) as stream:
         async for event in stream:
             builder.fold(event)
