@@ -64,7 +64,7 @@ def measure(bench: Bench) -> list[Result]:
             read_steps(store, tree.path())[1], previous, budget.keep, budget.most
         ),
         "put what goes into words for the model": lambda: list(pieces(passages(dropped), room)),
-        "find the user's own words": lambda: choose_words(users_words(store, tree.path()), budget.carried),
+        "find the user's own words": lambda: choose_words(users_words(store, tree.path(), {}), budget.carried),
     }
     tokens = meter.measure(messages, _WINDOW).tokens
     results = [Result("the conversation, estimated", "tokens", {"kaa": float(tokens)})]

@@ -210,3 +210,75 @@ def test_output_cannot_break_out_of_its_fence(tmp_path: Path) -> None:
 
 def test_a_command_the_user_kept_to_himself_is_not_told(tmp_path: Path) -> None:
     assert said(tmp_path, command_entry(output="secret", excludeFromContext=True)) == []
+
+
+def edit(entry_id: str, parent: str, target: str, replacement: Any) -> JsonObject:
+    return entry("context_edit", entry_id, parent, targetId=target, replacement=replacement)
+
+
+def test_the_model_is_not_told_what_pi_removed_and_is_told_what_pi_put_in_its_place(tmp_path: Path) -> None:
+    said_so = said(
+        tmp_path,
+        user_entry("a", None, "the password is swordfish"),
+        assistant_entry("b", "a", "noted: swordfish"),
+        user_entry("c", "b", "go on"),
+        edit("d", "c", "a", {"content": "the password is secret"}),
+        edit("e", "d", "b", {"content": [{"type": "text", "text": "first"}]}),
+        edit("f", "e", "b", None),
+    )
+
+    assert said_so == ["the password is secret", "go on"]
+
+
+def test_an_edit_holds_on_its_branch_only(tmp_path: Path) -> None:
+    said_so = said(
+        tmp_path,
+        user_entry("a", None, "one"),
+        edit("b", "a", "a", None),
+        user_entry("c", "b", "on the edited branch"),
+        user_entry("d", "a", "two"),
+    )
+
+    assert said_so == ["one", "two"]
+
+
+def test_an_edit_of_the_summary_in_force_removes_it(tmp_path: Path) -> None:
+    said_so = said(
+        tmp_path,
+        user_entry("a", None, "one"),
+        user_entry("b", "a", "two"),
+        entry("compaction", "c", "b", summary="short", firstKeptEntryId="b", tokensBefore=9),
+        edit("d", "c", "c", None),
+    )
+
+    assert said_so == ["two"]
+
+
+@pytest.mark.parametrize("replacement", ["none", 5, [], {}, {"content": 5}])
+def test_a_damaged_edit_changes_nothing(tmp_path: Path, replacement: Any) -> None:
+    assert said(tmp_path, user_entry("a", None, "one"), edit("b", "a", "a", replacement)) == ["one"]
+
+
+def test_of_replaced_content_the_blocks_that_kaa_knows_are_told(tmp_path: Path) -> None:
+    blocks = [{"type": "text", "text": "new"}, {"type": "hologram"}]
+
+    assert said(tmp_path, user_entry("a", None, "one"), edit("b", "a", "a", {"content": blocks})) == ["new"]
+
+
+def test_a_reply_before_an_edit_does_not_measure_the_conversation(tmp_path: Path) -> None:
+    usage = {"input": 5000, "output": 1}
+    context = context_of(
+        tmp_path,
+        user_entry("a", None, "one"),
+        assistant_entry("b", "a", "yes", usage=usage),
+        edit("c", "b", "a", None),
+        assistant_entry("d", "c", "no", usage=usage),
+    )
+
+    assert [m.usage.input for m in context.messages if isinstance(m, AssistantMessage)] == [0, 5000]
+
+
+def test_the_instructions_of_pi_are_not_told(tmp_path: Path) -> None:
+    system = {"role": "system", "content": "Be pi.", "sections": {"cwd": "/p"}, "toolsAdded": [], "timestamp": 1}
+
+    assert said(tmp_path, entry("message", "a", None, message=system), user_entry("b", "a", "one")) == ["one"]

@@ -70,6 +70,17 @@ def test_summaries_and_titles_count_for_the_model_that_made_them(tmp_path: Path)
     assert used(path)[1:] == [("summary", 7, 1, "q/x/y"), ("summary", 7, 1, "p/m"), ("title", 7, 1, "q/z")]
 
 
+def test_requests_outside_the_conversation_and_of_tools_count(tmp_path: Path) -> None:
+    warmed = entry("usage", "w", "a", kind="cache_warm", provider="q", model="z", usage=USAGE)
+    named = entry("usage", "n", "w", kind="title", provider="q", model="z", usage=USAGE)
+    damaged = entry("usage", "d", "n", kind=5, usage="much")
+    asked = {"role": "toolResult", "toolCallId": "1", "toolName": "ask", "content": [], "usage": USAGE}
+    tool = entry("message", "t", "d", message={**asked, "isError": False, "timestamp": 1})
+    path = write_session(tmp_path / "s.jsonl", reply("a", ""), warmed, named, damaged, tool)
+
+    assert used(path)[1:] == [("other", 7, 1, "q/z"), ("title", 7, 1, "q/z"), ("tool", 7, 1, "p/m")]
+
+
 def test_custom_entries_of_others_are_passed_over(tmp_path: Path) -> None:
     foreign: list[Any] = [None, 3, "text", [1], {"usage": 3}, {"usage": USAGE}]
     others = [entry("custom", f"x{n}", "u", customType="other", data=data) for n, data in enumerate(foreign)]

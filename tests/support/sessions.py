@@ -25,7 +25,7 @@ HEADER: JsonObject = {
 }
 
 
-def entry(kind: str, entry_id: str, parent: str | None, **fields: Any) -> JsonObject:
+def entry(kind: str, entry_id: str, parent: str | None, /, **fields: Any) -> JsonObject:
     """An entry as pi writes it."""
     return {"type": kind, "id": entry_id, "parentId": parent, "timestamp": "2026-11-20T07:49:45.000Z", **fields}
 

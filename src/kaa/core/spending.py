@@ -12,8 +12,8 @@ from kaa.core.usage import Spent, prompt_tokens
 # Whether a model, by provider and id, is known to cost nothing.
 IsFree: TypeAlias = Callable[[str, str], bool]
 
-# What a request was for: to go on with the conversation, to condense a part of it, or to find a name for it.
-Purpose: TypeAlias = Literal["reply", "summary", "title"]
+# What a request was for: the conversation itself, a summary, a name for the session, a tool, or something else.
+Purpose: TypeAlias = Literal["reply", "summary", "title", "tool", "other"]
 
 
 def is_price_unknown(is_free: IsFree, provider: str, model: str, *, tokens: int, cost: float) -> bool:

@@ -5,27 +5,12 @@ from typing import cast, get_args
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
+from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.provider import ThinkingLevel
-from kaa.session.as_user_message import (
-    branch_summary_message,
-    command_message,
-    compaction_message,
-    note_message,
-)
+from kaa.session.as_user_message import compaction_message
 from kaa.session.compaction.undoing import leaves_nothing_out
-from kaa.session.entries import (
-    AnyEntry,
-    BashExecution,
-    BranchSummary,
-    Compaction,
-    CustomMessage,
-    CustomNote,
-    MessageEntry,
-    ModelChange,
-    StoredMessage,
-    ThinkingLevelChange,
-)
+from kaa.session.edits import message_of, read_edits
+from kaa.session.entries import Compaction, MessageEntry, ModelChange, ThinkingLevelChange
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
@@ -67,18 +52,32 @@ def build_context(store: SessionStore) -> SessionContext:
 def _messages(store: SessionStore, path: Sequence[Node]) -> tuple[Message, ...]:
     """The last compaction's summary and what it kept, then everything after it; without one, everything."""
     compaction, nodes = told(store, path)
+    edits = read_edits(store, nodes)
     entries = [(node, read_entry(store, node)) for node in nodes if node.type in _SPEAKING]
-    spoken = [(node, message) for node, entry in entries if entry is not None and (message := message_of(entry))]
-    if compaction is not None:
-        return (compaction_message(compaction), *(message for _, message in spoken))
-    partly_told = _partly_told(path)
-    return tuple(_unmeasured(message) if node in partly_told else message for node, message in spoken)
+    spoken = [
+        (node, message)
+        for node, entry in entries
+        if entry is not None and (message := message_of(entry, node.id, edits)) is not None
+    ]
+    outdated = _before_the_last("context_edit", nodes)
+    if compaction is None:
+        outdated |= _between_compactions(path)
+    messages = tuple(_unmeasured(message) if node in outdated else message for node, message in spoken)
+    if compaction is None or (compaction.id in edits and edits[compaction.id] is None):
+        return messages
+    return (compaction_message(compaction), *messages)
 
 
-def _partly_told(path: Sequence[Node]) -> frozenset[Node]:
+def _between_compactions(path: Sequence[Node]) -> frozenset[Node]:
     """Where all is told, though not always: what was said while it was not."""
-    places = [position for position, node in enumerate(path) if node.type == "compaction"]
-    return frozenset(path[places[0] : places[-1]]) if places else frozenset()
+    first = next((position for position, node in enumerate(path) if node.type == "compaction"), len(path))
+    return _before_the_last("compaction", path[first:])
+
+
+def _before_the_last(kind: str, nodes: Sequence[Node]) -> frozenset[Node]:
+    """Of `nodes` those before the last entry of a kind: what replies measured there is not the size now."""
+    last = next((position for position in range(len(nodes) - 1, -1, -1) if nodes[position].type == kind), 0)
+    return frozenset(nodes[:last])
 
 
 def _unmeasured(message: Message) -> Message:
@@ -107,29 +106,6 @@ def _first_kept(compaction: Compaction, before: Sequence[Node]) -> int:
     """Where on the path the kept part begins; at its end if the entry is not on it."""
     wanted = compaction.first_kept_entry_id
     return next((position for position, node in enumerate(before) if node.id == wanted), len(before))
-
-
-def message_of(entry: AnyEntry) -> Message | None:
-    """What the model is told of an entry by itself; None if nothing."""
-    match entry:
-        case MessageEntry(message=message):
-            return _said(message)
-        case CustomMessage(content=content):
-            return note_message(content, entry.timestamp)
-        case BranchSummary():
-            return branch_summary_message(entry)
-        case _:
-            return None
-
-
-def _said(message: StoredMessage) -> Message | None:
-    match message:
-        case UserMessage() | AssistantMessage() | ToolResultMessage():
-            return message
-        case BashExecution():
-            return None if message.exclude_from_context else command_message(message)
-        case CustomNote():
-            return UserMessage(message.content, message.timestamp)
 
 
 def _model(store: SessionStore, path: Sequence[Node]) -> ModelRef | None:

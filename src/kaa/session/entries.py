@@ -1,4 +1,4 @@
-"""The header and the entries of a session file: pi's format v3, one struct per line.
+"""The header and the entries of a session file: pi's format v3 as of pi 1.5.2, one struct per line.
 
 An entry without an id is a draft: the store stamps id, parent and time when it is appended.
 Drafts use the empty string and not None as default because `parentId: null` is written for roots.
@@ -8,7 +8,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Json, ToolResultMessage, Usage, UserContent, UserMessage
+from kaa.core.messages import (
+    AssistantContent,
+    AssistantMessage,
+    Json,
+    ToolResultMessage,
+    Usage,
+    UserContent,
+    UserMessage,
+)
 
 FORMAT_VERSION = 3
 
@@ -48,7 +56,19 @@ class CustomNote(msgspec.Struct, tag_field="role", tag="custom", rename="camel",
     timestamp: int = 0
 
 
-StoredMessage: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage | BashExecution | CustomNote
+class SystemMessage(msgspec.Struct, tag_field="role", tag="system", rename="camel", omit_defaults=True, frozen=True):
+    """The instructions and tools of pi, or a change of them. The model gets those of kaa instead."""
+
+    content: Json = ""
+    sections: Json = None
+    tools_added: Json = None
+    tools_removed: Json = None
+    timestamp: int = 0
+
+
+StoredMessage: TypeAlias = (
+    UserMessage | AssistantMessage | ToolResultMessage | BashExecution | CustomNote | SystemMessage
+)
 
 
 class Entry(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, kw_only=True, frozen=True):
@@ -81,7 +101,7 @@ class ThinkingLevelChange(Entry, tag="thinking_level_change", kw_only=True, froz
 class Compaction(Entry, tag="compaction", kw_only=True, frozen=True):
     """A summary takes the place of everything before `first_kept_entry_id`. `from_hook`: an extension made it.
 
-    `usage`: what the summary cost, as pi writes it since 0.80.
+    `usage`: what the summary cost, as pi writes it since 0.80. `system_message`: the instructions and tools of pi then.
     """
 
     summary: str
@@ -90,6 +110,23 @@ class Compaction(Entry, tag="compaction", kw_only=True, frozen=True):
     details: Json = None
     from_hook: bool | None = None
     usage: Usage | None = None
+    system_message: Json = None
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """The content that a message has for the model from an edit on."""
+
+    content: tuple[UserContent | AssistantContent, ...] | str
+
+
+class ContextEdit(Entry, tag="context_edit", kw_only=True, frozen=True):
+    """From here on the model sees `replacement` as the content of the entry `target_id`; None removes the entry.
+
+    The entry itself stays: transcripts, exports and figures show it unchanged.
+    """
+
+    target_id: str
+    replacement: Replacement | None
 
 
 class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
@@ -100,6 +137,16 @@ class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
     details: Json = None
     from_hook: bool | None = None
     usage: Usage | None = None
+
+
+class RequestUsage(Entry, tag="usage", kw_only=True, frozen=True):
+    """Tokens and cost of a request outside the conversation, such as a cache warm-up. Any `kind` counts."""
+
+    kind: str = ""
+    provider: str = ""
+    model: str = ""
+    usage: Usage
+    note: str | None = None
 
 
 class Custom(Entry, tag="custom", kw_only=True, frozen=True):
@@ -142,7 +189,9 @@ AnyEntry: TypeAlias = (
     | ModelChange
     | ThinkingLevelChange
     | Compaction
+    | ContextEdit
     | BranchSummary
+    | RequestUsage
     | Custom
     | CustomMessage
     | Label

@@ -11,6 +11,7 @@ from kaa.session.entries import (
     BashExecution,
     BranchSummary,
     Compaction,
+    ContextEdit,
     Custom,
     CustomMessage,
     CustomNote,
@@ -18,8 +19,10 @@ from kaa.session.entries import (
     Leaf,
     MessageEntry,
     ModelChange,
+    RequestUsage,
     SessionInfo,
     StoredMessage,
+    SystemMessage,
     ThinkingLevelChange,
 )
 from kaa.session.naming import unix_milliseconds
@@ -39,13 +42,29 @@ RowKind: TypeAlias = Literal[
     "label",
     "name",
     "leaf",
+    "edit",
+    "usage",
+    "system",
     "custom",
     "unreadable",
 ]
 RowFilter: TypeAlias = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
 """What to show; the names are those of pi's setting `treeFilterMode`."""
 
-_BOOKKEEPING: Final = frozenset({"model", "thinking", "label", "name", "leaf", "custom"})
+_Note: TypeAlias = (
+    ModelChange
+    | ThinkingLevelChange
+    | Compaction
+    | ContextEdit
+    | BranchSummary
+    | RequestUsage
+    | Custom
+    | CustomMessage
+    | Label
+    | SessionInfo
+    | Leaf
+)
+_BOOKKEEPING: Final = frozenset({"model", "thinking", "label", "name", "leaf", "edit", "usage", "system", "custom"})
 _TEXT_LENGTH: Final = 200  # characters of an entry's text that a row has; more fits on no screen
 
 
@@ -157,24 +176,34 @@ def _described(entry: AnyEntry | None, calls: dict[str, str]) -> tuple[RowKind, 
             return "unreadable", "", False
         case MessageEntry(message=message):
             return _said(message, calls)
+        case _:
+            return (*_noted(entry), False)
+
+
+def _noted(entry: _Note) -> tuple[RowKind, str]:
+    match entry:
         case CustomMessage(content=content):
-            return "note", _text(content), False
+            return "note", _text(content)
         case Compaction(summary=summary):
-            return "compaction", summary, False
+            return "compaction", summary
         case BranchSummary(summary=summary):
-            return "branch_summary", summary, False
+            return "branch_summary", summary
         case ModelChange(provider=provider, model_id=model_id):
-            return "model", f"{provider}/{model_id}", False
+            return "model", f"{provider}/{model_id}"
         case ThinkingLevelChange(thinking_level=level):
-            return "thinking", level, False
+            return "thinking", level
         case Label(label=label):
-            return "label", label or "", False
+            return "label", label or ""
         case SessionInfo(name=name):
-            return "name", name, False
+            return "name", name
         case Leaf():
-            return "leaf", "", False
+            return "leaf", ""
+        case ContextEdit(target_id=target_id, replacement=replacement):
+            return "edit", f"{'removed' if replacement is None else 'replaced'} {target_id}"
+        case RequestUsage(kind=purpose):
+            return "usage", purpose
         case Custom(custom_type=custom_type):
-            return "custom", custom_type, False
+            return "custom", custom_type
 
 
 def _said(message: StoredMessage, calls: dict[str, str]) -> tuple[RowKind, str, bool]:
@@ -191,6 +220,8 @@ def _said(message: StoredMessage, calls: dict[str, str]) -> tuple[RowKind, str, 
             return "command", command, cancelled or bool(exit_code)
         case CustomNote(content=content):
             return "note", _text(content), False
+        case SystemMessage():
+            return "system", "", False
 
 
 def _subject(arguments: dict[str, Json]) -> str:

@@ -15,17 +15,21 @@ from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
 
-# Entries of ours, which other programs keep and pass over: what finding a name used, and a dear miss of the cache.
-TITLE_ENTRY = "kaa.title"
+# The kind of a `usage` entry: the request was for a name of the session. Before, kaa wrote an entry of its own.
+TITLE_KIND = "title"
+OLD_TITLE_ENTRY = "kaa.title"
+# Entries of kaa, which other programs keep and ignore.
 MISS_ENTRY = "kaa.cache_miss"
 # How long a run took, in seconds, where the time of the session is limited.
 RUN_TIME_ENTRY = "kaa.run_time"
 
 # What holds the cost of a request that was made beside the conversation.
-_ASIDE = frozenset({"compaction", "branch_summary", "custom"})
+_ASIDE = frozenset({"compaction", "branch_summary", "usage", "custom"})
 
 
 class _Reply(msgspec.Struct, rename="camel", frozen=True):
+    """A reply of the model, or the result of a tool that asked a model itself."""
+
     role: str
     provider: str = ""
     model: str = ""
@@ -44,10 +48,15 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class _Aside(msgspec.Struct, frozen=True):
-    """An entry with the cost of a request, or what a title's entry holds. `model`: who answered, `provider/id`."""
+    """An entry with the cost of a request, or what an old title entry holds.
+
+    `model`: who answered, `provider/id`, or the id alone where there is a `provider`.
+    """
 
     usage: Usage | None = None
+    provider: str = ""
     model: str = ""
+    kind: str = ""
     details: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -87,9 +96,13 @@ def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Nod
     for node in nodes:
         if node.type == "message":
             reply = _reply(store.line(node))
-            if reply is not None:
-                provider, model = reply.provider, reply.model
-                yield node, Use("reply", plausible(reply.usage), provider, model, reply.failed)
+            if reply is None:
+                continue
+            if reply.role == "toolResult":
+                yield node, Use("tool", plausible(reply.usage), provider, model)
+                continue
+            provider, model = reply.provider, reply.model
+            yield node, Use("reply", plausible(reply.usage), provider, model, reply.failed)
         elif (use := usage_aside(store, node, provider, model)) is not None:
             yield node, use
 
@@ -113,7 +126,7 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> U
     try:
         if node.type == "custom":
             custom = _CUSTOM_LINE.decode(line)
-            if custom.custom_type != TITLE_ENTRY:
+            if custom.custom_type != OLD_TITLE_ENTRY:
                 return None
             purpose, line = "title", custom.data
         aside = _ASIDE_LINE.decode(line)
@@ -121,6 +134,9 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> U
         return None
     if aside.usage is None:
         return None
+    if node.type == "usage":
+        purpose = "title" if aside.kind == TITLE_KIND else "other"
+        return Use(purpose, plausible(aside.usage), aside.provider or provider, aside.model or model)
     author, _, author_id = (aside.model or _author(aside.details)).partition("/")
     return Use(purpose, plausible(aside.usage), *((author, author_id) if author_id else (provider, model)))
 
@@ -198,4 +214,4 @@ def _reply(line: bytes) -> _Reply | None:
         message = entry.message
         content = msgspec.Raw(b"[]" if not message.content else b"[{}]")
         return _Reply("assistant", message.provider, message.model, message.usage, message.stop_reason, content)
-    return reply if reply.role == "assistant" else None
+    return reply if reply.role == "assistant" or (reply.role == "toolResult" and reply.usage != Usage()) else None

@@ -4,15 +4,13 @@ import asyncio
 import unicodedata
 from collections.abc import Callable
 
-import msgspec
-
 from kaa.core.agent import Agent
 from kaa.core.events import AgentEnd, Event, SessionInfoChanged
 from kaa.core.messages import AssistantMessage, UserMessage
 from kaa.ext.api import CommandError
-from kaa.session.entries import Custom, SessionInfo
+from kaa.session.entries import RequestUsage, SessionInfo
 from kaa.session.errors import SessionError
-from kaa.session.past_usage import TITLE_ENTRY
+from kaa.session.past_usage import TITLE_KIND
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore, session_name
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
@@ -103,8 +101,8 @@ class Naming:
             answer = await self._summarizer.ask(_TASK, said, _TITLE_TOKENS)
         except SummaryError as error:
             raise CommandError(f"the model gave no name: {error}") from error
-        used = {"usage": msgspec.to_builtins(answer.usage), "model": answer.model}
-        self._recorder.note(Custom(custom_type=TITLE_ENTRY, data=used))
+        provider, _, model = answer.model.partition("/")
+        self._recorder.note(RequestUsage(kind=TITLE_KIND, provider=provider, model=model, usage=answer.usage))
         name = clean_name(answer.text.strip().strip("\"'“”„«»`*#").removesuffix("."))
         if not name:
             raise CommandError("the model had no idea; give a name yourself: /name TEXT")

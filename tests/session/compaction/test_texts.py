@@ -194,7 +194,7 @@ class TestTheUsersWords:
         store = MemoryStore("/p")
         store.append(*(MessageEntry(message=say(f"message {number}")) for number in range(100)))
 
-        words = users_words(store, store.tree.path())
+        words = users_words(store, store.tree.path(), {})
 
         assert next(words) == "message 99"
         assert next(words) == "message 98"
@@ -204,7 +204,7 @@ class TestTheUsersWords:
         command = BashExecution(command="make", output="ok", cancelled=False, truncated=False)
         store.append(MessageEntry(message=say("one")), MessageEntry(message=reply("1")), MessageEntry(message=command))
 
-        assert list(users_words(store, store.tree.path())) == ["one"]
+        assert list(users_words(store, store.tree.path(), {})) == ["one"]
 
     def test_the_newest_is_carried_in_full_and_pastes_before_it_are_cut(self) -> None:
         words, more = choose_words(["n" * 3_000, "p" * 50_000, "first"], 2_000)

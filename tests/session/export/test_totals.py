@@ -39,7 +39,18 @@ def test_use_is_added_up_by_model_and_summaries_have_their_own_line() -> None:
         "anthropic/claude-sonnet": (2, 620),
         "anthropic/other": (1, 310),
     }
-    assert (totals.summaries.replies, totals.summaries.input, totals.summaries.cost) == (2, 14, 1.0)
+    assert (totals.aside.replies, totals.aside.input, totals.aside.cost) == (2, 14, 1.0)
+
+
+def test_requests_outside_the_conversation_and_of_tools_are_added_up() -> None:
+    usage = {"input": 7, "output": 3, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0.5}}
+
+    totals = totals_of(
+        entry("usage", "a", None, kind="cache_warm", provider="p", model="m", usage=usage),
+        result("b", "a", "1", "ask", "an answer", usage=usage),
+    )
+
+    assert (totals.models["p/m"].input, totals.aside.input, totals.tool_results) == (7, 7, 1)
 
 
 def test_what_is_no_count_adds_nothing() -> None:

@@ -249,7 +249,6 @@ def test_messages_of_extensions_are_read() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        {"role": "system", "content": "You are"},
         {"role": "robot", "content": "x"},
         {"content": "x"},
         {"role": "toolResult", "content": []},

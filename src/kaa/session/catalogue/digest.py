@@ -10,7 +10,7 @@ from kaa.session.entries import MessageEntry, SessionHeader, SessionInfo
 from kaa.session.file.decoding import decode_entry, find_glued_entry
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.naming import unix_milliseconds
-from kaa.session.past_usage import TITLE_ENTRY
+from kaa.session.past_usage import OLD_TITLE_ENTRY
 
 # As much of the first message as any list shows.
 _FIRST_MESSAGE_CHARACTERS = 500
@@ -46,6 +46,8 @@ class _Line(msgspec.Struct, rename="camel", frozen=True):
     message: _Message | None = None
     name: str | None = None
     usage: Usage | None = None
+    provider: str = ""
+    model: str = ""
     details: msgspec.Raw = _NOTHING
     custom_type: str = ""
     data: msgspec.Raw = _NOTHING
@@ -120,7 +122,11 @@ class Digest(msgspec.Struct, array_like=True):
                 self.name = (parsed.name or "").strip()
             case "compaction" | "branch_summary" if parsed.usage is not None:
                 self._add_aside(parsed, parsed.usage, _aside(parsed.details).model)
-            case "custom" if parsed.custom_type == TITLE_ENTRY:
+            case "usage" if parsed.usage is not None:
+                provider, model = parsed.provider or self.provider, parsed.model or self.model
+                at_ms = unix_milliseconds(parsed.timestamp)
+                self._add_usage(parsed, at_ms, parsed.usage, provider, model, replies=0)
+            case "custom" if parsed.custom_type == OLD_TITLE_ENTRY:
                 title = _aside(parsed.data)
                 if title.usage is not None:
                     self._add_aside(parsed, title.usage, title.model)
@@ -130,6 +136,8 @@ class Digest(msgspec.Struct, array_like=True):
     def _add_message(self, line: _Line, message: _Message) -> None:
         self.message_count += 1
         if message.role not in _SPOKEN:
+            if message.role == "toolResult" and message.usage is not None:
+                self._add_aside(line, message.usage, "")
             return
         said_ms = _whole(message.timestamp) or unix_milliseconds(line.timestamp)
         self.spoken_ms = max(self.spoken_ms, said_ms)

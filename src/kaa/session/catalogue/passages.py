@@ -23,6 +23,7 @@ from kaa.session.entries import (
     MessageEntry,
     SessionInfo,
     StoredMessage,
+    SystemMessage,
 )
 
 # What a tool printed is mostly noise, and its beginning says what it is; a written file is rather looked for.
@@ -70,6 +71,8 @@ def _message_parts(message: StoredMessage) -> Iterator[str]:
         case BashExecution():
             yield message.command
             yield message.output[:_OUTPUT_CHARACTERS]
+        case SystemMessage():
+            pass
 
 
 def _texts(content: Iterable[UserContent | ToolResultContent] | str) -> Iterator[str]:

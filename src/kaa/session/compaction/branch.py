@@ -8,9 +8,10 @@ from kaa.core.messages import Usage
 from kaa.core.usage import tokens_in
 from kaa.session.compaction.files import TouchedFiles, touched_files
 from kaa.session.compaction.serialization import passage, passages, pieces
-from kaa.session.compaction.steps import Step, read_step
+from kaa.session.compaction.steps import Step, steps_of
 from kaa.session.compaction.summary import put_together
 from kaa.session.compaction.wording import SYSTEM, branch_request
+from kaa.session.edits import read_edits
 from kaa.session.entries import BranchSummary, Compaction
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
@@ -46,7 +47,7 @@ def read_record(store: SessionStore, left: Sequence[Node], tokens: int) -> Recor
     Raises:
         SessionReadError: the disk failed.
     """
-    steps = [read_step(store, node) for node in left]
+    steps = steps_of(store, left, read_edits(store, left))
     files = touched_files(steps)
     said: list[str] = []
     taken = 0

@@ -1,12 +1,13 @@
 """The part of a session that the model is told word for word, entry by entry: what a compaction chooses from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from kaa.core.messages import Message
 from kaa.core.usage import estimate
-from kaa.session.context import message_of, told
+from kaa.session.context import told
+from kaa.session.edits import Edits, message_of, read_edits
 from kaa.session.entries import AnyEntry, Compaction
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
@@ -34,15 +35,19 @@ def read_steps(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | 
         SessionReadError: the disk failed.
     """
     previous, nodes = told(store, path)
-    return previous, [read_step(store, node) for node in nodes if node.type != "compaction"]
+    return previous, steps_of(store, (node for node in nodes if node.type != "compaction"), read_edits(store, nodes))
 
 
-def read_step(store: SessionStore, node: Node) -> Step:
-    """One entry.
+def steps_of(store: SessionStore, nodes: Iterable[Node], edits: Edits) -> list[Step]:
+    """These entries, as the model is told of them.
 
     Raises:
         SessionReadError: the disk failed.
     """
+    return [_step(store, node, edits) for node in nodes]
+
+
+def _step(store: SessionStore, node: Node, edits: Edits) -> Step:
     entry = read_entry(store, node)
-    message = message_of(entry) if entry is not None else None
+    message = message_of(entry, node.id, edits) if entry is not None else None
     return Step(node.id, entry, message, estimate(message) if message is not None else 0)

@@ -7,6 +7,7 @@ import msgspec
 from kaa.core.messages import ImageContent, UserMessage
 from kaa.core.usage import CHARACTERS_PER_TOKEN
 from kaa.session.compaction.shortening import shortened
+from kaa.session.edits import Edits, message_of
 from kaa.session.entries import MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.store import SessionStore, read_entry
@@ -27,8 +28,13 @@ class _Line(msgspec.Struct, frozen=True):
 _LINE = msgspec.json.Decoder(_Line)
 
 
-def users_words(store: SessionStore, nodes: Sequence[Node]) -> Iterator[str]:
+def users_words(store: SessionStore, nodes: Sequence[Node], edits: Edits) -> Iterator[str]:
     """What the user said in `nodes`, the newest first. Reads no further back than it is asked for.
+
+    Args:
+        store: the session.
+        nodes: some of its entries.
+        edits: of these entries; what they remove is not carried over.
 
     Raises:
         SessionReadError: the disk failed.
@@ -36,10 +42,11 @@ def users_words(store: SessionStore, nodes: Sequence[Node]) -> Iterator[str]:
     for node in reversed(nodes):
         if node.type == "message" and _may_be_users(store.line(node)):
             entry = read_entry(store, node)
-            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-                text = _words(entry.message)
-                if text.strip():
-                    yield text
+            if not isinstance(entry, MessageEntry) or not isinstance(entry.message, UserMessage):
+                continue
+            message = message_of(entry, node.id, edits)
+            if isinstance(message, UserMessage) and (text := _words(message)).strip():
+                yield text
 
 
 def choose_words(newest_first: Iterable[str], tokens: int) -> tuple[list[str], bool]:

@@ -11,7 +11,7 @@ _MOST = 2**40
 
 
 class ModelTotal(msgspec.Struct, rename="camel"):
-    """What the replies of one model used."""
+    """What the requests to one model used."""
 
     replies: int = 0
     input: int = 0
@@ -39,7 +39,7 @@ class Totals(msgspec.Struct, rename="camel"):
 
     Attributes:
         models: what replies used, by `provider/id`.
-        summaries: what was asked to condense the conversation, or to sum a branch up; by which model is not kept.
+        aside: what summaries and tools used; the file does not say of which model.
     """
 
     messages: int = 0
@@ -47,15 +47,14 @@ class Totals(msgspec.Struct, rename="camel"):
     thinking_blocks: int = 0
     images: int = 0
     models: dict[str, ModelTotal] = msgspec.field(default_factory=dict)
-    summaries: ModelTotal = msgspec.field(default_factory=ModelTotal)
+    aside: ModelTotal = msgspec.field(default_factory=ModelTotal)
 
     def add(self, fields: Mapping[str, Json]) -> None:
         """Count one entry."""
         message = fields.get("message")
         if fields.get("type") != "message" or not isinstance(message, dict):
             self._add_blocks(fields.get("content"))
-            if isinstance(fields.get("usage"), dict):
-                self.summaries.add(fields["usage"])
+            self._add_aside(fields)
             return
         self._add_blocks(message.get("content"))
         match message.get("role"):
@@ -66,6 +65,7 @@ class Totals(msgspec.Struct, rename="camel"):
                 self._add_reply(message)
             case "toolResult":
                 self.tool_results += 1
+                self._add_aside(message)
             case _:
                 pass
 
@@ -80,8 +80,15 @@ class Totals(msgspec.Struct, rename="camel"):
                     pass
 
     def _add_reply(self, message: Mapping[str, Json]) -> None:
-        total = self.models.setdefault(f"{message.get('provider')}/{message.get('model')}", ModelTotal())
-        total.add(message.get("usage"))
+        self._of_model(message).add(message.get("usage"))
+
+    def _add_aside(self, fields: Mapping[str, Json]) -> None:
+        usage = fields.get("usage")
+        if isinstance(usage, dict):
+            (self._of_model(fields) if fields.get("type") == "usage" else self.aside).add(usage)
+
+    def _of_model(self, fields: Mapping[str, Json]) -> ModelTotal:
+        return self.models.setdefault(f"{fields.get('provider')}/{fields.get('model')}", ModelTotal())
 
 
 def _whole(value: Json) -> int:

@@ -21,11 +21,13 @@ from kaa.core.messages import (
 from kaa.session.entries import (
     AnyEntry,
     BashExecution,
+    ContextEdit,
     CustomMessage,
     CustomNote,
     MessageEntry,
     SessionHeader,
     StoredMessage,
+    SystemMessage,
 )
 from kaa.session.file.jsonl import UNREADABLE, lenient_object, mend
 from kaa.session.naming import unix_milliseconds
@@ -127,6 +129,7 @@ _ROLES = {
         {"content": [], "api": "", "provider": "", "model": "", "usage": {}, "stopReason": "stop"},
     ),
     "toolResult": _Role(ToolResultMessage, ToolResultContent, {"content": [], "toolName": "", "isError": False}),
+    "system": _Role(SystemMessage, None, {}),
     "bashExecution": _Role(BashExecution, None, {"output": "", "cancelled": False, "truncated": False}),
 }
 
@@ -135,7 +138,15 @@ def _mend_entry(fields: dict[str, Json], kind: type[AnyEntry]) -> AnyEntry | Non
     content = fields.get("content")
     if kind is CustomMessage and isinstance(content, list):
         fields["content"] = [block for block in content if _fits(block, UserContent)]
+    if kind is ContextEdit and isinstance(replacement := fields.get("replacement"), dict):
+        _mend_replacement(replacement)
     return mend(fields, kind)
+
+
+def _mend_replacement(fields: dict[str, Json]) -> None:
+    """Keep of replaced content the blocks that kaa knows."""
+    if isinstance(content := fields.get("content"), list):
+        fields["content"] = [block for block in content if _fits(block, UserContent | AssistantContent)]
 
 
 def _mend_message_entry(fields: dict[str, Json]) -> MessageEntry | None:

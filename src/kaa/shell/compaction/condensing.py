@@ -163,10 +163,12 @@ class Condensing:
         from kaa.session.compaction.shortening import shortened
         from kaa.session.compaction.summary import put_together
         from kaa.session.compaction.verbatim import choose_words, users_words
+        from kaa.session.edits import read_edits
 
         plan, room = prepared.plan, prepared.budget.carried
         files = touched_files(plan.dropped, plan.previous)
-        words, more_words = choose_words(users_words(self._store, prepared.before), room)
+        edits = read_edits(self._store, self._store.tree.path())
+        words, more_words = choose_words(users_words(self._store, prepared.before, edits), room)
         carried = {name: shortened(text, room * CHARACTERS_PER_TOKEN) for name, text in texts.items()}
         details = written.details if written.from_hook else files.details(written.model)
         entry_id = new_entry_id(self._store.tree)

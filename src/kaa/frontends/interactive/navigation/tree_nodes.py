@@ -25,6 +25,9 @@ _KINDS: dict[RowKind, tuple[str, str]] = {
     "label": ("label ", "dim"),
     "name": ("name ", "dim"),
     "leaf": ("moved", "dim"),
+    "edit": ("for the model: ", "dim"),
+    "usage": ("usage ", "dim"),
+    "system": ("instructions of another program", "dim"),
     "custom": ("", "dim"),
     "unreadable": ("unreadable", "warning"),
 }

@@ -115,7 +115,7 @@ function about() {
       model,
       `${count(used.replies, "reply", "replies")} · ${totalText(used)}`,
     ]),
-    ["Summaries", totals.summaries.replies ? totalText(totals.summaries) : ""],
+    ["Summaries and tools", totals.aside.replies ? totalText(totals.aside) : ""],
   ];
   const list = element("dl", "");
   for (const [name, value] of facts) if (value) list.append(element("dt", "", name), element("dd", "", value));

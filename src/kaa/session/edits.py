@@ -1,0 +1,102 @@
+"""What the model is told of an entry, with the later entries that edit it for the model."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.core.messages import (
+    AssistantMessage,
+    ImageContent,
+    Message,
+    TextContent,
+    ToolResultMessage,
+    UserMessage,
+)
+from kaa.session.as_user_message import branch_summary_message, command_message, note_message
+from kaa.session.entries import (
+    AnyEntry,
+    BashExecution,
+    BranchSummary,
+    ContextEdit,
+    CustomMessage,
+    CustomNote,
+    MessageEntry,
+    Replacement,
+    StoredMessage,
+    SystemMessage,
+)
+from kaa.session.store import SessionStore, read_entry
+from kaa.session.tree import Node
+
+Edits: TypeAlias = Mapping[str, Replacement | None]
+"""By the id of the edited entry: its content for the model, None if the model does not see the entry."""
+
+
+def read_edits(store: SessionStore, nodes: Iterable[Node]) -> Edits:
+    """The edits among `nodes`; of several edits of one entry, the last.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    entries = (read_entry(store, node) for node in nodes if node.type == "context_edit")
+    return {entry.target_id: entry.replacement for entry in entries if isinstance(entry, ContextEdit)}
+
+
+def message_of(entry: AnyEntry, entry_id: str, edits: Edits) -> Message | None:
+    """What the model is told of an entry; None if nothing."""
+    message = _unedited(entry)
+    if message is None or entry_id not in edits:
+        return message
+    replacement = edits[entry_id]
+    if replacement is None:
+        return None
+    return _replaced(message, replacement) if _is_editable(entry) else message
+
+
+def _unedited(entry: AnyEntry) -> Message | None:
+    match entry:
+        case MessageEntry(message=message):
+            return _said(message)
+        case CustomMessage(content=content):
+            return note_message(content, entry.timestamp)
+        case BranchSummary():
+            return branch_summary_message(entry) if entry.summary else None
+        case _:
+            return None
+
+
+def _said(message: StoredMessage) -> Message | None:
+    match message:
+        case UserMessage() | AssistantMessage() | ToolResultMessage():
+            return message
+        case BashExecution():
+            return None if message.exclude_from_context else command_message(message)
+        case CustomNote():
+            return UserMessage(message.content, message.timestamp)
+        case SystemMessage():
+            return None
+
+
+def _is_editable(entry: AnyEntry) -> bool:
+    """Commands and summaries can be removed, but their content cannot be replaced, as in pi."""
+    match entry:
+        case BranchSummary() | MessageEntry(message=BashExecution()):
+            return False
+        case _:
+            return True
+
+
+def _replaced(message: Message, replacement: Replacement) -> Message:
+    """The message with the content that its role can have."""
+    content = replacement.content
+    blocks = (TextContent(content),) if isinstance(content, str) else content
+    match message:
+        case AssistantMessage():
+            said = tuple(block for block in blocks if not isinstance(block, ImageContent))
+            return msgspec.structs.replace(message, content=said)
+        case UserMessage() if isinstance(content, str):
+            return msgspec.structs.replace(message, content=content)
+        case UserMessage() | ToolResultMessage():
+            shown = tuple(block for block in blocks if isinstance(block, TextContent | ImageContent))
+            return msgspec.structs.replace(message, content=shown)
