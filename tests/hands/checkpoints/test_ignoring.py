@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kaa.hands.checkpoints.ignoring import IgnoreRules
@@ -50,6 +50,8 @@ _LINES = st.builds(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(_LINES, min_size=1, max_size=4))
+@example(["a", "/**", "!a"])
+@example(["/**/"])
 def test_it_is_what_git_says(repository: Path, lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
 

@@ -1,6 +1,7 @@
 """What is seen of a project, with the kernel's hints where to look and without them."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -150,3 +151,25 @@ def _rows_of_all(tracker: Tracker) -> list[list[object]]:
     for _ in tracker.begin(b""):
         pass
     return tracker.take_changes()
+
+
+def test_a_directory_whose_names_cannot_be_looked_at_leaves_the_others_covered(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "file").write_text("x")
+    (tmp_path / "open").write_text("one")
+    tmp_path.chmod(0o755)
+    (tmp_path / "closed").chmod(0o444)  # its names can be listed and no more
+    tracker = make()
+    former = os.geteuid()
+    if former == 0:
+        os.seteuid(54321)  # owns nothing on any machine
+    try:
+        begun(tracker)
+        assert tracker.uncovered == {"unreadable": 1}
+    finally:
+        os.seteuid(former)
+        (tmp_path / "closed").chmod(0o755)
+
+    (tmp_path / "open").write_text("two")
+
+    assert changes(tracker)["open"] == (digest("one"), digest("two"))

@@ -21,11 +21,13 @@ def changed_at(nanoseconds: int) -> StateRow:
 @pytest.mark.parametrize(
     "path", ["../x", "a/../../x", ".git/hooks/pre-commit", "a/.git/config", "a//b", "", "a\0b", "."]
 )
-def test_names_that_no_file_to_keep_has_are_refused(path: str) -> None:
-    body = json.dumps({"changes": [[path, None, None]], "uncovered": {}}).encode()
+def test_a_path_that_no_file_to_keep_has_is_dropped_and_counted_and_the_others_are_kept(path: str) -> None:
+    body = json.dumps({"changes": [["a", None, None], [path, None, None]], "uncovered": {"large": 1}}).encode()
 
-    with pytest.raises(WorkspaceUnavailableError):
-        read_report(body)
+    report = read_report(body)
+
+    assert [change[0] for change in report.changes] == ["a"]
+    assert report.uncovered == {"large": 1, "refused": 1}
 
 
 @given(

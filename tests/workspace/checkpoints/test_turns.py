@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from kaa.workspace.protocol import Command
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -265,3 +268,49 @@ def test_several_turns_are_one_when_they_are_merged(play: Play) -> None:
         assert await turns.checkpoints.merge([second.id, first.id], [first.id, second.id]) is None
 
     play(scene, FILES)
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "symlink"])
+def test_a_git_that_is_no_directory_is_left_alone_and_everything_else_is_covered(
+    play: Play, tmp_path: Path, kind: str
+) -> None:
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+
+    def run(*arguments: str, cwd: Path) -> None:
+        subprocess.run([*git, *arguments], cwd=cwd, check=True, capture_output=True)
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run("init", "-q", cwd=elsewhere)
+    run("commit", "-q", "--allow-empty", "-m", "one", cwd=elsewhere)
+
+    async def scene(turns: Turns) -> None:
+        if kind == "worktree":
+            run("worktree", "add", "-q", "--detach", str(tmp_path / "tree"), cwd=elsewhere)
+            shutil.move(tmp_path / "tree" / ".git", turns.root / ".git")
+        elif kind == "submodule":
+            run("init", "-q", cwd=turns.root)
+            run("submodule", "add", "-q", str(elsewhere), "module", cwd=turns.root)
+            assert (turns.root / "module" / ".git").is_file()
+        else:
+            (turns.root / ".git").symlink_to(elsewhere / ".git")
+        before = _without_git(turns)
+
+        first = await turns.changed("echo x > a.txt; touch .git; mkdir -p module; echo x > module/new")
+        (turns.root / "again").mkdir()
+        (turns.root / "again" / ".git").write_text("gitdir: elsewhere\n")
+        second = await turns.changed("echo y > a.txt; rm again/.git; echo gitdir: else > again/.git")
+        done = await turns.undo(first, second)
+
+        assert not [change.path for change in (*first.changes, *second.changes) if ".git" in change.path]
+        assert not done.kept
+        assert not done.failed
+        assert _without_git(turns) == before
+        assert (turns.root / "again" / ".git").read_text() == "gitdir: else\n"
+
+    play(scene, FILES)
+
+
+def _without_git(turns: Turns) -> dict[str, str]:
+    files = (path for path in turns.root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(turns.root)): path.read_text() for path in files}

@@ -68,7 +68,7 @@ def _translate(pattern: str) -> str | None:
     if not bare or bare.count("*") - bare.count("**") > _MAX_WILDCARDS:
         return None
     start = "" if "/" in bare else "**/"
-    source = _glob(start + bare.removeprefix("/")) + end
+    source = (".*" if bare == "/**" else _glob(start + bare.removeprefix("/"))) + end
     try:
         re.compile(source)
     except re.error:

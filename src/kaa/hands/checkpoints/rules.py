@@ -11,6 +11,8 @@ MAX_IGNORED_FILE_BYTES = 1024 * 1024
 # with the third power of the depth. No compiler and no `node_modules` goes half as deep.
 MAX_DEPTH = 100
 _IGNORE_FILE = ".gitignore"
+# A repository, or a file or symlink that names one: in worktrees and submodules. It is git's, whatever it is.
+_REPOSITORY = ".git"
 # Made by programs from what is in the project: huge, and made again by the same programs.
 _GENERATED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
 # A directory with such a file is a cache (bford.info/cachedir) or a virtual environment (PEP 405).
@@ -54,8 +56,6 @@ class Rules:
     def covers_directory(self, parent: str, path: str) -> bool:
         """Whether a directory in a covered one is covered, as far as its name tells."""
         name = path.rpartition("/")[2]
-        if name == ".git":
-            return False
         if path.count("/") >= MAX_DEPTH:
             self.uncovered["deep"] += 1
             return False
@@ -99,6 +99,16 @@ class Rules:
     def reset(self) -> None:
         """Everything is counted anew. What ignore files said holds."""
         self.uncovered.clear()
+
+
+def covers_name(name: str) -> bool:
+    """Whether anything of this name can be covered, whatever kind it has."""
+    return name != _REPOSITORY
+
+
+def covers_path(path: str) -> bool:
+    """Whether anything at this path below a root can be covered."""
+    return _REPOSITORY not in path.split("/") and path.count("/") <= MAX_DEPTH
 
 
 def reads_ignore_file(names: frozenset[str]) -> str | None:

@@ -79,6 +79,8 @@ def look(directory: int, name: str, known: State | None = None, max_bytes: int =
         return _read(directory, name, max_bytes)
     except (FileNotFoundError, NotADirectoryError):
         return Seen(None)
+    except OSError:  # one name that the system does not let us look at says nothing of the others
+        return Seen(State("other"))
 
 
 def _read(directory: int, name: str, max_bytes: int) -> Seen:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Roots
-from kaa.hands.checkpoints.rules import MAX_DEPTH, Limits, Rules, reads_ignore_file
+from kaa.hands.checkpoints.rules import Limits, Rules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, look
 from kaa.hands.inotify import Inotify, WatchLimitError
 
@@ -64,7 +64,7 @@ class Tracker:
     def note(self, path: str) -> None:
         """Take in what is at an absolute path, or that nothing is there, before somebody changes it."""
         found = self.roots.name_of(os.path.realpath(path))
-        if found is None or ".git" in found.split("/") or found.count("/") > MAX_DEPTH:
+        if found is None or not covers_path(found):
             return
         start = self.roots.start_of(found)
         directory = start
@@ -215,6 +215,8 @@ class Tracker:
             name: in it.
             trusting: a file that `stat` says is the same need not be read.
         """
+        if not covers_name(name):
+            return False
         path = _join(directory, name)
         known = self._manifest.get(path)
         limit = self._max_bytes(directory, path, known)

@@ -43,6 +43,7 @@ _UNCOVERED = {
     "bytes": (_FILE, "beyond the first {megabytes:.0f} MiB of all files"),
     "unreadable": (("name", "names"), "with nothing behind it that can be read, such as a pipe or a foreign file"),
     "mounted": (_FOLDER, "on another file system"),
+    "refused": (("name", "names"), "that no file of a project can have"),
 }
 
 

@@ -41,17 +41,18 @@ class Put(msgspec.Struct, frozen=True):
 def read_report(body: bytes) -> Report:
     """Check a report. Blocking: of a whole project it is megabytes.
 
+    A path that no file of a project can have is dropped and counted as `refused`; the others are kept.
+
     Raises:
-        WorkspaceUnavailableError: it is none, or names what no project has.
+        WorkspaceUnavailableError: it is none.
     """
     try:
         report = msgspec.convert(json.loads(body), Report)
     except (ValueError, RecursionError) as error:
         raise WorkspaceUnavailableError(f"The process for checkpoints cannot be understood: {error}.") from error
-    for path, *_ in report.changes:
-        # Nothing outside the project, and nothing that git would execute, may ever be "put back".
-        if not {"", ".", "..", ".git"}.isdisjoint(path.removeprefix("/").split("/")) or "\0" in path:
-            raise WorkspaceUnavailableError(f"The process for checkpoints named {path!r}, which is no file to keep.")
+    kept = tuple(change for change in report.changes if _may_be_restored(change[0]))
+    if refused := len(report.changes) - len(kept):
+        return Report(kept, {**report.uncovered, "refused": refused})
     return report
 
 
@@ -86,6 +87,11 @@ def doing_of(turn: Turn, changes: Sequence[ChangeRow]) -> list[ChangeRow]:
         for change in changes
         if change[2] is None or change[2][0] == "directory" or start <= _changed_at(change[2]) <= end
     ]
+
+
+def _may_be_restored(path: str) -> bool:
+    """Nothing outside the project, and nothing that git executes, may ever be "put back"."""
+    return {"", ".", "..", ".git"}.isdisjoint(path.removeprefix("/").split("/")) and "\0" not in path
 
 
 def _changed_at(row: StateRow) -> int:
