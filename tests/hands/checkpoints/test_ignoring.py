@@ -1,5 +1,6 @@
 """What .gitignore files leave out, as git itself says it."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -39,13 +40,16 @@ def _ignored(rules: IgnoreRules, path: str) -> bool:
     return any(rules.ignores(each, directory=True) for each in above) or rules.ignores(path, directory=False)
 
 
+# Behind a character that is no slash, git's answer depends on the addresses of pattern and path: wildmatch.c compares
+# the two (`prev_p < text`, git 2.39).
+_UNDEFINED = re.compile(r"[^/]\*\*+(?=/| *$)")
 _PIECES = st.sampled_from(["a", "b", "c", "d", "x", "*", "**", "?", "/", ".", ".log", "[ab]", "[!a]", "\\*", " ", "#"])
 _LINES = st.builds(
     lambda start, pieces, end: start + "".join(pieces) + end,
     st.sampled_from(["", "", "!", "/", "\\!", "\\#"]),
     st.lists(_PIECES, min_size=1, max_size=4),
     st.sampled_from(["", "", "/", " "]),
-)
+).filter(lambda line: not _UNDEFINED.search(line))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
