@@ -240,6 +240,20 @@ def test_the_doctor_says_what_holds(kaa: Kaa) -> None:
     assert os.fspath(kaa.project) in done.out
 
 
+def test_the_doctor_says_that_checkpoints_are_off_and_why(kaa: Kaa) -> None:
+    assert "checkpoints of files: at most" in kaa.run("doctor").out
+
+    (kaa.home / "checkpoints").write_text("in the way")
+    in_the_way = kaa.run("doctor")
+    kaa.settings(checkpoints={"enabled": False})
+    (kaa.home / "checkpoints").unlink()
+    switched_off = kaa.run("doctor", "--json")
+
+    assert f"checkpoints of files: off: {kaa.home}/checkpoints: Not a directory" in in_the_way.out
+    assert in_the_way.code == 0
+    assert switched_off.events[0]["checkpointsOff"] == f"checkpoints.enabled is false in {kaa.home}/settings.json"
+
+
 def test_slash_commands_show_and_switch(kaa: Kaa) -> None:
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")

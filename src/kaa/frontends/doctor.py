@@ -52,18 +52,24 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSettings, *, as_json: bool) -> int:
+    uses: list[Use] = []
+    problem = None if settings.enabled else f"checkpoints.enabled is false in {home.settings}"
     try:
         status = await workspace.sandbox.status()
-        uses = await asyncio.to_thread(lambda: [*tidy(str(home.checkpoints), limits_of(settings))])
+        try:
+            uses = await asyncio.to_thread(lambda: [*tidy(str(home.checkpoints), limits_of(settings))])
+        except OSError as error:
+            problem = problem or f"{home.checkpoints}: {error.strerror or error}"
     except OSError as error:
         sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
         return ExitCode.FAILED
     finally:
         await workspace.close()
     if as_json:
-        deliver(sys.stdout, msgspec.json.encode({**msgspec.to_builtins(status), "checkpoints": uses}).decode() + "\n")
+        told = {**msgspec.to_builtins(status), "checkpoints": uses, "checkpointsOff": problem}
+        deliver(sys.stdout, msgspec.json.encode(told).decode() + "\n")
     else:
-        lines = [*_lines(status, workspace.root), *_checkpoint_lines(uses, home, settings)]
+        lines = [*_lines(status, workspace.root), *_checkpoint_lines(uses, home, settings, problem)]
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
@@ -85,8 +91,10 @@ def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
         yield "Every write and command will need your approval; without anybody to ask they are denied."
 
 
-def _checkpoint_lines(uses: Sequence[Use], home: Home, settings: CheckpointSettings) -> Iterator[str]:
-    state = f"at most {settings.max_megabytes} MiB and {settings.max_days} days for each project"
-    yield f"checkpoints of files: {state if settings.enabled else 'off'}, in {home.checkpoints}"
+def _checkpoint_lines(
+    uses: Sequence[Use], home: Home, settings: CheckpointSettings, problem: str | None
+) -> Iterator[str]:
+    state = f"at most {settings.max_megabytes} MiB and {settings.max_days} days for each project, in {home.checkpoints}"
+    yield f"checkpoints of files: {state if problem is None else f'off: {problem}'}"
     for use in uses:
         yield f"  {os.path.basename(use.folder)}: {use.megabytes:.1f} MiB, {use.checkpoints:,} checkpoints"

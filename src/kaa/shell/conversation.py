@@ -209,6 +209,7 @@ class Conversation:
             sandbox=sandbox,
             sandbox_problem=problem,
             approvals=self._gate.policy,
+            checkpoints_problem=self._session.checkpoints.problem,
         )
 
     @property

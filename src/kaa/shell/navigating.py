@@ -1,6 +1,7 @@
 """Going elsewhere in a session's tree: back to an earlier message, over to another branch, and forward again."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -247,8 +248,7 @@ class Navigation:
             lines.append(f"files stay as they are: {destination.files_problem}")
         if arrival.files is not None:
             lines += [f"{step.action}d {_in_a_line(step.path)}" for step in arrival.files.done]
-            lines += [f"kept {_in_a_line(kept.path)}: {kept.reason}" for kept in arrival.files.kept]
-            lines += [f"failed {_in_a_line(failed.path)}: {failed.reason}" for failed in arrival.files.failed]
+            lines += _not_restored(destination.files, arrival.files)
         return "\n".join(lines)
 
     async def _destination(self, target: Node | None, message: UserMessage | None) -> Destination:
@@ -333,6 +333,18 @@ class Navigation:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
             return entry.message
         return None
+
+
+def _not_restored(plan: RestorePlan, result: RestoreResult) -> Iterator[str]:
+    """What is not as it was there, and why."""
+    for kept in result.kept:
+        yield f"kept {_in_a_line(kept.path)}: {kept.reason}"
+    for failed in result.failed:
+        yield f"failed {_in_a_line(failed.path)}: {failed.reason}"
+    for gap in plan.gaps:
+        yield f"not restored: {gap}"
+    if plan.uncovered:
+        yield f"not covered by checkpoints: {'; '.join(plan.uncovered)}"
 
 
 def _beginning(text: str) -> str:

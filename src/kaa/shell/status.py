@@ -15,6 +15,7 @@ class Status(msgspec.Struct, frozen=True):
         session_path: None when the session is not kept.
         session_name: what the user called it, None if nothing.
         cwd: the project's directory.
+        checkpoints_problem: why no checkpoints of files are taken; None if they are.
         sandbox: what holds tools back; None where nothing needs to, or if it is not known for the `sandbox_problem`.
     """
 
@@ -26,3 +27,4 @@ class Status(msgspec.Struct, frozen=True):
     sandbox: SandboxStatus | None
     sandbox_problem: str | None
     approvals: ApprovalPolicy
+    checkpoints_problem: str | None = None

@@ -114,3 +114,11 @@ def test_nothing_new_is_not_painted_again() -> None:
 )
 def test_tokens_in_few_characters(count: int, text: str) -> None:
     assert short_count(count) == text
+
+
+def test_checkpoints_that_are_off_stand_out_with_the_reason_where_there_is_room() -> None:
+    state = FULL._replace(checkpoints_problem="No space left on device")
+
+    assert shown(state, 160)[0].endswith("approvals ask • checkpoints off: No space left on device")
+    assert shown(state, 80)[0].endswith("net off • checkpoints off")
+    assert "\x1b[33mcheckpoints off" in Footer(context(), state).render(160)[0]

@@ -97,8 +97,12 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 async def undone(conversation: Conversation) -> list[str]:
-    """What `/undo` says of files."""
-    return (await conversation.navigation.undo()).splitlines()[1:]
+    """What `/undo` says of files, without what no checkpoint ever covers."""
+    return _files(await conversation.navigation.undo())
+
+
+def _files(said: str) -> list[str]:
+    return [line for line in said.splitlines()[1:] if line != "not covered by checkpoints: what is in .git"]
 
 
 def test_each_turn_that_changes_something_is_named_behind_its_last_message(scene: Scene) -> None:
@@ -235,11 +239,12 @@ def test_switched_off_nothing_is_kept_and_going_back_says_so(scene: Scene) -> No
         await conversation.submit("work")
         with pytest.raises(CommandError, match=r"checkpoints\.enabled"):
             await conversation.checkpoints.preview(None)
+        assert "checkpoints.enabled is false" in str((await conversation.status()).checkpoints_problem)
         return await undone(conversation)
 
     said = scene.play([bash("echo two > a.txt"), say("Done.")], act)
 
-    assert said == ["files stay as they are: file checkpoints are off: set checkpoints.enabled in settings.json"]
+    assert said == ["files stay as they are: file checkpoints are off: checkpoints.enabled is false in settings.json"]
     assert (scene.project / "a.txt").read_text() == "two\n"
     assert not (scene.home / "checkpoints").exists()
 
@@ -254,4 +259,46 @@ def test_that_nothing_can_be_kept_stops_nobody_and_is_said_once(scene: Scene) ->
 
     assert (scene.project / "a.txt").read_text() == "three\n"
     (notice,) = scene.notices
-    assert "cannot be taken back" in notice
+    assert "cannot undo" in notice
+
+
+def test_turns_without_a_checkpoint_are_named_with_the_reason_when_they_are_taken_back(scene: Scene) -> None:
+    (scene.home / "checkpoints").write_text("in the way")
+
+    async def work(conversation: Conversation) -> str | None:
+        await conversation.submit("work")
+        return (await conversation.status()).checkpoints_problem
+
+    problem = scene.play([bash("echo two > a.txt"), bash("echo three > a.txt"), say("Done.")], work)
+    (scene.home / "checkpoints").unlink()
+
+    async def back(conversation: Conversation) -> tuple[list[str], str | None]:
+        await conversation.submit("more")
+        more = await undone(conversation)
+        assert more == ["deleted b.txt"]
+        return await undone(conversation), (await conversation.status()).checkpoints_problem
+
+    said = scene.play([bash("echo b > b.txt"), say("Done.")], back, ContinueSession())
+
+    assert problem == f"{scene.home}/checkpoints: File exists"
+    assert said == ([f"not restored: 2 turns have no checkpoint: {problem}"], None)
+    assert (scene.project / "a.txt").read_text() == "three\n"
+
+
+def test_what_is_kept_and_what_is_not_covered_ends_what_undo_says(scene: Scene) -> None:
+    (scene.project / "venv").mkdir()
+
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("work")
+        while not scene.checkpoints:
+            await asyncio.sleep(0.01)
+        (scene.project / "a.txt").write_text("mine")
+        return (await conversation.navigation.undo()).splitlines()
+
+    assert scene.play([bash("echo two > a.txt; echo x > b"), say("Done.")], act) == [
+        "took back: work",
+        "deleted b",
+        "kept a.txt: changed since by someone else",
+        "not covered by checkpoints: what is in .git; 1 folder that programs generate "
+        "(node_modules, virtual environments, caches)",
+    ]

@@ -16,6 +16,8 @@ _CONTEXT_ERROR = 0.9
 _GAP = 2
 # Less of a directory than this says nothing.
 _SHORTEST = 8
+# More of a reason belongs into a notice.
+_LONGEST_REASON = 48
 
 
 class FooterState(NamedTuple):
@@ -27,6 +29,7 @@ class FooterState(NamedTuple):
         cache_hits: share of what was sent that a cache had, 0 to 1.
         cost: US dollars; None where prices are not known.
         context_used: tokens of the next request.
+        checkpoints_problem: why no checkpoints of files are taken; empty if they are.
         sandbox: what holds the tools, in a word; `unsafe` if nothing does although it should.
     """
 
@@ -48,6 +51,7 @@ class FooterState(NamedTuple):
     unsafe: bool = False
     network: str = ""
     approvals: str = ""
+    checkpoints_problem: str = ""
     mode: str = ""
 
 
@@ -106,6 +110,10 @@ class Footer(Display):
             )
         if state.approvals:
             parts.append(_Part(f"approvals {state.approvals}", palette["dim"], 4))
+        if state.checkpoints_problem:
+            reason = clip(one_line(state.checkpoints_problem), _LONGEST_REASON)
+            parts.append(_Part("checkpoints off", palette["warning"], 0))
+            parts.append(_Part(f": {reason}", palette["warning"], 6, is_apart=False))
         return parts
 
     def _use(self) -> list[_Part]:

@@ -36,6 +36,7 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
         unsafe=unsafe,
         network="" if status.sandbox is None else status.sandbox.network,
         approvals=status.approvals,
+        checkpoints_problem=status.checkpoints_problem or "",
         mode=mode,
     )
 

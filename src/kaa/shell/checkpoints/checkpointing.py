@@ -6,6 +6,8 @@ Files are at an entry as the change sets on the path to it left them.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from kaa.core.agent import Agent
 from kaa.core.events import (
     AgentEnd,
@@ -22,7 +24,7 @@ from kaa.ext.api import CommandError, Risk
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.shell.checkpoints.entries import CHECKPOINT, CheckpointEntries, naming
+from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, CheckpointEntries, missing, naming
 from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
@@ -36,6 +38,8 @@ from kaa.workspace.checkpoints.contract import (
     RestoreResult,
 )
 from kaa.workspace.protocol import Workspace
+
+_SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
 def limits_of(settings: CheckpointSettings) -> CheckpointLimits:
@@ -105,7 +109,8 @@ class Checkpointing:
         self._command_runs = False
         self._collecting: asyncio.Task[None] | None = None
         self._entries = CheckpointEntries(store)
-        self._problem = ""
+        self._problem = "" if checkpoints is not None else _SWITCHED_OFF
+        self._missed = ""  # why nothing is kept of what the turn does
         agent.subscribe(self._observe)
 
     async def before(self, call: ToolCall) -> None:
@@ -127,6 +132,7 @@ class Checkpointing:
         """
         checkpoints = self._made()
         if checkpoints is None:
+            self._missed = self._problem
             return
         self._touched = True
         try:
@@ -134,6 +140,8 @@ class Checkpointing:
             await checkpoints.ready(path)
         except OSError as error:
             self._tell(error)
+        else:
+            self._problem = ""
 
     async def preview(self, target_entry_id: str | None) -> RestorePlan:
         """What would happen to files if they were made what they were after an entry. Touches nothing.
@@ -150,9 +158,10 @@ class Checkpointing:
         await self._catch_up(checkpoints)
         undo, redo = self._entries.way(self._leaf_id, target_entry_id)
         try:
-            return await checkpoints.preview(undo, redo)
+            plan = await checkpoints.preview(undo, redo)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
+        return msgspec.structs.replace(plan, gaps=self._entries.gaps(self._leaf_id, target_entry_id))
 
     async def restore(self, plan: RestorePlan) -> RestoreResult:
         """Carry out a plan. What changed since it was made is kept, and so is every conflict.
@@ -225,6 +234,11 @@ class Checkpointing:
             await self._checkpoints.close()
 
     @property
+    def problem(self) -> str | None:
+        """Why no checkpoints are taken now; None if they are, or will be when something is about to change files."""
+        return self._problem or None
+
+    @property
     def _leaf_id(self) -> str | None:
         leaf = self._store.tree.leaf
         return None if leaf is None else leaf.id
@@ -243,7 +257,7 @@ class Checkpointing:
     def _required(self) -> Checkpoints:
         checkpoints = self._made()
         if checkpoints is None:
-            raise CommandError("file checkpoints are off: set checkpoints.enabled in settings.json")
+            raise CommandError(f"file checkpoints are off: {self._problem}")
         return checkpoints
 
     def _observe(self, event: Event) -> None:
@@ -269,6 +283,8 @@ class Checkpointing:
         Args:
             in_a_turn: whatever runs in it goes on.
         """
+        if self._checkpoints is None:
+            self._record_missed(self._leaf_id)
         if self._touched and self._checkpoints is not None:
             self._touched = in_a_turn or self._command_runs or self._in_background()
             self._collecting = asyncio.ensure_future(
@@ -286,6 +302,8 @@ class Checkpointing:
         except OSError as error:
             self._tell(error)
             return
+        finally:
+            self._record_missed(after)
         if change_set is not None:
             self._record(change_set, after)
 
@@ -315,8 +333,15 @@ class Checkpointing:
         self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after))
         self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
 
+    def _record_missed(self, after: str | None) -> None:
+        """Note that nothing is kept of what was done behind an entry."""
+        reason, self._missed = self._missed, ""
+        if reason and after is not None:
+            self._recorder.custom(NO_CHECKPOINT, missing(reason, after))
+
     def _tell(self, error: OSError) -> None:
-        if str(error) != self._problem:
-            self._problem = str(error)
-            reason = error.strerror or str(error)
-            self._notify(f"what changes in the project now cannot be taken back by kaa: {reason}")
+        said = error.strerror or str(error)
+        self._missed = f"{error.filename}: {said}" if error.filename else said
+        if self._missed != self._problem:
+            self._problem = self._missed
+            self._notify(f"checkpoints are off: {self._problem}; kaa cannot undo what changes in the project now")

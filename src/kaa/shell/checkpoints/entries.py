@@ -1,9 +1,10 @@
-"""Which change sets a session names, and which of them count at an entry.
+"""Which change sets a session names, which of them count at an entry, and which turns have none.
 
 A change set is named by a `custom` entry. What a turn did counts for everything behind the turn's last message,
 wherever the entry stands that names it: the loop does not wait until it is written.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from kaa.session.store import SessionStore
 from kaa.session.tree import Node
 
 CHECKPOINT = "kaa.checkpoint"
+NO_CHECKPOINT = "kaa.no_checkpoint"
 
 
 class _Named(msgspec.Struct, rename="camel", frozen=True):
@@ -30,6 +32,13 @@ class _Named(msgspec.Struct, rename="camel", frozen=True):
     after: str | None = None
 
 
+class _Missing(msgspec.Struct, rename="camel", frozen=True):
+    """The data of an entry that says why there is no change set of what was done behind the entry `after`."""
+
+    reason: str
+    after: str
+
+
 class _Line(msgspec.Struct, rename="camel", frozen=True):
     custom_type: str = ""
     data: msgspec.Raw = msgspec.Raw(b"null")
@@ -37,6 +46,7 @@ class _Line(msgspec.Struct, rename="camel", frozen=True):
 
 _LINE = msgspec.json.Decoder(_Line)
 _NAMED = msgspec.json.Decoder(_Named)
+_MISSING = msgspec.json.Decoder(_Missing)
 
 
 class CheckpointEntries:
@@ -49,6 +59,7 @@ class CheckpointEntries:
     def __init__(self, store: SessionStore) -> None:
         self._store = store
         self._named: dict[str, list[str]] = {}  # ids of change sets by the entry behind which they count
+        self._missing: dict[str, str] = {}  # why there is none
         self._read_nodes = 0
 
     def way(self, start: str | None, end: str | None) -> tuple[Sequence[str], Sequence[str]]:
@@ -65,37 +76,52 @@ class CheckpointEntries:
             shared += 1
         return here[shared:][::-1], there[shared:]
 
+    def gaps(self, start: str | None, end: str | None) -> tuple[str, ...]:
+        """Sentences that say of which turns between two entries nothing is kept; None as for `way`."""
+        self._read_new()
+        here, there = ({node.id for node in self._path(entry_id)} for entry_id in (start, end))
+        turns = Counter(reason for after, reason in self._missing.items() if after in here ^ there)
+        return tuple(
+            f"{'1 turn has' if count == 1 else f'{count} turns have'} no checkpoint: {reason}"
+            for reason, count in turns.items()
+        )
+
     def of(self, entry_id: str) -> Sequence[str]:
         """The change set that an entry names, or those that count right behind it."""
         self._read_new()
         node = self._store.tree.get(entry_id)
         named = self._decode(node) if node is not None else None
-        return [named.id] if named is not None else self._named.get(entry_id, [])
+        return [named.id] if isinstance(named, _Named) else self._named.get(entry_id, [])
 
     def _in_effect(self, entry_id: str | None) -> list[str]:
         """The change sets that made files what they were after an entry, the oldest first."""
         self._read_new()
+        return list(dict.fromkeys(found for node in self._path(entry_id) for found in self._named.get(node.id, ())))
+
+    def _path(self, entry_id: str | None) -> Sequence[Node]:
+        """The entries from the first to this one."""
         node = self._store.tree.get(entry_id) if entry_id is not None else None
-        if node is None:
-            return []
-        path = self._store.tree.path(node)
-        return list(dict.fromkeys(found for node in path for found in self._named.get(node.id, ())))
+        return self._store.tree.path(node) if node is not None else ()
 
     def _read_new(self) -> None:
         """Take in the entries that were added since the last time."""
         nodes = self._store.tree.nodes
         for node in nodes[self._read_nodes :]:
-            named = self._decode(node)
-            if named is not None:
-                self._named.setdefault(named.after or node.id, []).append(named.id)
+            match self._decode(node):
+                case _Named(id=change_set_id, after=after):
+                    self._named.setdefault(after or node.id, []).append(change_set_id)
+                case _Missing(reason=reason, after=after):
+                    self._missing[after] = reason
         self._read_nodes = len(nodes)
 
-    def _decode(self, node: Node) -> _Named | None:
+    def _decode(self, node: Node) -> _Named | _Missing | None:
         if node.type != "custom":
             return None
         try:
             line = _LINE.decode(self._store.line(node))
-            return _NAMED.decode(line.data) if line.custom_type == CHECKPOINT else None
+            if line.custom_type == CHECKPOINT:
+                return _NAMED.decode(line.data)
+            return _MISSING.decode(line.data) if line.custom_type == NO_CHECKPOINT else None
         except UNREADABLE:
             return None
 
@@ -104,3 +130,8 @@ def naming(change_set_id: str, files: int, after: str | None) -> dict[str, Json]
     """The data of an entry that names a change set. `after`: the entry behind which it counts, if not this."""
     data: dict[str, Json] = {"id": change_set_id, "files": files}
     return data if after is None else {**data, "after": after}
+
+
+def missing(reason: str, after: str) -> dict[str, Json]:
+    """The data of an entry that says why nothing is kept of what was done behind the entry `after`."""
+    return {"reason": reason, "after": after}

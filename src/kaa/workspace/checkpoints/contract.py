@@ -111,12 +111,14 @@ class RestorePlan(msgspec.Struct, frozen=True):
         steps: files that change, sorted by path.
         conflicts: files that would have to change, but are kept.
         uncovered: sentences that say what checkpoints of this project leave out, by which rule.
+        gaps: sentences that say of which turns no checkpoint was taken, and why: their changes stay.
         moves: what is carried out, directories too.
     """
 
     steps: tuple[FileStep, ...] = ()
     conflicts: tuple[FileConflict, ...] = ()
     uncovered: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
     moves: tuple[FileMove, ...] = ()
 
     @property

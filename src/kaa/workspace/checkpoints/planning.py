@@ -70,7 +70,7 @@ class Way:
             else:
                 moves.append(move)
         steps = tuple(_step(move, content) for move in moves if not _only_directories(move.expected, move.target))
-        return RestorePlan(steps, tuple(conflicts), tuple(uncovered), tuple(moves))
+        return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves))
 
     def changes(self, leave_out: Collection[str]) -> tuple[FileChange, ...]:
         """The whole way as changes, without the broken paths and some others."""

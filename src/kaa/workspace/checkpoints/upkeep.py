@@ -17,7 +17,7 @@ def tidy(folder: str, limits: CheckpointLimits) -> Iterator[Use]:
     Raises:
         OSError: the disk failed.
     """
-    if not os.path.isdir(folder):
+    if not os.path.lexists(folder):
         return
     with os.scandir(folder) as entries:
         paths = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))

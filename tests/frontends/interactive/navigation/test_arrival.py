@@ -33,3 +33,9 @@ def test_files_that_were_left_alone_are_not_spoken_of() -> None:
     assert list(restored_files(arrived(None, "there is no store"))) == [
         ("Files stay as they are: there is no store", "info")
     ]
+
+
+def test_turns_without_a_checkpoint_are_named_at_the_end() -> None:
+    there = arrived(RestoreResult())._replace(gaps=("2 turns have no checkpoint: disk full",))
+
+    assert list(restored_files(there)) == [("Not restored:\n2 turns have no checkpoint: disk full", "warning")]

@@ -21,6 +21,7 @@ class Arrived(NamedTuple):
         message: what the user said there, to be said anew.
         files: what was done to files; None if they were left alone.
         files_problem: why nothing could be done to them; None if it could.
+        gaps: of which turns nothing is kept, as in `RestorePlan`.
         entries: the conversation as it is now.
     """
 
@@ -29,6 +30,7 @@ class Arrived(NamedTuple):
     files: RestoreResult | None
     files_problem: str | None
     entries: Transcript
+    gaps: Sequence[str] = ()
 
 
 def restored_files(there: Arrived) -> Iterator[tuple[str, NoticeKind]]:
@@ -48,6 +50,8 @@ def restored_files(there: Arrived) -> Iterator[tuple[str, NoticeKind]]:
         yield f"Kept as they are:\n{_reasons(there.files.kept)}", "warning"
     if there.files.failed:
         yield f"Could not be changed:\n{_reasons(there.files.failed)}", "error"
+    if there.gaps:
+        yield "Not restored:\n" + "\n".join(there.gaps), "warning"
 
 
 def _listed(paths: Sequence[str]) -> str:

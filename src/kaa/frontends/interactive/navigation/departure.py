@@ -68,7 +68,7 @@ class Departure:
         def found(destination: Destination | None) -> None:
             if destination is None:
                 self._desk.say(wish.nothing)
-            elif destination.files.steps or destination.files.conflicts:
+            elif destination.files.steps or destination.files.conflicts or destination.files.gaps:
                 self._ask_for_files(destination, wish)
             else:
                 self._ask_for_summary(destination, wish, "conversation")
@@ -147,7 +147,8 @@ class Departure:
             conversation = engine.conversation
             arrival: Arrival = await conversation.navigation.go(destination, restore=restore, summary=summary)
             entries = conversation.transcript()
-            return Arrived(restore, arrival.message, arrival.files, destination.files_problem, entries)
+            gaps = () if arrival.files is None else destination.files.gaps
+            return Arrived(restore, arrival.message, arrival.files, destination.files_problem, entries, gaps)
 
         takes_long = summary is not None or restore != "conversation"
 

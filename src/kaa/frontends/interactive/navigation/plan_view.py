@@ -46,6 +46,8 @@ class PlanView:
                 yield wrap(
                     [(text, palette["muted"])], width, [(f" {glyphs.bullet} ", palette["warning"])], [("   ", "")]
                 )
+        for gap in self._plan.gaps:
+            yield wrap([(f"Not restored: {squeezed(gap)}", palette["warning"])], width)
         yield wrap([(squeezed(self._lead), palette["text"])], width)
         yield [self._step(step, width) for step in self._plan.steps]
         for rule in self._plan.uncovered:
