@@ -12,7 +12,8 @@ from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.programs import note_writable
 from kaa.workspace.blocked import Blocked, BlockedError
-from kaa.workspace.hands import Hands, PolicyRefusedError, Report
+from kaa.workspace.fork_server import PolicyRefusedError, Report
+from kaa.workspace.hands import Hands
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
