@@ -11,7 +11,7 @@ from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
-from kaa.shell.options import ConversationOptions, OpenSession
+from kaa.shell.options import ConversationOptions, OpenSession, Record, Replay
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import Trusted, TrustStore, Undecided
 from kaa.workspace.local import LocalWorkspace
@@ -111,3 +111,38 @@ def test_a_search_for_a_model_that_is_nowhere_leaves_no_connection_open(stage: S
     assert caught.value.found  # the server was asked
     del caught
     gc.collect()  # warns of connections that nobody closed, which is an error here
+
+
+def test_a_step_of_closing_that_fails_skips_no_other(stage: Stage, tmp_path: Path) -> None:
+    stage.home.mkdir(exist_ok=True)
+    (stage.home / "settings.json").write_text('{"otel": {"enabled": true}}')
+    stage.environ |= {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}  # no collector is there
+    stage.server.begin([say("One."), say("Two.")])
+    cassette = tmp_path / "cassette.jsonl"
+    told: list[str] = []
+
+    def broken(text: str) -> None:
+        told.append(text)
+        if "were not asked for" in text:
+            raise BrokenPipeError  # as when standard error is a pipe that nobody reads any more
+
+    async def scenario() -> None:
+        recorded = await opened(stage, MemoryWorkspace(), options=ConversationOptions(model="m", wire=Record(cassette)))
+        await recorded.submit("hello")
+        await recorded.submit("and again")
+        await recorded.close()
+        replayed = await open_conversation(
+            ConversationOptions(wire=Replay(cassette)),
+            workspace=MemoryWorkspace(),
+            home=Home(stage.home),
+            environ=stage.environ,
+            notify=broken,
+        )
+        await replayed.submit("hello")
+
+        with pytest.raises(BrokenPipeError):
+            await replayed.close()
+
+        assert any("spans could not be sent" in text for text in told), told
+
+    run(scenario())

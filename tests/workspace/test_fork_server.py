@@ -26,7 +26,9 @@ class _Peer:
 
     def __init__(self) -> None:
         ours, self.socket = socket.socketpair()
-        process = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=self.socket)
+        process = subprocess.Popen(
+            [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=self.socket.fileno()
+        )
         self.launched = LaunchedHands(process, ours)
         self.socket.setblocking(False)
         self._connection = wire.FrameDecoder()
@@ -73,25 +75,22 @@ _READY: wire.Header = {"ready": {"tier": "none"}}
 def test_answers_that_come_in_one_piece_reach_everybody_who_waits(project: Path, peer: _Peer) -> None:
     async def scenario() -> None:
         hands = _hands(project, peer)
-        waiting = [
-            asyncio.create_task(hands.report()),
-            asyncio.create_task(hands.take("files")),
-            asyncio.create_task(hands.socket()),
-            asyncio.create_task(hands.socket()),
-            asyncio.create_task(hands.report()),
-        ]
+        report = asyncio.create_task(hands.report())
+        taken = asyncio.create_task(hands.take("files"))
+        sockets = [asyncio.create_task(hands.socket()) for _ in range(2)]
+        again = asyncio.create_task(hands.report())
         await peer.requests(4)  # the settings, the slot, two sockets
 
         peer.answer(_READY, {"slot": 7}, {"socket": True}, {"socket": True})
 
         async with asyncio.timeout(20):  # far less than the patience of the hands
-            report, slot, first, second, again = await asyncio.gather(*waiting)
-        assert report == again
-        assert slot.pid == 7  # type: ignore[union-attr]
+            assert await report == await again
+            slot, first, second = await taken, await sockets[0], await sockets[1]
+        assert slot.pid == 7
         assert first is not second
-        for one in (first, second):
-            one.close()  # type: ignore[union-attr]
-        slot.channel.close()  # type: ignore[union-attr]
+        first.close()
+        second.close()
+        slot.channel.close()
         peer.socket.close()
         await hands.close()
 

@@ -1,6 +1,7 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -19,7 +20,6 @@ from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
 from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper
-from kaa.shell.models.link import ModelLink
 from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
@@ -65,12 +65,12 @@ class Conversation:
         agent: talks to the model.
         registry: what extensions added.
         session: the session, and those who work on it.
-        link: the way to the model, closed with the conversation.
         gate: stands between the model and the tools.
         containment: holds the tools back.
         models: which model answers, and which others there are.
         reloading: reads settings again.
         workspace: the project.
+        closing: closes what the conversation is made of.
         confirm: asks the user for a yes, None where nobody is there.
     """
 
@@ -79,12 +79,12 @@ class Conversation:
         agent: Agent,
         registry: Registry,
         session: SessionParts,
-        link: ModelLink,
         gate: Gatekeeper,
         containment: Containment,
         models: Models,
         reloading: Reloading,
         workspace: Workspace,
+        closing: AsyncExitStack,
         confirm: Confirm | None = None,
     ) -> None:
         self._agent = agent
@@ -93,7 +93,6 @@ class Conversation:
         self._registry = registry
         self._session = session
         self._confirm = confirm
-        self._link = link
         self._models = models
         self._reloading = reloading
         self._workspace = workspace
@@ -101,6 +100,11 @@ class Conversation:
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
         )
         self._files = FileIndex(workspace)
+        self._closing = closing
+        closing.push_async_callback(session.checkpoints.close)
+        closing.callback(self._user_commands.close)
+        closing.push_async_callback(self._files.close)
+        closing.push_async_callback(session.naming.close)
         self._reading_tools = frozenset(tool.name for tool in registry.tools if tool.risk == "read")
         agent.subscribe(self._keep_up)
         agent.subscribe(registry.notify)
@@ -343,21 +347,12 @@ class Conversation:
         self._user_commands.abort()
 
     async def close(self) -> None:
-        """Wait until the session is safe on the disk and let go of everything.
+        """Wait until the session is safe on the disk and let go of everything; one step that fails skips no other.
 
         Raises:
             SessionWriteError: the disk failed.
         """
-        try:
-            await self._session.naming.close()
-            await self._files.close()
-            await self._link.close()
-            self._user_commands.close()
-            await self._session.checkpoints.close()
-            if self._session.tracing is not None:
-                await self._session.tracing.close()
-        finally:
-            await self._session.recorder.close()
+        await self._closing.aclose()
 
     async def _sandbox_status(self) -> tuple[SandboxStatus | None, str | None]:
         """What holds tools back, or why that is not known."""

@@ -37,7 +37,7 @@ from kaa.shell.budgeting import Budgeting, merged
 from kaa.shell.checkpoints.checkpointing import take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
-from kaa.shell.containment import contain
+from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Confirm, Conversation
 from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper, appoint
@@ -61,7 +61,6 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.shell.approvals.requests import Approver
-    from kaa.shell.tracing.export import Tracing
 
 Notify = Callable[[str], None]
 
@@ -108,9 +107,7 @@ async def open_conversation(
     settings = read_settings()
     registry = _load_extensions(options, settings, workspace, home, notify)
     containment = contain(workspace)
-    held = await containment.status()  # known by now: the project was read through it
-    for warning in held.warnings if held is not None else ():
-        notify(warning)
+    await _warn(containment, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
 
     def abort() -> None:
@@ -141,17 +138,17 @@ async def open_conversation(
         store = open_session(options.session, workspace.root, home, folder, environ)
         undo.callback(discard_copy, options.session, store)
         undo.push_async_callback(store.close)
+        closing = await undo.enter_async_context(AsyncExitStack())
         context = build_context(store)
-        date = _date_of(store.header)
-        placeholders = _placeholders(workspace, store, date)
+        recorder = SessionRecorder(store, context)
+        closing.push_async_callback(recorder.close)  # last, so that whatever the others do is recorded
         models = ModelRegistry(home.path, environ, settings.tuning, proxy=settings.http_proxy)
-        link = await link_session_model(options, settings, context, models, placeholders, notify)
-        undo.push_async_callback(link.close)
+        link = await link_session_model(options, settings, context, models, _placeholders(workspace, store), notify)
+        closing.push_async_callback(link.close)
         profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
-        sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, date, profile))
+        sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, store, profile))
         if options.api_key is not None and link.resolved.endpoint.api_key == options.api_key:
             models.use_key(link.resolved.model.provider, options.api_key)
-        recorder = SessionRecorder(store, context)
         recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
         recorder.thinking_level_change(link.resolved.thinking)
         agent = Agent(
@@ -178,6 +175,7 @@ async def open_conversation(
         reloading = Reloading(settings, read_settings, agent, gate, switch, fallback, budgeting)
         summarizer = Summarizer(agent, link, switch, store, lambda: reloading.settings)
         checkpoints = take_checkpoints(agent, store, recorder, workspace, home, settings.checkpoints, risks, notify)
+        await _trace(settings, agent, store, environ, home, notify, closing)
         session = SessionParts(
             store,
             recorder,
@@ -188,14 +186,20 @@ async def open_conversation(
             Exporting(store, workspace.root, environ, home, folder),
             checkpoints,
             Navigation(agent, store, recorder, checkpoints, summarizer),
-            await _tracing(settings, agent, store, environ, home, notify),
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
-            agent, registry, session, link, gate, containment, switch, reloading, workspace, confirm
+            agent, registry, session, gate, containment, switch, reloading, workspace, closing.pop_all(), confirm
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
     return conversation
+
+
+async def _warn(containment: Containment, notify: Notify) -> None:
+    """Pass on what the sandbox warns of. That is known by now: the project was read through it."""
+    held = await containment.status()
+    for warning in held.warnings if held is not None else ():
+        notify(warning)
 
 
 def _hooks(registry: Registry, gate: Gatekeeper, before_change: BeforeTool) -> ToolHooks:
@@ -214,14 +218,23 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
     )
 
 
-async def _tracing(
-    settings: Settings, agent: Agent, store: SessionStore, environ: Mapping[str, str], home: Home, notify: Notify
-) -> "Tracing | None":
+async def _trace(
+    settings: Settings,
+    agent: Agent,
+    store: SessionStore,
+    environ: Mapping[str, str],
+    home: Home,
+    notify: Notify,
+    closing: AsyncExitStack,
+) -> None:
+    """Export spans of what happens until the conversation is closed, if the user wants that."""
     if not settings.otel.enabled:
-        return None
+        return
     from kaa.shell.tracing.starting import start_tracing  # lazy: few want it
 
-    return await start_tracing(settings.otel, agent, store.header.id, environ, home, notify)
+    tracing = await start_tracing(settings.otel, agent, store.header.id, environ, home, notify)
+    if tracing is not None:
+        closing.push_async_callback(tracing.close)
 
 
 def _budgeting(
@@ -300,13 +313,13 @@ def _date_of(session: SessionHeader) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(seconds))
 
 
-def _placeholders(workspace: Workspace, store: SessionStore, date: str) -> dict[str, str]:
+def _placeholders(workspace: Workspace, store: SessionStore) -> dict[str, str]:
     """Values of this run that a cassette must not depend on."""
     return {
         "cwd": workspace.root,
         "home": str(expanded("~")),
         "session": store.header.id,
-        "date": date,
+        "date": _date_of(store.header),
     }
 
 
@@ -321,13 +334,13 @@ def _prompt_context(
     project: ProjectFiles,
     workspace: Workspace,
     active: tuple[RegisteredTool, ...],
-    date: str,
+    store: SessionStore,
     profile: PromptProfile,
 ) -> PromptContext:
     appended = options.append_system_prompt or (project.append_system_prompt or "",)
     return PromptContext(
         cwd=workspace.root,
-        date=date,
+        date=_date_of(store.header),
         tools=active,
         custom=options.system_prompt if options.system_prompt is not None else project.system_prompt,
         appended=tuple(text for text in appended if text),

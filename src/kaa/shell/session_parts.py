@@ -1,7 +1,5 @@
 """What a conversation does with its session, each thing with an owner of its own."""
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from kaa.session.recorder import SessionRecorder
@@ -13,9 +11,6 @@ from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.exporting import Exporting
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
-
-if TYPE_CHECKING:
-    from kaa.shell.tracing.export import Tracing
 
 
 class SessionParts(msgspec.Struct, frozen=True):
@@ -31,7 +26,6 @@ class SessionParts(msgspec.Struct, frozen=True):
         exporting: writes it into files of the user's.
         checkpoints: know what the project's files were like.
         navigation: goes elsewhere in it.
-        tracing: exports spans of what happens; None unless the user wants that.
     """
 
     store: SessionStore
@@ -43,4 +37,3 @@ class SessionParts(msgspec.Struct, frozen=True):
     exporting: Exporting
     checkpoints: Checkpointing
     navigation: Navigation
-    tracing: "Tracing | None" = None

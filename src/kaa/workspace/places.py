@@ -153,9 +153,9 @@ def _remove(name: str, parent: int) -> None:
     try:
         os.rmdir(name, dir_fd=parent)
     except OSError:
-        import shutil  # lazily: most runs leave nothing
+        from kaa.workspace.removal import remove_tree  # lazily: most runs leave nothing
 
-        shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+        remove_tree(name, parent)
 
 
 def _sweep(directory: int) -> None:

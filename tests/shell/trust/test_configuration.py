@@ -11,6 +11,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
 from tests.support.agents import run
+from tests.support.removal import removed_afterwards
 
 T = TypeVar("T")
 
@@ -188,6 +189,15 @@ class TestCannotBeTrusted:
         assert configuration.exists
         assert configuration.files == ()
         assert "more than 500 files" in (configuration.problem or "")
+
+    def test_directories_too_deep_to_look_through(self, project: Path) -> None:
+        with removed_afterwards(project / ".kaa"):
+            path = str(project / ".kaa")
+            for _ in range(1000):
+                path += "/d"
+                os.mkdir(path)
+
+            assert "levels deep" in (surveyed(project).problem or "")
 
     def test_too_much_content(self, project: Path) -> None:
         with (project / ".kaa" / "huge").open("wb") as file:

@@ -17,6 +17,7 @@ _PLACES = (PROJECT_FOLDER, ".agents", ".mcp.json")
 # More than a person would read before saying yes.
 MAX_ENTRIES = 500
 MAX_BYTES = 2 * 1024 * 1024
+MAX_DEPTH = 16  # levels of directories; each costs at least one request for each of its directories
 
 # What files are for, for people; the first fitting prefix counts.
 _USES = (
@@ -123,7 +124,11 @@ async def _files(workspace: Workspace, root: str, own: str) -> tuple[Configurati
     regular: list[FileInfo] = []
     found: list[ConfigurationFile] = []
     level: Sequence[str] = _PLACES
+    depth = 0
     while level:
+        if depth > MAX_DEPTH:
+            raise _CannotBeTrustedError(f"its configuration has directories more than {MAX_DEPTH} levels deep")
+        depth += 1
         folders: list[str] = []
         for path in level:
             info = await _examine(workspace, path)
