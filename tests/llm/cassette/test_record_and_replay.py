@@ -161,9 +161,8 @@ def test_the_model_that_answered_is_kept_without_the_secrets_of_its_address(path
     assert replay.answered_by == RecordedModel(model, "https://host/v1?key=[redacted]", thinking="low")
 
 
-def test_a_new_file_is_private_and_a_second_recording_replaces_it(path: Path) -> None:
+def test_a_new_file_is_private(path: Path) -> None:
     _record(path, _Server([_delta("a")]), _request("one"))
-    _record(path, _Server([_delta("b")]), _request("one"))
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     header, exchange = _lines(path)
@@ -338,22 +337,22 @@ def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
         RecordingTransport(_Server(), tmp_path / "none" / "run.jsonl", {})
 
 
-def test_recording_never_replaces_a_file_that_is_no_cassette(tmp_path: Path) -> None:
-    notes = tmp_path / "notes.txt"
-    notes.write_text("remember the milk")
+def test_recording_never_replaces_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    RecordingTransport(_Server(), file, {})
+    before = file.read_bytes()
 
-    with pytest.raises(CassetteError, match="is no cassette; it was left as it is"):
-        RecordingTransport(_Server(), notes, {})
+    with pytest.raises(CassetteError, match=r"exists and was not changed\. Record to another file"):
+        RecordingTransport(_Server(), file, {})
 
-    assert notes.read_text() == "remember the milk"
+    assert file.read_bytes() == before
 
 
-def test_recording_replaces_an_older_recording_even_a_broken_one(tmp_path: Path) -> None:
-    cassette = tmp_path / "run.jsonl"
-    RecordingTransport(_Server(), cassette, {})
-    fresh = cassette.read_bytes()
-    cassette.write_bytes(fresh + b'{"request": {"meth')
+def test_recording_to_an_empty_file_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.touch(0o640)
 
-    RecordingTransport(_Server(), cassette, {})
+    RecordingTransport(_Server(), file, {})
 
-    assert cassette.read_bytes() == fresh
+    assert file.stat().st_size > 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640

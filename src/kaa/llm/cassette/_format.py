@@ -15,7 +15,6 @@ from kaa.llm.tuning import Tuning
 
 _FORMAT = "kaa-cassette"
 _VERSION = 1
-_LONGEST_HEADER_BYTES = 64 * 1024
 
 
 class CassetteError(ProviderError):
@@ -95,14 +94,14 @@ class Exchange(msgspec.Struct, omit_defaults=True, rename="camel", frozen=True):
 
 
 def create(path: Path, header: Header) -> None:
-    """Start a cassette at `path`, replacing an older one. A new file is for its owner only.
+    """Start a cassette at `path`. A new file is for its owner only.
 
     Raises:
-        CassetteError: the file cannot be written, or is something else than a cassette.
+        CassetteError: the file exists and is not empty, or cannot be written.
     """
-    if not _may_be_replaced(path):
-        raise CassetteError(f"{path} exists and is no cassette; it was left as it is. Record to another file.")
-    _write(path, os.O_TRUNC, header)
+    if not _is_free(path):
+        raise CassetteError(f"{path} exists and was not changed. Record to another file, or delete it first.")
+    _write(path, os.O_APPEND, header)
 
 
 def append(path: Path, exchange: Exchange) -> None:
@@ -139,14 +138,12 @@ def load(path: Path) -> tuple[Header, Sequence[Exchange]]:
     return header, exchanges
 
 
-def _may_be_replaced(path: Path) -> bool:
-    """Whether there is nothing to lose: no file, an empty one, or a cassette, however it ends."""
+def _is_free(path: Path) -> bool:
+    """Whether there is nothing to lose: no file, or an empty one."""
     try:
-        with path.open("rb") as file:
-            line = file.readline(_LONGEST_HEADER_BYTES)
-        return not line or bool(_header(path, line))
-    except (OSError, CassetteError) as error:
-        return isinstance(error, FileNotFoundError)
+        return path.stat().st_size == 0
+    except OSError:
+        return True  # if it cannot be written either, writing says why
 
 
 def _header(path: Path, line: bytes) -> Header:

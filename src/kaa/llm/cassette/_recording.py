@@ -30,13 +30,13 @@ class RecordingTransport:
 
     Args:
         inner: where the requests really go.
-        path: the cassette; a file that exists is replaced.
+        path: the cassette, which must not exist yet or be empty.
         placeholders: volatile values of this run by name, see `Placeholders`.
         known_secrets: further secrets to remove.
         answered_by: the model of this run, so that a replay needs not be told.
 
     Raises:
-        CassetteError: the file cannot be written; at once or, as the disk fills, at the end of an exchange.
+        CassetteError: the file exists or cannot be written; at once or, as the disk fills, at the end of an exchange.
     """
 
     def __init__(
