@@ -188,7 +188,25 @@ def test_what_adds_nothing_to_the_body_may_not_go_on_forever(beginning: bytes, m
 def test_a_body_that_inflates_without_measure_is_refused() -> None:
     bomb = gzip.compress(bytes(20_000_000))
 
-    with pytest.raises(HttpError, match="decompress to more than"):
+    with pytest.raises(HttpError, match="decompresses to more than"):
+        _decode(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + bomb)
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=5), st.integers())
+def test_several_members_of_gzip_are_one_body(parts: list[bytes], seed: int) -> None:
+    packed = b"".join(map(gzip.compress, parts))
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+
+    decoder, body = _decode(*_cut(head + packed, seed))
+
+    assert body == b"".join(parts)
+    assert decoder.complete
+
+
+def test_many_members_that_inflate_without_measure_are_refused() -> None:
+    bomb = gzip.compress(bytes(10_000_000)) * 2
+
+    with pytest.raises(HttpError, match="decompresses to more than"):
         _decode(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + bomb)
 
 

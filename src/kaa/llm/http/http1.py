@@ -19,6 +19,7 @@ _MAX_SILENT_BYTES: Final = 256 * 1024
 _MAX_INFLATED_BYTES: Final = 16 * 1024 * 1024
 # zlib: 32 + 15 detects the gzip and the zlib header, both of which servers call by either name.
 _ANY_HEADER_BITS: Final = 47
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELD_VALUE: Final = re.compile(r"[^\x00\r\n]*")
@@ -156,23 +157,34 @@ def _decompression(headers: Headers) -> Callable[[bytes], bytes]:
         case "identity":
             return bytes
         case "gzip" | "x-gzip" | "deflate":
-            return _inflation()
+            return _Inflation()
         case other:
             raise HttpError(f"the answer is compressed with {other!r}, which kaa did not ask for")
 
 
-def _inflation() -> Callable[[bytes], bytes]:
-    inflater = zlib.decompressobj(_ANY_HEADER_BITS)
+class _Inflation:
+    """Inflates a body of one or more gzip members (RFC 1952, section 2.2), or of one zlib stream."""
 
-    def inflate(packed: bytes) -> bytes:
-        if inflater.eof:
-            return b""
-        try:
-            body = inflater.decompress(packed, _MAX_INFLATED_BYTES)
-        except zlib.error as error:
-            raise HttpError(f"the answer cannot be decompressed ({error})") from error
-        if inflater.unconsumed_tail:
-            raise HttpError(f"{len(packed)} bytes of the answer decompress to more than {_MAX_INFLATED_BYTES}")
-        return body
+    def __init__(self) -> None:
+        self._inflater = zlib.decompressobj(_ANY_HEADER_BITS)
+        self._between = b""  # what may be the beginning of another member
 
-    return inflate
+    def __call__(self, packed: bytes) -> bytes:
+        inflated = bytearray()
+        packed = self._between + packed
+        self._between = b""
+        while packed:
+            if self._inflater.eof:
+                if not packed.startswith(_GZIP_MAGIC):
+                    # Padding is ignored, as gzip itself does. A single byte may become a member with the next read.
+                    self._between = packed if packed == _GZIP_MAGIC[:1] else b""
+                    break
+                self._inflater = zlib.decompressobj(_ANY_HEADER_BITS)
+            try:
+                inflated += self._inflater.decompress(packed, _MAX_INFLATED_BYTES - len(inflated) + 1)
+            except zlib.error as error:
+                raise HttpError(f"the answer cannot be decompressed ({error})") from error
+            if len(inflated) > _MAX_INFLATED_BYTES:
+                raise HttpError(f"one piece of the answer decompresses to more than {_MAX_INFLATED_BYTES} bytes")
+            packed = self._inflater.unused_data
+        return bytes(inflated)
