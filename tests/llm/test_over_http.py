@@ -1,7 +1,10 @@
 """The transport and the adapters against a real server on the loopback interface."""
 
 import asyncio
+import contextlib
 import gzip
+import os
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 
@@ -36,9 +39,9 @@ class _Call:
     """A request as the server saw it, and the means to answer."""
 
     def __init__(self, head: bytes, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        first, *lines = head.decode().split("\r\n")
+        first, *self.lines = head.decode().split("\r\n")
         self.method, self.path, _ = first.split(" ")
-        self.headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines if line)}
+        self.headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in self.lines if line)}
         self.body = body
         self._reader = reader
         self.writer = writer
@@ -700,9 +703,9 @@ def test_a_proxy_of_the_settings_is_used_where_the_environment_has_none(
 @pytest.mark.parametrize(
     ("proxy", "message"),
     [
-        ("socks5://name:pw@127.0.0.1:1", "cannot use the proxy for .*: kaa speaks no SOCKS; name an HTTP proxy"),
-        ("http://name:pw@[", "its address is not a valid http:// or https://"),
-        ("http://name:pw@127.0.0.1:port", "its address is not a valid http:// or https://"),
+        ("socks4://name:pw@127.0.0.1:1", "cannot use the proxy for .*: kaa supports SOCKS version 5 only"),
+        ("http://name:pw@[", "its address is not a valid http://, https://, socks5://"),
+        ("http://name:pw@127.0.0.1:port", "its address is not a valid http://, https://, socks5://"),
         (
             "http://name:pw@127.0.0.1:1",
             r"cannot connect to model\.test through the proxy 127\.0\.0\.1:1 \(Connection refused",
@@ -722,6 +725,26 @@ def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str
     asyncio.run(scenario())
 
 
+def test_a_proxy_that_wants_a_login_for_a_plain_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(call: _Call) -> None:
+        await call.answer(b"", "proxy-authenticate: NTLM", status="407 Proxy Authentication Required")
+
+    proxy = _Server(refuse)
+
+    async def scenario(transport: LiveTransport) -> None:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with pytest.raises(
+            NetworkError, match="it requires a login with 'NTLM', and kaa supports only Basic"
+        ) as caught:
+            async with transport.send(HttpRequest("POST", "http://model.test/")):
+                pass
+        assert not caught.value.transient
+
+    _run(proxy, scenario)
+
+
 def test_a_proxy_that_refuses_the_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
     heads: list[bytes] = []
 
@@ -735,7 +758,9 @@ def test_a_proxy_that_refuses_the_tunnel(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("https_proxy", _url_of(server).replace("//", "//user:pa%20ss@"))
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        with pytest.raises(NetworkError, match=r"through the proxy 127\.0\.0\.1:\d+ \(it answered with HTTP 407\)"):
+        with pytest.raises(
+            NetworkError, match=r"cannot use the proxy for model\.test: it requires a name and password"
+        ):
             async with LiveTransport().send(HttpRequest("POST", "https://model.test/", (("x-api-key", _KEY),))):
                 pass
         server.close()
@@ -823,6 +848,107 @@ def test_requests_and_endpoints_show_no_secret() -> None:
 
     assert repr(request) == "HttpRequest('POST', 'host.test')"
     assert _KEY not in repr(Endpoint("https://host.test", _KEY, (("x-key", _KEY),)))
+
+
+def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one() -> None:
+    """A response that lies unread on an idle connection is dropped with the connection."""
+    pushed = asyncio.Event()
+
+    async def answer_twice(call: _Call) -> None:
+        await call.answer(b"first")
+        await call.answer(b"forged")
+        pushed.set()
+
+    async def answer(call: _Call) -> None:
+        await call.answer(b"second")
+
+    server = _Server(answer_twice, answer)
+    bodies = []
+
+    async def scenario(transport: LiveTransport) -> None:
+        for _ in range(2):
+            async with transport.send(HttpRequest("POST", server.url)) as response:
+                bodies.append(b"".join([piece async for piece in response.chunks()]))
+            await pushed.wait()
+
+    _run(server, scenario)
+
+    assert bodies == [b"first", b"second"]
+    assert server.connections == 2
+
+
+def test_a_late_answer_that_nobody_asked_for_is_dropped_before_it_is_read() -> None:
+    """It is in the kernel's buffer when the connection is used again, and asyncio has not seen it."""
+
+    async def answer(call: _Call) -> None:
+        await call.answer(b"asked for")
+
+    server = _Server(answer)
+    bodies = []
+
+    async def scenario(transport: LiveTransport) -> None:
+        for _ in range(2):
+            async with transport.send(HttpRequest("POST", server.url)) as response:
+                bodies.append(b"".join([piece async for piece in response.chunks()]))
+            # Written past asyncio, so that the client has no chance to read it before its next request.
+            connection = server.calls[-1].writer.get_extra_info("socket").fileno()
+            os.write(connection, b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged")
+
+    _run(server, scenario)
+
+    assert bodies == [b"asked for", b"asked for"]
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection"])
+def test_a_header_of_the_users_that_says_where_the_request_ends_is_refused(name: str) -> None:
+    async def scenario() -> None:
+        transport = LiveTransport()
+        with pytest.raises(BadRequestError, match=f"the header '{name.lower()}' from your configuration"):
+            async with transport.send(HttpRequest("POST", "http://model.test/", ((name, "1"),))):
+                pass
+        await transport.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_host_of_the_users_replaces_kaas() -> None:
+    async def answer(call: _Call) -> None:
+        await call.answer(b"")
+
+    server = _Server(answer)
+    lines: list[str] = []
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with transport.send(HttpRequest("POST", server.url, (("Host", "model.test"),))) as response:
+            assert response.status == 200
+        lines.extend(server.calls[0].lines)
+
+    _run(server, scenario)
+
+    assert [line for line in lines if line.lower().startswith("host")] == ["host: model.test"]
+
+
+def test_the_system_keeps_silent_connections_alive() -> None:
+    kept: list[int] = []
+
+    async def answer(call: _Call) -> None:
+        ours = call.writer.get_extra_info("peername")
+        for descriptor in map(int, os.listdir("/proc/self/fd")):
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as found:
+                if found.family == socket.AF_INET and found.getsockname() == ours:
+                    kept.append(found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+        await call.answer(b"")
+
+    server = _Server(answer)
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with transport.send(HttpRequest("POST", server.url)):
+            pass
+
+    _run(server, scenario)
+
+    assert kept == [1]
 
 
 def test_a_transport_can_be_closed_twice_and_unused() -> None:

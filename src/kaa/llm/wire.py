@@ -9,8 +9,8 @@ import msgspec
 from kaa.core.provider import Request
 from kaa.llm.compat import Compat
 from kaa.llm.http.authorized import Authorizer, authorized
-from kaa.llm.http.proxied import proxied
 from kaa.llm.http.transport import Transport, host_of
+from kaa.llm.http.with_variables import with_variables
 from kaa.llm.thinking_levels import ThinkingLevels
 from kaa.llm.tuning import CacheRetention, Tuning
 
@@ -34,7 +34,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         authorizer: lets requests in where no key that stays the same does; see `kaa.llm.http.authorized`.
         thinking_levels: what this model calls them.
         tuning: how the user wants models asked, this one and others.
-        proxies: variables that name proxies for this server alone; see `kaa.llm.http.transport.HttpRequest`.
+        network_variables: for this server alone; see `kaa.llm.http.transport.HttpRequest`.
         served_as: what this server calls the model, where that is not its id: at Azure the name of a deployment.
     """
 
@@ -46,7 +46,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     compat: Compat = Compat()
     thinking_levels: ThinkingLevels = {}
     tuning: Tuning = Tuning()
-    proxies: dict[str, str] = {}
+    network_variables: dict[str, str] = {}
     served_as: str | None = None
 
     def __repr__(self) -> str:
@@ -54,8 +54,8 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"Endpoint({host_of(self.base_url)!r})"
 
     def carried_by(self, transport: Transport) -> Transport:
-        """`transport` as requests to this server need it: through its proxies, and let in."""
-        return authorized(proxied(transport, self.proxies), self.authorizer)
+        """`transport` as requests to this server need it: with its network variables, and let in."""
+        return authorized(with_variables(transport, self.network_variables), self.authorizer)
 
     @property
     def host(self) -> str:

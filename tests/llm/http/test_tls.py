@@ -1,7 +1,9 @@
 """TLS as the transport speaks it: to servers, to proxies, and through them; certificates are made on the spot."""
 
 import asyncio
+import contextlib
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,6 +12,13 @@ from pathlib import Path
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from kaa.core.errors import NetworkError
 from kaa.llm.http.live import LiveTransport
@@ -226,6 +235,126 @@ def test_tls_through_a_tunnel(authority: trustme.CA, monkeypatch: pytest.MonkeyP
         assert [head.split(b"\r\n")[0] for head in server.heads] == [b"GET /v1 HTTP/1.1"] * 2
         assert b"proxy-authorization" not in server.heads[0]
         assert b"secret" not in proxy.heads[0]
+
+    _run(scenario)
+
+
+_FORGED = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged"
+
+
+def test_what_comes_before_the_encryption_is_not_taken_for_the_servers_words(authority: trustme.CA) -> None:
+    """Somebody on the way writes an answer in plain text first, and lets the real handshake through then."""
+
+    async def scenario(transport: LiveTransport) -> None:
+        async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(_FORGED)
+            await writer.start_tls(_identity(authority, "127.0.0.1"))
+            await _Peer().request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nreal")
+            await writer.drain()
+
+        async with _Peer(handler).running(None) as server:
+            with pytest.raises(NetworkError, match="cannot connect to"):
+                await _get(transport, f"https://127.0.0.1:{server.port}/")
+
+    _run(scenario)
+
+
+def test_what_a_proxy_says_behind_its_consent_is_not_taken_for_the_servers_words(
+    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(transport: LiveTransport) -> None:
+        async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await proxy.request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0)
+            writer.write(_FORGED)
+            await writer.start_tls(_identity(authority, "model.test"))
+            await proxy.request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nreal")
+            await writer.drain()
+
+        proxy = _Peer(handler)
+        async with proxy.running(None):
+            monkeypatch.setenv("https_proxy", f"http://localhost:{proxy.port}")
+            with contextlib.suppress(NetworkError):  # what must not happen is that the forged answer is taken
+                assert await _get(transport, "https://model.test/") == b"real"
+
+    _run(scenario)
+
+
+def _with_client_certificate(folder: Path, authority: trustme.CA, *, password: bytes = b"") -> None:
+    """Write a certificate and a key as a user would have them."""
+    issued = authority.issue_cert("me@model.test")
+    issued.cert_chain_pems[0].write_to_path(str(folder / "me.pem"))
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    encryption = BestAvailableEncryption(password) if password else NoEncryption()
+    (folder / "me.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
+
+
+def _demanding(authority: trustme.CA) -> ssl.SSLContext:
+    """A server that answers nobody but those with a certificate."""
+    context = _identity(authority, "127.0.0.1")
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.configure_trust(context)
+    return context
+
+
+@pytest.mark.parametrize("password", [b"", b"open sesame"])
+def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, password: bytes
+) -> None:
+    _with_client_certificate(tmp_path, authority, password=password)
+    monkeypatch.setenv("KAA_CLIENT_CERT", str(tmp_path / "me.pem"))
+    monkeypatch.setenv("KAA_CLIENT_KEY", str(tmp_path / "me.key"))
+    monkeypatch.setenv("KAA_CLIENT_KEY_PASSWORD", password.decode())
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with _Peer().running(_demanding(authority)) as server:
+            assert await _get(transport, f"https://127.0.0.1:{server.port}/") == _BODY
+            await transport.close()
+
+    _run(scenario)
+
+
+def test_a_server_that_asks_for_a_client_certificate_in_vain(authority: trustme.CA) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def refuse() -> None:
+        """Not with asyncio, which closes the connection without saying why."""
+        connection, _ = listener.accept()
+        demanding = _demanding(authority)
+        with demanding.wrap_socket(connection, server_side=True, do_handshake_on_connect=False) as encrypted:
+            with contextlib.suppress(ssl.SSLError):
+                encrypted.do_handshake()
+            while socket.socket.recv(encrypted, 65536):  # else the system resets the connection, and the reason is lost
+                pass
+
+    async def scenario(transport: LiveTransport) -> None:
+        refusing = asyncio.create_task(asyncio.to_thread(refuse))
+        with pytest.raises(NetworkError, match="name one in KAA_CLIENT_CERT"):
+            await _get(transport, f"https://127.0.0.1:{listener.getsockname()[1]}/")
+        await refusing
+
+    with listener:
+        _run(scenario)
+
+
+@pytest.mark.parametrize("password", ["", "wrong"])
+def test_a_client_certificate_that_cannot_be_used(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, password: str
+) -> None:
+    _with_client_certificate(tmp_path, authority, password=b"open sesame")
+    monkeypatch.setenv("KAA_CLIENT_CERT", str(tmp_path / "me.pem"))
+    monkeypatch.setenv("KAA_CLIENT_KEY", str(tmp_path / "me.key"))
+    monkeypatch.setenv("KAA_CLIENT_KEY_PASSWORD", password)
+
+    async def scenario(transport: LiveTransport) -> None:
+        async with _Peer().running(_identity(authority, "127.0.0.1")) as server:
+            with pytest.raises(NetworkError, match=r"me\.pem cannot be used .*check KAA_CLIENT_CERT") as caught:
+                await _get(transport, f"https://127.0.0.1:{server.port}/")
+            assert not caught.value.transient
 
     _run(scenario)
 

@@ -100,7 +100,7 @@ def test_a_key_is_verified_through_it(home: Path) -> None:
 def test_other_providers_are_reached_as_ever(home: Path) -> None:
     _entries(home, lab={"type": "api_key", "key": "k", "env": {"HTTPS_PROXY": "http://p"}}, openai=_KEY)
 
-    assert _resolve(home, "openai/gpt-5.2").endpoint.proxies == {}
+    assert _resolve(home, "openai/gpt-5.2").endpoint.network_variables == {}
 
 
 _KEY: Json = {"type": "api_key", "key": "k"}
@@ -120,7 +120,7 @@ def test_commands_run_when_a_model_is_used_and_not_when_models_are_listed(home: 
     assert problems == ()
     assert {model.provider for model in registry.available()} == listed
     assert not marker.exists()
-    assert _resolve(home).endpoint.proxies == {"HTTP_PROXY": "p.test"}
+    assert _resolve(home).endpoint.network_variables == {"HTTP_PROXY": "p.test"}
     assert marker.exists()
 
 
@@ -138,5 +138,6 @@ def test_a_password_of_a_proxy_is_shown_nowhere(home: Path) -> None:
     with pytest.raises(NetworkError, match=r"127\.0\.0\.1:1") as caught:
         asyncio.run(_ask(resolved))
 
-    shown = f"{caught.value!r} {resolved!r} {HttpRequest('GET', 'http://x', proxies=resolved.endpoint.proxies)!r}"
+    request = HttpRequest("GET", "http://x", variables=resolved.endpoint.network_variables)
+    shown = f"{caught.value!r} {resolved!r} {request!r}"
     assert "hunter2" not in shown

@@ -1,97 +1,68 @@
-"""Connections to servers: opening them, through proxies and TLS where wanted, and keeping idle ones for reuse."""
+"""Connections to servers: opening them, and keeping idle ones for reuse."""
 
 import asyncio
 import contextlib
-import os
+import select
+import socket
 import ssl
 import time
-from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Final, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import Final, cast
 
-from kaa.llm.http.http1 import ResponseDecoder, encode_request
-from kaa.llm.http.proxies import proxy_for
+from kaa.llm.http.network_variables import ClientCertificate
+from kaa.llm.http.routes import Route
+from kaa.llm.http.tls import tls_context
 
 _READ_BYTES: Final = 256 * 1024
 _MAX_IDLE_SECONDS: Final = 90.0
 _MAX_IDLE_PER_ROUTE: Final = 8
 _FALLBACK_DELAY_SECONDS: Final = 0.25  # RFC 8305: when IPv6 is slow to answer, IPv4 is tried beside it
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# Where systems keep the CAs, for a Python whose OpenSSL was built for another one.
-_CA_BUNDLES: Final = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
+# Many routers forget connections that are silent for some minutes, as while a model thinks. The system's own default
+# is two hours. Both in seconds.
+_KEEPALIVE_IDLE: Final = 30
+_KEEPALIVE_INTERVAL: Final = 15
 
 
-class ProxyError(Exception):
-    """The proxy cannot be used or did not let us through; the message says why."""
-
-
-class Route(NamedTuple):
-    """How to reach a server. Connections with the same route are interchangeable."""
-
-    scheme: str
-    host: str
-    port: int
-    proxy: SplitResult | None = None
-
-    @property
-    def through_tunnel(self) -> bool:
-        """Whether the proxy only passes bytes, because they are encrypted."""
-        return self.proxy is not None and self.scheme == "https"
-
-
-def route_to(parts: SplitResult, environment: Mapping[str, str]) -> Route:
-    """The route to the server of a URL, through the proxy that the environment names for it.
-
-    Raises:
-        ValueError: the URL names no server kaa can reach.
-        ProxyError: the same is true of the proxy.
-    """
-    route = _direct_route(parts)
-    proxy = proxy_for(route.scheme, route.host, route.port, environment)
-    if proxy is None:
-        return route
-    try:
-        address = urlsplit(proxy)
-        _direct_route(address)
-    except ValueError:
-        # Not chained, for the cause may quote a password.
-        if proxy.lower().startswith("socks"):
-            raise ProxyError(
-                "kaa speaks no SOCKS; name an HTTP proxy, which most programs that offer SOCKS can be as well"
-            ) from None
-        raise ProxyError("its address is not a valid http:// or https:// URL") from None
-    return route._replace(proxy=address)
-
-
-def _direct_route(parts: SplitResult) -> Route:
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        raise ValueError("no http:// or https:// with a host")
-    return Route(parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme])
-
-
-class Connection:
+class Connection(asyncio.Protocol):
     """One open connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self) -> None:
         self.idle_since = 0.0
+        self._transport: asyncio.Transport
+        self._received = bytearray()
+        self._is_paused = False
+        self._ended = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @classmethod
+    async def to(cls, host: str, port: int) -> "Connection":
+        """Connect.
+
+        Raises:
+            OSError: the server cannot be reached.
+        """
+        _, connection = await asyncio.get_running_loop().create_connection(
+            cls, host, port, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS
+        )
+        return connection
 
     @property
-    def is_open(self) -> bool:
-        """Whether the server has not closed it, as far as is known."""
-        return not self._reader.at_eof() and not self._writer.is_closing()
+    def is_reusable(self) -> bool:
+        """Whether the server neither closed the connection nor sent something that nobody asked for.
+
+        Otherwise what it sent would be taken for the answer to the next request. What has arrived but was not read
+        yet counts, for example the end of the connection.
+        """
+        if self._received or self._ended or self._transport.is_closing():
+            return False
+        unread = select.poll()
+        unread.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not unread.poll(0)
 
     def send(self, data: bytes) -> None:
         """Hand over a request; it is sent while the answer is awaited."""
-        self._writer.write(data)
+        self._transport.write(data)
 
     async def receive(self, idle_timeout: float) -> bytes:
         """What arrives next; empty once the server has closed.
@@ -100,14 +71,27 @@ class Connection:
             TimeoutError: nothing moved for `idle_timeout` seconds, in neither direction.
             OSError: the connection broke.
         """
-        while True:
-            unsent = self._writer.transport.get_write_buffer_size()
+        while not self._received:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                return b""
+            unsent = self._transport.get_write_buffer_size()
+            self._waiter = asyncio.get_running_loop().create_future()
             try:
                 async with asyncio.timeout(idle_timeout):
-                    return await self._reader.read(_READ_BYTES)
+                    await self._waiter
             except TimeoutError:
-                if self._writer.transport.get_write_buffer_size() >= unsent:
+                if self._transport.get_write_buffer_size() >= unsent:
                     raise
+            finally:
+                self._waiter = None
+        data = bytes(self._received)
+        self._received.clear()
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return data
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """From now on speak TLS, with a server that proves to be `host`.
@@ -115,17 +99,49 @@ class Connection:
         Raises:
             OSError: it cannot prove it, or the connection broke.
         """
+        if self._received:  # it would be taken for something that `host` said
+            raise ConnectionError("data arrived before the connection was encrypted")
         try:
-            await self._writer.start_tls(context, server_hostname=host)
+            encrypted = await asyncio.get_running_loop().start_tls(self._transport, self, context, server_hostname=host)
         except TypeError as error:
             # Python before 3.11.8 and 3.12.2 stumbles when TLS within TLS fails (CPython issue 113214).
             raise error.__context__ or error from None
+        assert encrypted is not None
+        self._transport = encrypted
 
     def close(self) -> None:
         """Close at once, whatever goes on."""
         # asyncio of some 3.11 trips over a transport that a failed TLS handshake has closed already.
         with contextlib.suppress(AttributeError):
-            self._writer.transport.abort()
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Callback of asyncio."""
+        self._transport = cast("asyncio.Transport", transport)
+        _keep_alive(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        """Callback of asyncio."""
+        self._received += data
+        if len(self._received) >= _READ_BYTES and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        """Callback of asyncio."""
+        self._ended = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Callback of asyncio."""
+        self._ended = True
+        self._error = exc
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 class ConnectionPool:
@@ -134,14 +150,14 @@ class ConnectionPool:
     def __init__(self, connect_timeout: float) -> None:
         self._connect_timeout = connect_timeout
         self._idle: defaultdict[Route, list[Connection]] = defaultdict(list)
-        self._tls: ssl.SSLContext | None = None
+        self._tls: dict[ClientCertificate | None, ssl.SSLContext] = {}
 
     def reuse(self, route: Route) -> Connection | None:
         """An idle connection, the most recently used first."""
         idle = self._idle[route]
         while idle:
             connection = idle.pop()
-            if connection.is_open and time.monotonic() - connection.idle_since < _MAX_IDLE_SECONDS:
+            if connection.is_reusable and time.monotonic() - connection.idle_since < _MAX_IDLE_SECONDS:
                 return connection
             connection.close()
         return None
@@ -162,17 +178,24 @@ class ConnectionPool:
             OSError: the server or proxy cannot be reached or is not who it says it is.
             ProxyError: the proxy refused.
             HttpError: the proxy does not speak HTTP.
+            CertificateError: the client certificate cannot be used.
         """
         async with asyncio.timeout(self._connect_timeout):
-            if route.proxy is None:
-                return await self._connect(route)
-            connection = await self._connect(_direct_route(route.proxy))
-            if route.through_tunnel:
-                try:
-                    await self._open_tunnel(connection, route, route.proxy)
-                except BaseException:
-                    connection.close()
-                    raise
+            first = route if route.proxy is None else route.proxy
+            connection = await Connection.to(first.host, first.port)
+            try:
+                # Not by asyncio itself: one that is cancelled in its handshake may linger for half a minute.
+                if first.scheme == "https":
+                    await connection.start_tls(await self._context(route if first is route else None), first.host)
+                if route.through_tunnel:
+                    from kaa.llm.http.tunnels import open_tunnel  # lazy: most users have no proxy
+
+                    await open_tunnel(connection, route, self._connect_timeout)
+                    if route.scheme == "https":
+                        await connection.start_tls(await self._context(route), route.host)
+            except BaseException:
+                connection.close()
+                raise
             return connection
 
     async def close(self) -> None:
@@ -182,56 +205,19 @@ class ConnectionPool:
                 idle.pop().close()
         await asyncio.sleep(0)  # transports say goodbye to their sockets in the next round of the loop
 
-    async def _connect(self, route: Route) -> Connection:
-        streams = await asyncio.open_connection(
-            route.host, route.port, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS, limit=_READ_BYTES
-        )
-        connection = Connection(*streams)
-        if route.scheme == "https":
-            # Not by open_connection itself: one that is cancelled in its handshake may linger for half a minute.
-            try:
-                await connection.start_tls(await self._context(), route.host)
-            except BaseException:
-                connection.close()
-                raise
-        return connection
-
-    async def _open_tunnel(self, connection: Connection, route: Route, proxy: SplitResult) -> None:
-        target = f"[{route.host}]:{route.port}" if ":" in route.host else f"{route.host}:{route.port}"
-        headers = [("host", target), *basic_authorization("proxy-authorization", proxy)]
-        connection.send(encode_request("CONNECT", target, headers, b""))
-        decoder = ResponseDecoder()
-        while decoder.status is None:
-            data = await connection.receive(self._connect_timeout)
-            if not data:
-                raise ProxyError("it closed the connection")
-            decoder.feed(data)
-        if not 200 <= decoder.status < 300:
-            raise ProxyError(f"it answered with HTTP {decoder.status}")
-        await connection.start_tls(await self._context(), route.host)
-
-    async def _context(self) -> ssl.SSLContext:
-        """The TLS settings; reading all CAs takes tens of ms, hence the thread."""
-        if self._tls is None:
-            self._tls = await asyncio.to_thread(_tls_context)
-        return self._tls
+    async def _context(self, route: Route | None) -> ssl.SSLContext:
+        """The TLS settings for a server, or for a proxy; reading all CAs takes tens of ms, hence the thread."""
+        certificate = None if route is None else route.certificate
+        if certificate not in self._tls:
+            self._tls[certificate] = await asyncio.to_thread(tls_context, certificate)
+        return self._tls[certificate]
 
 
-def basic_authorization(header: str, parts: SplitResult) -> list[tuple[str, str]]:
-    """The name and password of a URL as a header of that name; nothing if it has none."""
-    if not parts.username:
-        return []
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return [(header, f"Basic {b64encode(pair.encode()).decode()}")]
-
-
-def _tls_context() -> ssl.SSLContext:
-    """TLS with the CAs of the system and those of SSL_CERT_FILE and SSL_CERT_DIR."""
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    paths = ssl.get_default_verify_paths()
-    if not (paths.cafile or paths.capath):
-        bundle = next((path for path in _CA_BUNDLES if os.path.exists(path)), None)
-        if bundle is not None:
-            context.load_verify_locations(bundle)
-    return context
+def _keep_alive(connected: socket.socket) -> None:
+    """Have the system ask for signs of life, so that a connection survives silence and a dead one is noticed."""
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    idle = getattr(socket, "TCP_KEEPIDLE", getattr(socket, "TCP_KEEPALIVE", None))  # macOS has the second name
+    if idle is not None:
+        connected.setsockopt(socket.IPPROTO_TCP, idle, _KEEPALIVE_IDLE)
+    if hasattr(socket, "TCP_KEEPINTVL"):
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL)

@@ -11,29 +11,34 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from kaa.core.errors import BadRequestError, NetworkError, StalledStreamError
-from kaa.llm.http.connections import Connection, ConnectionPool, ProxyError, Route, basic_authorization, route_to
+from kaa.llm.http.connections import Connection, ConnectionPool
 from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
-from kaa.llm.http.proxies import with_own, with_proxy
-from kaa.llm.http.transport import HttpRequest, HttpResponse, host_of
+from kaa.llm.http.network_variables import with_own, with_proxy
+from kaa.llm.http.routes import ProxyError, ProxyLoginError, Route, basic_authorization, login_of, route_to
+from kaa.llm.http.tls import CertificateError
+from kaa.llm.http.transport import HttpRequest, HttpResponse
 
 _CONNECT_TIMEOUT_SECONDS: Final = 15.0
 _IDLE_TIMEOUT_SECONDS: Final = 120.0
+_PROXY_LOGIN_REQUIRED: Final = 407
 _REQUEST_TIMEOUT: Final = 408
-_OWN_HEADERS: Final = (("user-agent", "kaa"), ("accept-encoding", "gzip"))
+_OWN_HEADERS: Final = {"user-agent": "kaa", "accept-encoding": "gzip"}
+# What says where a request ends (RFC 9112): two of these, and two servers may see two different requests.
+_FRAMING_HEADERS: Final = frozenset(("content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade"))
 # X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH of OpenSSL.
 _WRONG_NAME: Final = (62, 64)
 
 
 class LiveTransport:
-    """The real network. Connections are kept and reused; proxies and CAs come from the environment.
+    """The real network. Connections are kept and reused.
 
-    Redirects are not followed, because a key in a header would follow them to any host. Belongs to one event
-    loop.
+    Proxies, CAs and client certificates come from the environment. Redirects are not followed, because a key in a
+    header would follow them to any host. Belongs to one event loop.
 
     Args:
         connect_timeout: seconds to establish a connection.
         idle_timeout: seconds the server may stay silent, before its answer and within it.
-        proxy: URL of the HTTP proxy to use where the environment names none; None for none.
+        proxy: URL of the proxy to use where the environment names none; None for none.
     """
 
     def __init__(
@@ -56,6 +61,10 @@ class LiveTransport:
         decoder = exchange.decoder
         try:
             assert decoder.status is not None
+            if decoder.status == _PROXY_LOGIN_REQUIRED and route.proxy is not None:
+                from kaa.llm.http.tunnels import login_required  # lazy: most users have no proxy
+
+                raise _unusable_proxy(request.host, login_required(decoder.headers.get("proxy-authenticate")))
             yield HttpResponse(decoder.status, decoder.headers, exchange)
         finally:
             if decoder.complete and decoder.reusable:
@@ -95,6 +104,10 @@ class LiveTransport:
             raise _unsendable(host) from None
         except ssl.SSLCertVerificationError as error:
             raise _untrusted(host, route, error) from error
+        except ProxyLoginError as error:
+            raise _unusable_proxy(host, str(error)) from error
+        except CertificateError as error:
+            raise _lasting(NetworkError(f"cannot connect to {host}: {error}.")) from error
         except (OSError, ProxyError, HttpError) as error:
             raise _unreachable(host, route, _reason(error)) from error
 
@@ -158,31 +171,54 @@ def _prepare(request: HttpRequest, proxy: str | None) -> tuple[Route, bytes]:
 
     Raises:
         BadRequestError: it cannot be sent. Not chained, for the cause may quote a secret.
-        NetworkError: the proxy to use is none.
+        NetworkError: the proxy cannot be used.
     """
     try:
         parts = urlsplit(request.url)
         host = _ascii_host(request)
-        headers = [("host", host), *_OWN_HEADERS, *request.headers]
-        if all(name.lower() != "authorization" for name, _ in request.headers):
-            headers += basic_authorization("authorization", parts)
+        headers = {"host": host, **_OWN_HEADERS}
+        if login := login_of(parts):
+            headers["authorization"] = basic_authorization(login)
+        headers.update((name.lower(), value) for name, value in request.headers)
+        if framing := sorted(_FRAMING_HEADERS & headers.keys()):
+            raise _refused_header(framing[0])
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        route = route_to(parts, with_own(with_proxy(os.environ, proxy), request.proxies))
+        route = route_to(parts, with_own(with_proxy(os.environ, proxy), request.variables))
         if route.proxy is not None and not route.through_tunnel:
             target = f"{parts.scheme}://{host}{target}"
-            headers += basic_authorization("proxy-authorization", route.proxy)
-        return route, encode_request(request.method, target, headers, request.body)
+            if route.proxy.login:
+                headers["proxy-authorization"] = basic_authorization(route.proxy.login)
+        return route, encode_request(request.method, target, headers.items(), request.body)
     except ValueError:
         raise _unsendable(request.host) from None
     except ProxyError as error:
-        raise NetworkError(
-            f"cannot use the proxy for {request.host}: {error}. Check http_proxy, https_proxy and all_proxy in the "
-            "environment and in auth.json, and httpProxy in the settings."
-        ) from error
+        raise _unusable_proxy(request.host, str(error)) from error
 
 
 def _ascii_host(request: HttpRequest) -> str:
     return request.host if request.host.isascii() else request.host.encode("idna").decode()
+
+
+def _refused_header(name: str) -> BadRequestError:
+    return BadRequestError(
+        f"cannot send a request with the header '{name}' from your configuration: kaa sets it itself. Remove it from "
+        "'headers' in models.json."
+    )
+
+
+def _unusable_proxy(host: str, reason: str) -> NetworkError:
+    return _lasting(
+        NetworkError(
+            f"cannot use the proxy for {host}: {reason}. Check http_proxy, https_proxy and all_proxy in the "
+            "environment and in auth.json, and httpProxy in the settings."
+        )
+    )
+
+
+def _lasting(failure: NetworkError) -> NetworkError:
+    """`failure` as one that trying again does not cure."""
+    failure.transient = False
+    return failure
 
 
 def _unsendable(host: str) -> BadRequestError:
@@ -211,19 +247,21 @@ def _untrusted(host: str, route: Route, error: ssl.SSLCertVerificationError) -> 
         else "if your network uses its own certificate authority, set SSL_CERT_FILE to its PEM file; if the system has "
         "none, install the package ca-certificates."
     )
-    failure = NetworkError(
-        f"cannot connect to {host}{_via(route)}: the certificate is not trusted ({error.verify_message}): {remedy}"
+    return _lasting(
+        NetworkError(
+            f"cannot connect to {host}{_via(route)}: the certificate is not trusted ({error.verify_message}): {remedy}"
+        )
     )
-    failure.transient = False
-    return failure
 
 
 def _via(route: Route) -> str:
-    return f" through the proxy {host_of(route.proxy.geturl())}" if route.proxy else ""
+    return f" through the proxy {route.proxy.address}" if route.proxy else ""
 
 
 def _reason(error: Exception) -> str:
     match error:
+        case ssl.SSLError(reason="TLSV13_ALERT_CERTIFICATE_REQUIRED"):
+            return "the server wants a client certificate: name one in KAA_CLIENT_CERT and KAA_CLIENT_KEY"
         case ssl.SSLError():
             return f"TLS failed: {error.reason or error}"
         case OSError(errno=int(number)) if number > 0:  # a failed lookup has numbers of its own, below zero

@@ -23,20 +23,21 @@ class Headers(msgspec.Struct, frozen=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """A complete request. `headers` and `proxies` may hold secrets: never log or show them.
+    """A complete request. `headers` and `variables` may hold secrets: never log or show them.
 
     Attributes:
-        proxies: variables as of the environment (`https_proxy`, `no_proxy` …) that count before those for this request.
+        variables: like environment variables (`https_proxy`, `KAA_CLIENT_CERT` …), and preferred to those, for this
+            request; see `kaa.llm.http.network_variables`.
     """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-    proxies: dict[str, str] = {}
+    variables: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        """Without headers, body, proxies and query, for this may reach a log."""
+        """Without headers, body, variables and query, for this may reach a log."""
         return f"HttpRequest({self.method!r}, {self.host!r})"
 
     @property

@@ -7,7 +7,7 @@ from kaa.llm.auth.credentials import Credential, CredentialStore
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.http.authorized import Authorizer
-from kaa.llm.http.proxies import names_proxy
+from kaa.llm.http.network_variables import is_network_variable
 from kaa.llm.models.placeholders import filled, missing
 from kaa.llm.models.providers import ConfiguredProvider
 
@@ -91,15 +91,15 @@ class Keys:
         own = self._store.variables(provider.name)
         return {**self._environ, **own} if own else self._environ
 
-    def proxies(self, provider: ConfiguredProvider) -> dict[str, str]:
-        """The variables of auth.json that name proxies for this provider.
+    def network_variables(self, provider: ConfiguredProvider) -> dict[str, str]:
+        """The variables of auth.json that name proxies and a client certificate for this provider.
 
         Raises:
             CredentialError: they cannot be evaluated. An auth.json that cannot be read has none: who needs a key of
                 it is told before.
         """
-        has = self._store.has_variables(provider.name, names_proxy)
-        return self._store.variables(provider.name, names_proxy) if has else {}
+        has = self._store.has_variables(provider.name, is_network_variable)
+        return self._store.variables(provider.name, is_network_variable) if has else {}
 
     def address(self, provider: ConfiguredProvider, known: KnownModel, *, keyed: bool) -> str:
         """Where a model is, the placeholders replaced.

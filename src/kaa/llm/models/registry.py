@@ -329,7 +329,7 @@ class ModelRegistry:
             ),
             thinking_levels=known.thinking_levels,
             tuning=self.tuning,
-            proxies=self._keys.proxies(provider),
+            network_variables=self._keys.network_variables(provider),
         )
         if known.model.api == "azure-openai-responses":
             from kaa.llm.responses.azure import at_azure  # lazy: most users have no models there

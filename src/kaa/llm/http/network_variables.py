@@ -1,14 +1,25 @@
-"""Which proxy the environment names for an address.
+"""What environment variables say about the way to a server: proxies and the client certificate.
 
-The variables as curl and most programs read them: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`, in
-lower or upper case. This machine itself is never reached through a proxy, so that local models work behind one.
+Proxies as curl and most programs read them: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`, in lower or upper
+case. This machine itself is never reached through a proxy, so that local models work behind one.
 Why not `urllib.request`: it takes 17 ms to import and knows neither networks nor `*.name` in `no_proxy`.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
-"""In lower case; see `names_proxy`."""
+NETWORK_VARIABLES = frozenset(
+    {
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        "kaa_client_cert",
+        "kaa_client_key",
+        "kaa_client_key_password",
+    }
+)
+"""In lower case; see `is_network_variable`."""
 
 _LOOPBACK_NAMES = ("localhost", "::1")
 
@@ -24,13 +35,41 @@ def proxy_for(scheme: str, host: str, port: int, environment: Mapping[str, str])
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def names_proxy(variable: str) -> bool:
-    """Whether this variable, in either case, is one of those that say which proxy to use."""
-    return variable.lower() in PROXY_VARIABLES
+class ClientCertificate(NamedTuple):
+    """What proves to a server who we are (mutual TLS).
+
+    Attributes:
+        file: path of the certificate chain in PEM format.
+        key_file: path of its private key in PEM format; empty if it is in `file`.
+        password: of an encrypted key.
+    """
+
+    file: str
+    key_file: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        """Without the password."""
+        return f"ClientCertificate({self.file!r}, {self.key_file!r})"
+
+
+def client_certificate(variables: Mapping[str, str]) -> ClientCertificate | None:
+    """The client certificate that `KAA_CLIENT_CERT` and its relatives name, or None."""
+    file = _variable(variables, "kaa_client_cert")
+    if not file:
+        return None
+    return ClientCertificate(
+        file, _variable(variables, "kaa_client_key"), _variable(variables, "kaa_client_key_password")
+    )
+
+
+def is_network_variable(name: str) -> bool:
+    """Whether this variable, in either case, says something about the way to a server."""
+    return name.lower() in NETWORK_VARIABLES
 
 
 def with_own(environment: Mapping[str, str], own: Mapping[str, str]) -> Mapping[str, str]:
-    """`environment` with other variables for proxies, whichever case theirs and its have. An empty one names none."""
+    """`environment` with other network variables, whichever case either has. An empty proxy variable names no proxy."""
     if not own:
         return environment
     replaced = {name.lower() for name in own}

@@ -1,4 +1,4 @@
-"""Requests that go through proxies of their own, instead of those that the environment names for all."""
+"""Requests with network variables of their own, preferred to those of the environment."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 
 
-class ProxiedTransport:
-    """Sends every request through the proxies that `variables` name; see `HttpRequest.proxies`.
+class TransportWithVariables:
+    """Sends every request with `variables`; see `HttpRequest.variables`.
 
     Closing it leaves `transport` open, which others use too.
     """
@@ -21,13 +21,13 @@ class ProxiedTransport:
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
         """See `Transport`."""
-        async with self._transport.send(replace(request, proxies=self._variables)) as response:
+        async with self._transport.send(replace(request, variables=self._variables)) as response:
             yield response
 
     async def close(self) -> None:
         """See `Transport`."""
 
 
-def proxied(transport: Transport, variables: Mapping[str, str]) -> Transport:
-    """`transport` as it is, or with proxies of its own."""
-    return ProxiedTransport(transport, variables) if variables else transport
+def with_variables(transport: Transport, variables: Mapping[str, str]) -> Transport:
+    """`transport` as it is, or with network variables of its own."""
+    return TransportWithVariables(transport, variables) if variables else transport

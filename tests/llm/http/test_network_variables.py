@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.llm.http.proxies import proxy_for, with_own
+from kaa.llm.http.network_variables import proxy_for, with_own
 
 _PROXY = "http://proxy.test:3128"
 
