@@ -103,10 +103,41 @@ def test_opening_a_pipe_does_not_wake_whoever_waits_at_its_other_end(ask: Callab
         os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK)
 
 
+@pytest.mark.parametrize("op", ["read", "list", "write"])
+def test_a_path_that_has_to_be_real_leads_through_no_link(ask: Callable[..., Frame], tmp_path: Path, op: str) -> None:
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory/file").touch()
+    (tmp_path / "above").symlink_to(tmp_path / "directory")
+    (tmp_path / "directory/last").symlink_to(tmp_path / "directory")
+
+    for path in ("above/file", "above/new/file", "directory/last"):
+        answer = ask(op, b"harm", path=str(tmp_path / path), offset=0, real=True).header
+        assert answer["errno"] in (errno.ELOOP, errno.ENOTDIR), path
+    assert sorted(os.listdir(tmp_path / "directory")) == ["file", "last"]
+    assert (tmp_path / "directory/file").read_bytes() == b""
+
+
+def test_a_real_path_is_read_written_and_listed(ask: Callable[..., Frame], tmp_path: Path) -> None:
+    path = str(tmp_path / "new/file")
+
+    info = ask("write", b"data", path=path, real=True).header["info"]
+
+    assert isinstance(info, dict)
+    assert (info["path"], info["real_path"], info["size"]) == (path, path, 4)
+    assert ask("read", path=path, offset=0, real=True).body == b"data"
+    assert ask("read_existing", paths=[path, path + "/x"], max_bytes=2, real=True).header["lengths"] == [2, None]
+    assert ask("list", path=str(tmp_path / "new"), real=True).body == b"ffile\0"
+    assert ask("list", path="/", real=True).body == ask("list", path="/").body
+
+
 def test_a_listing_keeps_the_bytes_of_names(ask: Callable[..., Frame], tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9")).mkdir()
 
     assert ask("list", path=".").body == b"dcaf\xe9\0"
+
+
+def write(path: Path, data: bytes, expected: writing.Expectation | None) -> None:
+    writing.write(str(path), data, expected, 0o022)
 
 
 def test_a_link_count_that_cannot_grow_does_not_prevent_creating_a_file(
@@ -116,11 +147,11 @@ def test_a_link_count_that_cannot_grow_does_not_prevent_creating_a_file(
         raise OSError(errno.EPERM, "as on FAT")
 
     monkeypatch.setattr(os, "link", no_links)
-    target = str(tmp_path / "file")
+    target = tmp_path / "file"
 
-    writing.write(target, b"1", writing.Expectation(None), 0o022)
+    write(target, b"1", writing.Expectation(None))
     with pytest.raises(writing.FileChangedError):
-        writing.write(target, b"2", writing.Expectation(None), 0o022)
+        write(target, b"2", writing.Expectation(None))
 
     assert (tmp_path / "file").read_bytes() == b"1"
     assert os.listdir(tmp_path) == ["file"]
@@ -138,7 +169,7 @@ def test_a_file_created_between_check_and_exchange_is_not_overwritten(
     monkeypatch.setattr(os, "fsync", somebody_is_faster)
 
     with pytest.raises(writing.FileChangedError, match="already exists"):
-        writing.write(str(tmp_path / "file"), b"ours", writing.Expectation(None), 0o022)
+        write(tmp_path / "file", b"ours", writing.Expectation(None))
 
     assert (tmp_path / "file").read_text() == "theirs"
     assert os.listdir(tmp_path) == ["file"]
@@ -152,7 +183,7 @@ def test_extended_attributes_stay(tmp_path: Path) -> None:
     except (OSError, AttributeError):
         pytest.skip("this filesystem has no extended attributes")
 
-    writing.write(str(path), b"new", None, 0o022)
+    write(path, b"new", None)
 
     assert os.getxattr(path, "user.kaa") == b"kept"
 
@@ -176,6 +207,6 @@ def test_a_program_that_runs_as_its_owner_keeps_that_only_with_its_owner(
     monkeypatch.setattr(os, "fstat", owned_by_another)
     monkeypatch.setattr(os, "fchown", may_not)
 
-    writing.write(str(path), b"new", None, 0o022)
+    write(path, b"new", None)
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o755

@@ -1,8 +1,12 @@
 """What a permit for one path gives: that path, where it was approved to lead, and nothing else."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -12,6 +16,8 @@ from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.permitted import PermittedWorkspace, Target, real_path
 from kaa.workspace.protocol import Absent, Command, ContentChangedError, FileInfo, SearchQuery, Workspace
 from tests.workspace.conftest import RunLocal
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -225,3 +231,87 @@ class TestAnythingElse:
         assert blocked(permitted.run(Command(["id"]))).kind == "outside"
         assert blocked(permitted.run_in_background(Command(["id"]))).kind == "outside"
         assert permitted.processes.list() == ()
+
+
+# Exchanges two names as fast as it can: a directory, and a link to another one.
+_EXCHANGER = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+one, other = (name.encode() for name in sys.argv[1:])
+print(flush=True)
+while True:
+    libc.renameat2(-100, one, -100, other, 2)
+"""
+
+
+@contextmanager
+def exchanging(one: Path, other: Path) -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", _EXCHANGER, one, other], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class TestADirectoryExchangedAllTheTime:
+    """For a link, by a process that goes on while approved paths below it are used."""
+
+    @pytest.fixture
+    def link(self, project: Path, away: Path) -> Path:
+        (project / "d/e").mkdir(parents=True)
+        (away / "e").mkdir()
+        (project / "link").symlink_to(away)
+        return project / "link"
+
+    def race(self, local: RunLocal, link: Path, use: Callable[[PermittedWorkspace, str], Awaitable[T]]) -> list[T]:
+        """What the uses gave that were not stopped; each was approved for a path in the directory."""
+
+        async def uses(workspace: LocalWorkspace) -> list[T]:
+            given: list[T] = []
+            for number in range(3000):
+                name = f"d/e/{number % 10}"
+                target = Target(name, str(link.parent / name), writes=True)
+                with suppress(OSError):
+                    given.append(await use(PermittedWorkspace(workspace.unconfined(), target), name))
+                if number >= 600 and given:
+                    break
+            return given
+
+        with exchanging(link.parent / "d", link):
+            return local(uses)
+
+    def test_leads_no_write_elsewhere(self, local: RunLocal, link: Path, away: Path) -> None:
+        written = self.race(local, link, lambda permitted, name: permitted.write(name, b"approved"))
+
+        assert written
+        assert list((away / "e").iterdir()) == []
+
+    def test_leads_no_read_elsewhere(self, local: RunLocal, project: Path, link: Path, away: Path) -> None:
+        for number in range(10):
+            (project / f"d/e/{number}").write_text("ours\n")
+            (away / f"e/{number}").write_text("hidden\n")
+
+        async def read(permitted: PermittedWorkspace, name: str) -> tuple[bytes, ...]:
+            lines = await permitted.read_lines(name, 1, 1, 100)
+            existing = await permitted.read_existing([name], 100)
+            return (await permitted.read(name)).data, lines.data, *existing.values()
+
+        found = self.race(local, link, read)
+
+        assert {content for contents in found for content in contents} == {b"ours\n"}
+
+    def test_leads_no_search_elsewhere(self, local: RunLocal, project: Path, link: Path, away: Path) -> None:
+        for number in range(10):
+            (project / f"d/e/{number}").mkdir()
+            (project / f"d/e/{number}/ours").write_text("x\n")
+            (away / f"e/{number}").mkdir()
+            (away / f"e/{number}/hidden").write_text("x\n")
+
+        async def look(permitted: PermittedWorkspace, name: str) -> set[str]:
+            listed = [entry.name for entry in await permitted.list(name)]
+            return {*listed, *(await permitted.find("*", name)).paths}
+
+        assert set().union(*self.race(local, link, look)) == {"ours"}

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kaa.hands.fields import text, text_map, texts
+from kaa.hands import places
+from kaa.hands.fields import is_real, text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection, Frame, FrameDecoder, Header, WireError, close_all, encode
@@ -35,12 +36,13 @@ class Streams(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What to run."""
+    """What to run. `is_real`: no part of `cwd` may be a symlink."""
 
     argv: list[str]
     cwd: str
     env: dict[str, str]
     streams: Streams
+    is_real: bool
 
     @classmethod
     def parse(cls, header: Header, descriptors: Sequence[int]) -> "Request":
@@ -55,7 +57,7 @@ class Request(NamedTuple):
                 raise WireError("a command needs one descriptor for its output, or three for all streams")
         if not argv:
             raise WireError("a command needs a program")
-        return cls(argv, text(header, "cwd"), text_map(header, "env"), streams)
+        return cls(argv, text(header, "cwd"), text_map(header, "env"), streams, is_real(header))
 
 
 class Ending(NamedTuple):
@@ -142,7 +144,11 @@ class _Watch(NamedTuple):
 
 
 def _run(request: Request, connection: Connection, settings: Settings, watch: _Watch) -> Ending:
-    os.chdir(settings.absolute(request.cwd))
+    cwd = settings.absolute(request.cwd)
+    if request.is_real:
+        places.enter(cwd)
+    else:
+        os.chdir(cwd)
     try:
         leader = _start(request.argv, request.env, request.streams)
     except OSError as error:

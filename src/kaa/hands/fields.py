@@ -43,6 +43,11 @@ def flag(header: Header, name: str) -> bool:
     return value
 
 
+def is_real(header: Header) -> bool:
+    """Whether the paths of a request are real: an operation fails where a part of one is a symlink by now."""
+    return "real" in header and flag(header, "real")
+
+
 def mapping(header: Header, name: str) -> Header:
     """A field of a request that must be an object."""
     value = header.get(name)

@@ -2,11 +2,13 @@
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from kaa.hands import reading, writing
-from kaa.hands.fields import integer, text, texts
+from kaa.hands import places, reading, writing
+from kaa.hands.fields import integer, is_real, text, texts
+from kaa.hands.places import Place
 from kaa.hands.settings import Settings
 from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, Header, WireError
 
@@ -64,14 +66,25 @@ class Files:
     def _path(self, frame: Frame) -> str:
         return self._settings.absolute(text(frame.header, "path"))
 
+    @contextmanager
+    def _place(self, frame: Frame, path: str) -> Iterator[Place]:
+        """Where a request wants to read: wherever a path leads, but nowhere else than it says if it has to be real."""
+        if not is_real(frame.header):
+            yield places.followed(path)
+            return
+        with places.real(path) as place:
+            yield place
+
     def _read(self, frame: Frame) -> Reply:
         length = None if frame.header.get("length") is None else integer(frame.header, "length")
-        piece = reading.read_slice(self._path(frame), integer(frame.header, "offset"), length)
+        with self._place(frame, self._path(frame)) as place:
+            piece = reading.read_slice(place, integer(frame.header, "offset"), length)
         return Reply({"size": piece.size, "digest": piece.digest}, piece.data)
 
     def _read_lines(self, frame: Frame) -> Reply:
         limits = [integer(frame.header, name) for name in ("start", "max_lines", "max_bytes")]
-        lines, size = reading.read_lines(self._path(frame), *limits)
+        with self._place(frame, self._path(frame)) as place:
+            lines, size = reading.read_lines(place, *limits)
         fields = lines._asdict()
         data = fields.pop("data")
         return Reply({**fields, "size": size}, data)
@@ -82,12 +95,19 @@ class Files:
         lengths: list[int | None] = []
         body = bytearray()
         for path in texts(frame.header, "paths"):
-            data = reading.read_if_exists(self._settings.absolute(path), max_bytes)
+            data = self._content(frame, self._settings.absolute(path), max_bytes)
             lengths.append(None if data is None else len(data))
             body += data or b""
             if len(body) > MAX_BODY_BYTES:
                 raise OSError(errno.EFBIG, "The files are too large to read at once")
         return Reply({"lengths": lengths}, bytes(body))
+
+    def _content(self, frame: Frame, path: str, max_bytes: int) -> bytes | None:
+        try:
+            with self._place(frame, path) as place:
+                return reading.read_start(place, max_bytes)
+        except OSError:  # it is no readable regular file
+            return None
 
     def _write(self, frame: Frame) -> Reply:
         path = self._path(frame)
@@ -96,21 +116,19 @@ class Files:
             expected = writing.Expectation(None)
         elif "digest" in frame.header:
             expected = writing.Expectation(text(frame.header, "digest"))
-        writing.write(path, frame.body, expected, self._umask)
-        return Reply({"info": _info(path)})
+        target = path if is_real(frame.header) else os.path.realpath(path)
+        written = writing.write(target, frame.body, expected, self._umask)
+        return Reply({"info": None if written is None else written._replace(path=path)._asdict()})
 
     def _stat(self, frame: Frame) -> Reply:
-        return Reply({"info": _info(self._path(frame))})
+        known = reading.info(self._path(frame))
+        return Reply({"info": None if known is None else known._asdict()})
 
     def _list(self, frame: Frame) -> Reply:
         """Each entry is the first letter of its kind, its name, and a null byte, which no name can have."""
-        entries = reading.entries(self._path(frame))
-        return Reply({}, b"".join(kind[:1].encode() + name + b"\0" for kind, name in entries))
-
-
-def _info(path: str) -> Header | None:
-    known = reading.info(path)
-    return None if known is None else known._asdict()
+        with self._place(frame, self._path(frame)) as place:
+            entries = [kind[:1].encode() + name + b"\0" for kind, name in reading.entries(place)]
+        return Reply({}, b"".join(entries))
 
 
 def _error(number: int, message: str, *, changed: bool = False) -> Reply:

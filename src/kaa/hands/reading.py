@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from kaa.hands.lines import Lines, slice_lines
+from kaa.hands.places import Place
 from kaa.hands.wire import MAX_BODY_BYTES
 
 _COUNT_LINES_UP_TO_BYTES = 8 * 1024 * 1024
@@ -35,13 +36,13 @@ class Info(NamedTuple):
     modified_ns: int
 
 
-def read_slice(path: str, offset: int, length: int | None) -> Slice:
+def read_slice(place: Place, offset: int, length: int | None) -> Slice:
     """Read bytes from `offset` on; None: up to the end.
 
     Raises:
         OSError: it is no readable regular file, or the slice is too large.
     """
-    with open_regular(path) as (descriptor, stated_size):
+    with open_regular(place) as (descriptor, stated_size):
         available = max(stated_size - offset, 0)
         if available > MAX_BODY_BYTES and (length is None or length > MAX_BODY_BYTES):
             raise OSError(errno.EFBIG, f"{available} bytes are too many to read at once; read a part of the file")
@@ -51,20 +52,17 @@ def read_slice(path: str, offset: int, length: int | None) -> Slice:
         return Slice(data, size, hashlib.sha256(data).hexdigest() if whole else None)
 
 
-def read_lines(path: str, start: int, max_lines: int, max_bytes: int) -> tuple[Lines, int]:
+def read_lines(place: Place, start: int, max_lines: int, max_bytes: int) -> tuple[Lines, int]:
     """Some lines of a file, and its size in bytes. All lines are counted only if the file is not large."""
-    with open_regular(path) as (descriptor, size):
+    with open_regular(place) as (descriptor, size):
         count = size <= _COUNT_LINES_UP_TO_BYTES
         return slice_lines(lambda n: os.read(descriptor, n), start, max_lines, max_bytes, count=count), size
 
 
-def read_if_exists(path: str, max_bytes: int) -> bytes | None:
-    """The start of a file, None if it is no readable regular file."""
-    try:
-        with open_regular(path) as (descriptor, size):
-            return _read(descriptor, 0, max_bytes, size)
-    except OSError:
-        return None
+def read_start(place: Place, max_bytes: int) -> bytes:
+    """The first bytes of a file."""
+    with open_regular(place) as (descriptor, size):
+        return _read(descriptor, 0, max_bytes, size)
 
 
 def info(path: str) -> Info | None:
@@ -78,27 +76,37 @@ def info(path: str) -> Info | None:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-    mode = status.st_mode
-    real_path = os.path.realpath(path)
-    return Info(path, real_path, _kind(mode), status.st_size, stat.S_IMODE(mode), status.st_mtime_ns)
+    return _info(path, os.path.realpath(path), status)
 
 
-def entries(path: str) -> Iterator[tuple[str, bytes]]:
+def info_of(place: Place) -> Info | None:
+    """What is at a place that no symlink leads to."""
+    try:
+        return _info(place.path, place.path, place.status())
+    except FileNotFoundError:
+        return None
+
+
+def entries(place: Place) -> Iterator[tuple[str, bytes]]:
     """Kind and name of what is in a directory."""
-    with os.scandir(os.fsencode(path)) as directory:
-        for entry in directory:
-            yield _entry_kind(entry), entry.name
+    descriptor = place.open(os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with os.scandir(descriptor) as directory:
+            for entry in directory:
+                yield _entry_kind(entry), os.fsencode(entry.name)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
-def open_regular(path: str) -> Iterator[tuple[int, int]]:
+def open_regular(place: Place) -> Iterator[tuple[int, int]]:
     """Open a regular file for reading: descriptor and size.
 
     Anything else is refused before it is opened, as opening alone wakes the writer of a FIFO or rewinds a tape,
     and again after, as it may have been exchanged meanwhile.
     """
-    refuse_irregular(os.stat(path))
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    refuse_irregular(place.status())
+    descriptor = place.open(os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         status = os.fstat(descriptor)
         refuse_irregular(status)
@@ -111,6 +119,8 @@ def refuse_irregular(status: os.stat_result) -> None:
     """Raise unless it is a regular file."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, f"Not a regular file but a {_irregular_name(status.st_mode)}")
 
@@ -130,6 +140,11 @@ def _read(descriptor: int, offset: int, length: int, likely: int) -> bytes:
     return bytes(whole)
 
 
+def _info(path: str, real_path: str, status: os.stat_result) -> Info:
+    mode = status.st_mode
+    return Info(path, real_path, _kind(mode), status.st_size, stat.S_IMODE(mode), status.st_mtime_ns)
+
+
 def _kind(mode: int) -> str:
     if stat.S_ISREG(mode):
         return "file"
@@ -138,7 +153,7 @@ def _kind(mode: int) -> str:
     return "symlink" if stat.S_ISLNK(mode) else "other"
 
 
-def _entry_kind(entry: os.DirEntry[bytes]) -> str:
+def _entry_kind(entry: os.DirEntry[str]) -> str:
     try:
         if entry.is_dir():
             return "directory"

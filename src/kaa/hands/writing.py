@@ -7,9 +7,11 @@ import os
 import stat
 from typing import NamedTuple
 
-from kaa.hands.reading import open_regular, refuse_irregular
+from kaa.hands.places import Place, real
+from kaa.hands.reading import Info, info_of, open_regular, refuse_irregular
 
 _READ_BYTES = 1024 * 1024
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TEMPORARY_MODE = 0o600  # nobody else may look in before the file has its own mode
 
 
@@ -23,49 +25,60 @@ class Expectation(NamedTuple):
     digest: str | None
 
 
-def write(path: str, data: bytes, expected: Expectation | None, umask: int) -> None:
+def write(path: str, data: bytes, expected: Expectation | None, umask: int) -> Info | None:
     """Replace the content of a file, creating it and its directories if needed.
 
     The content goes to a new file beside the old one, which takes over its mode, owner and extended attributes and
-    then its name. Symlinks are followed. Other names of the same file (hard links) keep the old content.
+    then its name. Other names of the same file (hard links) keep the old content.
 
     Args:
-        path: absolute path.
+        path: absolute; no part of it may be a symlink.
         data: the new content.
         expected: what must be there right before the exchange; None for anything.
         umask: of new files.
+
+    Returns:
+        What is there now.
 
     Raises:
         FileChangedError: the file is not as expected; nothing was written.
         OSError: nothing was written.
     """
-    target = os.path.realpath(path)
-    old = _status(target)
+    is_change = expected is not None and expected.digest is not None
+    try:
+        with real(path, create=not is_change) as place:
+            _replace(place, data, expected, umask)
+            return info_of(place)
+    except FileNotFoundError as error:
+        if not is_change:
+            raise
+        raise FileChangedError(errno.ENOENT, "The file no longer exists") from error
+
+
+def _replace(place: Place, data: bytes, expected: Expectation | None, umask: int) -> None:
+    old = _status(place)
     if old is not None:
         refuse_irregular(old)
     _check_presence(old, expected)
-    directory = os.path.dirname(target)
-    os.makedirs(directory, exist_ok=True)
-    temporary = os.path.join(directory, f".kaa-{os.urandom(8).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, _TEMPORARY_MODE)
+    temporary = place._replace(name=f".kaa-{os.urandom(8).hex()}.tmp")
+    descriptor = os.open(temporary.name, _NEW, _TEMPORARY_MODE, dir_fd=place.directory)
     try:
         _fill(descriptor, data)
-        _take_over_attributes(descriptor, target, old, umask)
+        _take_over_attributes(descriptor, place, old, umask)
         os.fsync(descriptor)
-        _exchange(temporary, target, expected)
+        _exchange(temporary, place, expected)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+            os.unlink(temporary.name, dir_fd=temporary.directory)
         raise
     finally:
         os.close(descriptor)
-    _sync_directory(directory)
+    _sync_directory(place)
 
 
-def _status(path: str) -> os.stat_result | None:
+def _status(place: Place) -> os.stat_result | None:
     try:
-        return os.stat(path)
+        return place.status()
     except FileNotFoundError:
         return None
 
@@ -86,7 +99,7 @@ def _fill(descriptor: int, data: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def _take_over_attributes(descriptor: int, target: str, old: os.stat_result | None, umask: int) -> None:
+def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | None, umask: int) -> None:
     """Give the new file what the old one had, as far as we may; a new one gets the usual mode."""
     if old is None:
         os.fchmod(descriptor, 0o666 & ~umask)
@@ -102,61 +115,67 @@ def _take_over_attributes(descriptor: int, target: str, old: os.stat_result | No
     os.fchmod(descriptor, mode)
 
 
-def _copy_extended_attributes(source: str, descriptor: int) -> None:
+def _copy_extended_attributes(source: Place, descriptor: int) -> None:
     """Access control lists, labels and the user's own; not every filesystem has them, not all may be set."""
     if not hasattr(os, "listxattr"):
         return
-    with contextlib.suppress(OSError):
-        for name in os.listxattr(source):
+    with contextlib.suppress(OSError), open_regular(source) as (old, _):
+        for name in os.listxattr(old):
             with contextlib.suppress(OSError):
-                os.setxattr(descriptor, name, os.getxattr(source, name))
+                os.setxattr(descriptor, name, os.getxattr(old, name))
 
 
-def _exchange(temporary: str, target: str, expected: Expectation | None) -> None:
+def _exchange(temporary: Place, target: Place, expected: Expectation | None) -> None:
     """Put the new file in place of the old one if that is still as expected."""
     if expected is None:
-        os.rename(temporary, target)
+        _rename(temporary, target)
         return
     if expected.digest is None:
         _create(temporary, target)
         return
-    try:
-        unchanged = _digest(target) == expected.digest
-    except FileNotFoundError as error:
-        raise FileChangedError(errno.ENOENT, "The file no longer exists") from error
-    if not unchanged:
+    if _digest(target) != expected.digest:
         raise FileChangedError(errno.ESTALE, "The file was changed since it was read")
-    os.rename(temporary, target)
+    _rename(temporary, target)
 
 
-def _create(temporary: str, target: str) -> None:
+def _create(temporary: Place, target: Place) -> None:
     """Give the new file its name unless something has it."""
     try:
-        os.link(temporary, target, follow_symlinks=False)
+        os.link(
+            temporary.name,
+            target.name,
+            src_dir_fd=temporary.directory,
+            dst_dir_fd=target.directory,
+            follow_symlinks=False,
+        )
     except FileExistsError as error:
         raise FileChangedError(errno.EEXIST, "The file already exists") from error
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
             raise
         # A filesystem without hard links (FAT, some network ones): the name could be taken between these two.
-        if os.path.lexists(target):
+        if _status(target) is not None:
             raise FileChangedError(errno.EEXIST, "The file already exists") from error
-        os.rename(temporary, target)
+        _rename(temporary, target)
     else:
-        os.unlink(temporary)
+        os.unlink(temporary.name, dir_fd=temporary.directory)
 
 
-def _digest(path: str) -> str:
-    with open_regular(path) as (descriptor, _):
+def _rename(temporary: Place, target: Place) -> None:
+    os.rename(temporary.name, target.name, src_dir_fd=temporary.directory, dst_dir_fd=target.directory)
+
+
+def _digest(place: Place) -> str:
+    with open_regular(place) as (descriptor, _):
         digest = hashlib.sha256()
         while piece := os.read(descriptor, _READ_BYTES):
             digest.update(piece)
         return digest.hexdigest()
 
 
-def _sync_directory(directory: str) -> None:
+def _sync_directory(place: Place) -> None:
     """Make the new name survive a power failure; where directories cannot be synced, it is the system's business."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.directory)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -59,10 +59,12 @@ class CommandRunner:
 
     Args:
         slots: where they come from.
+        naming: further fields of every request: how its directory is to be understood.
     """
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, naming: Mapping[str, object] | None = None) -> None:
         self._slots = slots
+        self._naming = naming or {}
         self._running: set[_RunningCommand] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -96,7 +98,8 @@ class CommandRunner:
         self._running.add(command)
         self._idle.clear()
         try:
-            return await command.run({"op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}, cwd, timeout)
+            request = {**self._naming, "op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}
+            return await command.run(request, cwd, timeout)
         finally:
             if command.close():
                 self._slots.give_back("command", slot)

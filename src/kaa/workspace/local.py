@@ -78,6 +78,7 @@ class LocalWorkspace:
         sandbox: gives out hands.
         places: where whole outputs go.
         processes: knows what runs in the background; None makes a new one.
+        follows_links: whether paths may lead through symlinks; otherwise only `stat` follows any.
     """
 
     def __init__(
@@ -88,13 +89,16 @@ class LocalWorkspace:
         sandbox: Sandbox,
         places: Places,
         processes: ProcessTable | None = None,
+        *,
+        follows_links: bool = True,
     ) -> None:
         self._root = root
         self._own_environment = environment
         self._home = home
         self._places = places
+        self._naming: Mapping[str, object] = {} if follows_links else {"real": True}
         self._files = FileRequests(sandbox)
-        self._runner = CommandRunner(sandbox)
+        self._runner = CommandRunner(sandbox, self._naming)
         self._ripgrep = Ripgrep(self._runner, command_environment(environment, confined=True))
         self._processes = processes or ProcessTable(self._logs)
         self._unconfined: LocalWorkspace | None = None
@@ -135,7 +139,11 @@ class LocalWorkspace:
         return self._root
 
     def unconfined(self) -> "LocalWorkspace":
-        """The same project without a sandbox. Whoever holds this holds the user's rights: only with the user's yes."""
+        """The same project without a sandbox. Whoever holds this holds the user's rights: only with the user's yes.
+
+        Paths are real ones there, except for `stat`, which finds out what they are. What leads elsewhere since the user
+        said yes fails.
+        """
         if self._unconfined is None:
             open_to_all = SandboxOptions(mode="full-access")
             sandbox = Sandbox(
@@ -143,20 +151,28 @@ class LocalWorkspace:
             )
             sandbox.start()
             self._unconfined = LocalWorkspace(
-                self._root, self._own_environment, self._home, sandbox, self._places, self._processes
+                self._root,
+                self._own_environment,
+                self._home,
+                sandbox,
+                self._places,
+                self._processes,
+                follows_links=False,
             )
         return self._unconfined
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
-        frame = await self._reading(path, {"op": "read", "path": path, "offset": offset, "length": length})
+        frame = await self._reading(
+            path, {**self._naming, "op": "read", "path": path, "offset": offset, "length": length}
+        )
         reply = parse(frame.header, _ReadReply)
         return FileContent(frame.body, reply.size, reply.digest)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
         limits = {"start": start, "max_lines": max_lines, "max_bytes": max_bytes}
-        frame = await self._reading(path, {"op": "read_lines", "path": path, **limits})
+        frame = await self._reading(path, {**self._naming, "op": "read_lines", "path": path, **limits})
         reply = parse(frame.header, _LinesReply)
         return LineSlice(
             frame.body, reply.lines, reply.total_lines, reply.size, reply.end_of_file, reply.first_line_cut
@@ -165,7 +181,7 @@ class LocalWorkspace:
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
         """See `Workspace.read_existing`."""
         frame = await self._files.call(
-            self._root, {"op": "read_existing", "paths": list(paths), "max_bytes": max_bytes}
+            self._root, {**self._naming, "op": "read_existing", "paths": list(paths), "max_bytes": max_bytes}
         )
         found: dict[str, bytes] = {}
         offset = 0
@@ -177,7 +193,7 @@ class LocalWorkspace:
 
     async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
         """See `Workspace.write`."""
-        request: dict[str, object] = {"op": "write", "path": path}
+        request: dict[str, object] = {**self._naming, "op": "write", "path": path}
         match expected:
             case Absent():
                 request["absent"] = True
@@ -196,7 +212,7 @@ class LocalWorkspace:
 
     async def list(self, path: str) -> list[DirEntry]:
         """See `Workspace.list`."""
-        frame = await self._reading(path, {"op": "list", "path": path})
+        frame = await self._reading(path, {**self._naming, "op": "list", "path": path})
         records = frame.body.split(b"\0")[:-1]
         return [DirEntry(record[1:].decode("utf-8", "replace"), _KINDS.get(record[:1], "other")) for record in records]
 

@@ -1,12 +1,13 @@
 """What a yes to a call of a file tool gives: one file or directory outside the sandbox, and nothing else there.
 
 A path in the project may lead elsewhere a moment later, because commands can exchange links. So what was approved is
-where the path really led, and that is where everything happens.
+where the path really led, and that is where everything happens, or nowhere: the unconfined workspace follows no links.
 """
 
 import contextlib
+import errno
 import posixpath
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -30,6 +31,8 @@ from kaa.workspace.protocol import (
     Workspace,
 )
 
+# What a system answers where no link is to be followed and there is one.
+_LINK_ON_THE_WAY = frozenset({errno.ELOOP, errno.ENOTDIR})
 # Where the way up ends if nothing on it exists.
 _TOPS = frozenset({"", ".", "/", "~"})
 
@@ -100,24 +103,29 @@ class PermittedWorkspace:
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
-        return await self._unconfined.read(await self._approved(path, "Reading"), offset, length)
+        async with self._approved(path, "Reading") as real:
+            return await self._unconfined.read(real, offset, length)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
-        approved = await self._approved(path, "Reading")
-        return await self._unconfined.read_lines(approved, start, max_lines, max_bytes)
+        async with self._approved(path, "Reading") as real:
+            return await self._unconfined.read_lines(real, start, max_lines, max_bytes)
 
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
         """See `Workspace.read_existing`."""
-        approved = {await self._approved(path, "Reading"): path for path in paths}
-        found = await self._unconfined.read_existing(list(approved), max_bytes)
-        return {approved[path]: data for path, data in found.items()}
+        found: dict[str, bytes] = {}
+        for path in paths:
+            async with self._approved(path, "Reading") as real:
+                content = await self._unconfined.read_existing([real], max_bytes)
+            found |= dict.fromkeys((path,) if content else (), next(iter(content.values()), b""))
+        return found
 
     async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
         """See `Workspace.write`."""
         if not self._target.writes:
             raise self._beyond("Writing", path)
-        return await self._unconfined.write(await self._approved(path, "Writing"), data, expected)
+        async with self._approved(path, "Writing") as real:
+            return await self._unconfined.write(real, data, expected)
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at the approved path. Nothing else exists here: tools also look for what a path may have meant."""
@@ -125,16 +133,18 @@ class PermittedWorkspace:
 
     async def list(self, path: str) -> list[DirEntry]:
         """See `Workspace.list`."""
-        return await self._unconfined.list(await self._approved(path, "Listing"))
+        async with self._approved(path, "Listing") as real:
+            return await self._unconfined.list(real)
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """See `Workspace.search`."""
-        approved = await self._approved(query.path, "Searching")
-        return await self._unconfined.search(msgspec.structs.replace(query, path=approved))
+        async with self._approved(query.path, "Searching") as real:
+            return await self._unconfined.search(msgspec.structs.replace(query, path=real))
 
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
         """See `Workspace.find`."""
-        return await self._unconfined.find(pattern, await self._approved(path, "Searching"), limit)
+        async with self._approved(path, "Searching") as real:
+            return await self._unconfined.find(pattern, real, limit)
 
     async def list_files(self, limit: int = 200_000) -> FindResult:
         """Looking at all files is not permitted."""
@@ -160,18 +170,29 @@ class PermittedWorkspace:
     async def close(self) -> None:
         """Nothing is started here."""
 
-    async def _approved(self, path: str, doing: str) -> str:
+    @contextlib.asynccontextmanager
+    async def _approved(self, path: str, doing: str) -> AsyncIterator[str]:
         """The approved real path, if that is where `path` still leads.
+
+        This is looked up to tell what has changed. A link that appears later makes the use of the real path fail.
 
         Raises:
             BlockedError: it is another path, or leads elsewhere by now.
         """
         if path != self._target.path:
             raise self._beyond(doing, path)
+        await self._check(path)
+        try:
+            yield self._target.real_path
+        except OSError as error:
+            if error.errno in _LINK_ON_THE_WAY:
+                await self._check(path)
+            raise
+
+    async def _check(self, path: str) -> None:
         found = await real_path(self._unconfined, path)
         if found != self._target.real_path:
             raise BlockedError(Blocked("write" if self._target.writes else "read", found or path), path)
-        return found
 
     def _beyond(self, doing: str, what: str) -> BlockedError:
         return BlockedError(Blocked("outside", f"{doing} {what} where only {self._target.real_path} is allowed"), what)
