@@ -4,6 +4,8 @@ The parser follows git's own (git_parse_source in config.c), because an entry th
 a hole. What it does not understand counts as an entry that executes.
 """
 
+import contextlib
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -61,6 +63,13 @@ class Entry(NamedTuple):
         return self.name in _EXECUTING or self.name.endswith(_EXECUTING_ENDINGS)
 
 
+def work_trees(data: bytes) -> list[str]:
+    """Where a repository's files are, as its configuration says it: the last counts."""
+    with contextlib.suppress(ConfigSyntaxError):
+        return [entry.value for entry in _entries(data) if (entry.section, entry.name) == ("core", "worktree")]
+    return []
+
+
 def executing_entries(data: bytes) -> frozenset[str]:
     """`key=value` of every entry that executes.
 
@@ -68,10 +77,15 @@ def executing_entries(data: bytes) -> frozenset[str]:
         data: the content of a configuration file.
     """
     try:
-        entries = list(parse(data))
+        entries = _entries(data)
     except ConfigSyntaxError as error:
         return frozenset({f"what cannot be understood ({error})"})
     return frozenset(f"{entry.key}={entry.value}" for entry in entries if entry.executes)
+
+
+@functools.lru_cache(maxsize=64)
+def _entries(data: bytes) -> tuple[Entry, ...]:
+    return tuple(parse(data))
 
 
 def parse(data: bytes) -> Iterator[Entry]:

@@ -196,6 +196,25 @@ def submodule_in_index(given: Given) -> None:
     _git(given.project, "add", "new")
 
 
+@attempt("run-later", then=_STATUS, own_project=True)
+def submodule_where_nobody_looks(given: Given) -> None:
+    """Add a repository with a monitor to the index that is in a tree which is not watched."""
+    place = "node_modules/a/b"
+    _git(given.project, "init", "-q", place)
+    _git(f"{given.project}/{place}", "commit", "-q", "--allow-empty", "-m", "x")
+    _monitor(f"{given.project}/{place}/.git", given)
+    _git(given.project, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{place}")
+
+
+@attempt("run-later", then="git rebase --continue", own_project=True)
+def rebase_that_goes_on(given: Given) -> None:
+    """Stop in a rebase, and plan a command for when it goes on."""
+    _git(given.project, "commit", "-q", "--allow-empty", "-m", "x")
+    _git(given.project, "-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "HEAD~1")
+    with open(f"{given.project}/.git/rebase-merge/git-rebase-todo", "a") as file:
+        file.write(f"exec {given.path}\n")
+
+
 @attempt("run-later", then=_STATUS, alone=True)
 def configuration_of_user(given: Given) -> None:
     """Change the user's own configuration."""

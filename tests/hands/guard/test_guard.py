@@ -227,6 +227,130 @@ def test_removing_and_putting_back_the_same_is_no_change(project: Path, start: C
 
 
 @_needs_git
+@pytest.mark.parametrize("place", ["node_modules/x/y", ".venv/lib/x", "1/2/3/4/5/6/7/8/9"])
+@pytest.mark.parametrize("first", ["repository", "index"])
+def test_where_an_index_leads_is_guarded_however_far_down(
+    project: Path, start: Callable[..., Brain], place: str, first: str
+) -> None:
+    _git("init", cwd=project)
+    (project / place).parent.mkdir(parents=True)
+    brain = start(git_writable=True)
+
+    if first == "repository":
+        _repository(project / place / ".git", _EVIL)
+        assert brain.check() == {}
+    _git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{place}", cwd=project)
+    assert ".git/index" not in brain.check()
+    if first == "index":
+        _repository(project / place / ".git", _EVIL)
+        brain.check()
+
+    assert not (project / place / ".git" / "config").exists()
+    assert (project / place / ".git" / "config.kaa-blocked").read_text() == _EVIL
+    (project / place).parent.rename(project / "aside")
+    _repository(project / place / ".git", _EVIL)
+    assert brain.check() == {f"{place}/.git/config": f"{place}/.git/config.kaa-blocked"}
+
+
+@_needs_git
+def test_where_the_index_of_a_submodule_leads_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", "dependency", cwd=project.parent)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project.parent / "dependency")
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+    brain.ask("expect", path=".gitmodules")
+    _git("-c", "protocol.file.allow=always", "submodule", "add", "../dependency", "module", cwd=project)
+    assert brain.check() == {}
+
+    _git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},venv/x/y", cwd=project / "module")
+    _repository(project / "module" / "venv" / "x" / "y" / ".git", _EVIL)
+
+    assert list(brain.check()) == ["module/venv/x/y/.git/config"]
+
+
+@_needs_git
+def test_more_repositories_than_can_be_watched_are_reported(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    lines = (f"160000 {'1' * 40}\tvenv/{number}/x\n" for number in range(1100))
+    subprocess.run(["git", "update-index", "--index-info"], cwd=project, input="".join(lines).encode(), check=True)
+
+    assert list(brain.check()) == [".git/index"]
+
+
+@_needs_git
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("rebase-merge/git-rebase-todo", "pick 123456 x\nexec touch evil\n"),
+        ("rebase-merge/git-rebase-todo", " \tx\ttouch evil"),
+        ("rebase-merge/strategy", "evil\n"),
+        ("rebase-apply/strategy", "index"),
+        ("sequencer/todo", "x touch evil"),
+        ("sequencer/opts", "[options]\n\tstrategy = evil\n"),
+        ("worktrees/w/rebase-merge/git-rebase-todo", "exec evil"),
+    ],
+)
+def test_what_going_on_would_execute_is_moved_away(
+    project: Path, start: Callable[..., Brain], path: str, content: str
+) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    (project / ".git" / path).parent.mkdir(parents=True)
+    _write(project / ".git" / path, content)
+
+    assert brain.check() == {f".git/{path}": f".git/{path}.kaa-blocked"}
+
+
+@_needs_git
+def test_a_rebase_that_stops_and_goes_on_is_let_alone(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    for text in ("base", "exec is what x does", "x"):
+        (project / "file").write_text(text)
+        _git("add", "file", cwd=project)
+        _git("commit", "-m", text, cwd=project)
+    brain = start(git_writable=True)
+
+    with pytest.raises(subprocess.CalledProcessError):  # a conflict
+        _git("rebase", "-s", "ort", "--onto", "HEAD~2", "HEAD~1", cwd=project)
+    assert brain.check() == {}
+    (project / "file").write_text("x")
+    _git("add", "file", cwd=project)
+    _git("-c", "core.editor=true", "rebase", "--continue", cwd=project)
+
+    assert brain.check() == {}
+
+
+def test_a_command_that_the_user_planned_stays(project: Path, start: Callable[..., Brain]) -> None:
+    todo = _repository(project / ".git") / "rebase-merge" / "git-rebase-todo"
+    todo.parent.mkdir()
+    todo.write_text("pick 123456 x\nexec make test\npick 234567 y\n")
+    brain = start(git_writable=True)
+
+    _write(todo, "exec make test\npick 234567 y\n")
+    assert brain.check() == {}
+    _write(todo, "exec make test\nexec evil\n")
+
+    assert list(brain.check()) == [".git/rebase-merge/git-rebase-todo"]
+
+
+@_needs_git
+@pytest.mark.parametrize("value", ["/etc", "../..", "../sub", "../link"])
+def test_a_working_tree_elsewhere_is_foreign(project: Path, start: Callable[..., Brain], value: str) -> None:
+    (project / "link").symlink_to("/etc")
+    config = _repository(project / ".git") / "config"
+    brain = start(git_writable=True)
+
+    config.write_text("[core]\n\tworktree = ..\n")
+    assert brain.check() == {}
+    config.write_text(f"[core]\n\tworktree = {value}\n")
+
+    assert list(brain.check()) == [".git/config"]
+
+
+@_needs_git
 def test_repositories_made_below_the_project_stay(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 

@@ -9,12 +9,13 @@ away in place*, to `<name>.kaa-blocked`, if it is
   same anywhere for what git's configuration names, such as `core.hooksPath`;
 - a new `.git` at the top while git writes are not allowed, or one anywhere that is a symlink or points elsewhere;
 - in any repository down to `GUARDED_DEPTH`, bare ones included: an entry of its configuration that makes git
-  execute something, a hook, a `commondir`, or one of these in its submodules and worktrees.
+  execute something or work outside the repository, a hook, a `commondir`, an `exec` in the state of a rebase, or one
+  of these in its submodules and worktrees; the same in every directory that an index says is a submodule.
 
 What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
 files is not undone, since nothing executes by that. What mounts hold was changed by nobody but the user, so it is
 left alone. Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual environments and the like are
-not watched.
+not watched, unless an index leads there.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out}`:

@@ -10,18 +10,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from kaa.hands.below import Root, open_below
-from kaa.hands.guard.items import (
-    MAX_DEPTH,
-    MAX_FILES,
+from kaa.hands.guard.items import MAX_FILES, Items, is_kept, protected_items
+from kaa.hands.guard.quarantine import Finding, move_away, put_back
+from kaa.hands.guard.repository import (
+    MAX_MODULE_DEPTH,
     UNWANTED_REPOSITORY,
-    Items,
     bare_repository_items,
-    is_kept,
     looks_bare,
-    protected_items,
     repository_items,
 )
-from kaa.hands.guard.quarantine import Finding, move_away, put_back
 from kaa.hands.inotify import Happening, Inotify, WatchLimitError
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 
@@ -29,6 +26,7 @@ _MAX_DIRECTORIES = 4096
 _MAX_DIRECTORIES_UNWATCHED = 1024  # each is read again at every check
 _MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
+_MAX_LINKED = 1024  # directories that only an index leads to
 _MAX_FINDINGS = 32  # between two checks; more of them come from a loop
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 # Huge, and nobody opens a repository in them: of these only the first level is watched.
@@ -114,6 +112,10 @@ class Guard:
         self._blind = inotify is None
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
+        self._linked: set[Directory] = (
+            set()
+        )  # to be watched though nobody would look: the index of a repository leads there
+        self._to_look_into: deque[Directory] = deque()
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         self._findings: list[Finding] = []
         self._more = 0
@@ -173,6 +175,7 @@ class Guard:
             self._look_into(directory)
         for subject in subjects:
             self._inspect(subject)
+        self._follow_links()
         return bool(happenings)
 
     def close(self) -> None:
@@ -183,8 +186,30 @@ class Guard:
             self._inotify.close()
 
     def _look_everywhere(self) -> None:
+        self._to_look_into.extend(self._linked)
         for root in self._roots:
             self._look_into(Directory(root, ""))
+        self._follow_links()
+
+    def _follow_links(self) -> None:
+        """Look into the directories that an index leads to, and those that the index there leads to."""
+        while self._to_look_into:
+            self._look_into(self._to_look_into.popleft())
+
+    def _link(self, directory: Directory, paths: Iterable[str]) -> bool:
+        """Watch directories below one, with those on the way; False if that would be too many."""
+        for path in paths:
+            linked = directory
+            for name in path.split("/"):
+                if name in ("", ".", "..") or name.casefold() == _GIT:
+                    break  # git refuses such paths
+                linked = linked.below(name)
+                if not linked.is_watched and linked not in self._linked:
+                    if len(self._linked) >= _MAX_LINKED:
+                        return False
+                    self._linked.add(linked)
+                    self._to_look_into.append(linked)
+        return True
 
     def _look_into(self, start: Directory) -> None:
         """Watch a directory and those below it, the nearest first, and inspect what is in them."""
@@ -199,8 +224,8 @@ class Guard:
                     self._inspect(Subject(directory, name))
             if looks_bare(set(names)):
                 self._inspect(Subject(directory, ""))
-            if directory.is_entered:
-                remaining += [directory.below(name) for name in below if name.casefold() != _GIT]
+            inside = [directory.below(name) for name in below if name.casefold() != _GIT]
+            remaining += inside if directory.is_entered else [each for each in inside if each in self._linked]
 
     def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
         """All names in a directory, and those of directories; from now on, new ones are reported."""
@@ -277,6 +302,7 @@ class Guard:
             directory,
             subject.name,
             watch,
+            lambda paths: self._link(subject.directory, paths),
             allowed=self._git_writable or subject.directory.depth > 0,
             is_known=lambda target: self._is_known(subject, target),
         )
@@ -290,7 +316,8 @@ class Guard:
             if _contains(top, repository):
                 directory = Directory(root, repository[len(top) + 1 :])
                 kind, *names = inner.split("/")
-                return directory.is_watched and kind in ("modules", "worktrees") and len(names) <= MAX_DEPTH
+                is_watched = directory.is_watched or directory in self._linked
+                return is_watched and kind in ("modules", "worktrees") and len(names) <= MAX_MODULE_DEPTH
         return False
 
     def _is_expected(self, subject: Subject) -> bool:
@@ -338,8 +365,9 @@ class Guard:
             subjects[Subject(spot, name)] = None
         elif name.casefold() in _BARE_MARKS:
             subjects[Subject(spot, "")] = None
-        if happening.directory and name.casefold() != _GIT and spot.is_entered:
-            directories[spot.below(name)] = None
+        below = spot.below(name)
+        if happening.directory and name.casefold() != _GIT and (spot.is_entered or below in self._linked):
+            directories[below] = None
 
     def _report(self, finding: Finding) -> None:
         if len(self._findings) < _MAX_FINDINGS:

@@ -1,0 +1,161 @@
+"""Where git's index has repositories of their own (gitlinks): `git status` starts another git in each of them.
+
+The parser follows git's own (read-cache.c, gitformat-index(5)). What git reads and we do not would be a hole, so
+everything that git may take for the beginning of entries is read as one, with both lengths that hashes have.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_KIND = 0o170000
+_GITLINK = 0o160000
+_MODE_OF_GITLINK = _GITLINK.to_bytes(4, "big")
+_HEADER = struct.Struct(">4sII")  # signature, version, number of entries
+_VERSION_WITH_COMPRESSED_PATHS = 4
+_MODE_AT = 24  # in an entry, after two times, device and inode
+_HASH_AT = 40  # after mode, owner, group and size
+_HASH_BYTES = (20, 32)  # SHA-1, SHA-256: the repository's configuration says which
+_MIN_ENTRY_BYTES = 62
+_EXTENDED = 0x4000
+_NAME_LENGTH = 0xFFF  # as large as this: the name ends at a null character
+_EXTENSION = struct.Struct(">4sI")
+_END_OF_ENTRIES = b"EOIE"
+_KNOWN_EXTENSIONS = (b"link", b"sdir")  # of others that begin in lower case git says that it does not understand them
+_SHARED = b"link"  # an extension that says which other file has the entries that this one does not change
+_MAX_SHARED = 64
+_BLOCKS = b"IEOT"  # an extension that says where threads begin to read, and how many entries
+_BLOCK = struct.Struct(">II")
+_MAX_BLOCKS = 1024  # git makes one for each thread
+
+
+class IndexRefusedError(ValueError):
+    """It cannot be read in reasonable time, or not at all. The message says why, as a clause."""
+
+
+class _Block(NamedTuple):
+    """Entries one after another."""
+
+    start: int
+    entries: int
+
+
+def gitlinks(data: bytes) -> frozenset[str]:
+    """The paths of gitlinks, relative to the working tree, at least all those that git finds.
+
+    Args:
+        data: the content of an index, or of the shared part of one.
+
+    Raises:
+        IndexRefusedError: to read it would take too long.
+    """
+    if _MODE_OF_GITLINK not in data or len(data) < _HEADER.size:  # as good as always: entries need not be read
+        return frozenset()
+    _, version, entries = _HEADER.unpack_from(data)
+    blocks = (_Block(_HEADER.size, entries), *_blocks(data))
+    compressed = version == _VERSION_WITH_COMPRESSED_PATHS
+    paths = (path for size in _HASH_BYTES for path in _paths(data, blocks, size, compressed=compressed))
+    found = frozenset(path.decode("utf-8", "surrogateescape") for path in paths)
+    if "" in found and shared_parts(data):
+        raise IndexRefusedError("it makes a repository of a file that another index names")
+    return found - {""}
+
+
+def shared_parts(data: bytes) -> frozenset[str]:
+    """The names of files beside an index that may have more entries of it (split index).
+
+    Args:
+        data: the content of the index.
+
+    Raises:
+        IndexRefusedError: there are too many.
+    """
+    names: set[str] = set()
+    at = data.find(_SHARED)
+    while at >= 0:
+        start, size = at + 8, int.from_bytes(data[at + 4 : at + 8], "big")
+        if _HASH_BYTES[0] <= size <= len(data) - start:  # else the word is part of something else
+            names |= {f"sharedindex.{data[start : start + length].hex()}" for length in _HASH_BYTES}
+        if len(names) > _MAX_SHARED:
+            raise IndexRefusedError("it has more parts than can be checked")
+        at = data.find(_SHARED, at + 1)
+    return frozenset(names)
+
+
+def _paths(data: bytes, blocks: tuple[_Block, ...], hash_bytes: int, *, compressed: bool) -> Iterator[bytes]:
+    """Paths of the gitlinks, if hashes are of that length."""
+    remaining = 2 * (len(data) // _MIN_ENTRY_BYTES) + len(blocks)  # each by itself and in a block
+    for number, (start, entries) in enumerate(blocks):
+        offset, name = start, b""
+        found: list[bytes] = []
+        for _ in range(entries):
+            if not (remaining := remaining - 1):
+                raise IndexRefusedError("it says of more entries than it can have")
+            try:
+                mode, name, offset = _entry(data, offset, hash_bytes, name if compressed else None)
+            except (struct.error, ValueError, IndexError):  # git fails as well, before it obeys any
+                break
+            if mode & _KIND == _GITLINK:
+                found.append(name.partition(b"\0")[0])
+        else:
+            if number or _has_extensions_at(data, offset, hash_bytes):
+                yield from found
+
+
+def _has_extensions_at(data: bytes, offset: int, hash_bytes: int) -> bool:
+    """Whether git could read on after the entries; if not, hashes are of the other length."""
+    if _END_OF_ENTRIES in data:  # git goes by what that says
+        return True
+    while offset <= len(data) - hash_bytes - _EXTENSION.size:
+        signature, size = _EXTENSION.unpack_from(data, offset)
+        if not signature[:1].isupper() and signature not in _KNOWN_EXTENSIONS:
+            return False
+        offset += _EXTENSION.size + size
+    return True
+
+
+def _entry(data: bytes, start: int, hash_bytes: int, previous: bytes | None) -> tuple[int, bytes, int]:
+    """Mode and path of an entry, and where the next begins.
+
+    Args:
+        data: the index.
+        start: of the entry.
+        hash_bytes: how long a hash is.
+        previous: the path before, if paths are compressed.
+    """
+    (mode,) = struct.unpack_from(">I", data, start + _MODE_AT)
+    (flags,) = struct.unpack_from(">H", data, start + _HASH_AT + hash_bytes)
+    name = start + _HASH_AT + hash_bytes + (4 if flags & _EXTENDED else 2)
+    common = b""
+    if previous is not None:
+        removed, name = _number(data, name)
+        common = previous[: max(len(previous) - removed, 0)]
+    length = (flags & _NAME_LENGTH) - len(common)
+    end = data.index(b"\0", name) if flags & _NAME_LENGTH == _NAME_LENGTH else name + max(length, 0)
+    following = start + ((end - start + 8) & ~7) if previous is None else end + 1
+    return mode, common + data[name:end], following
+
+
+def _number(data: bytes, offset: int) -> tuple[int, int]:
+    """A number of variable length (varint.c), and where it ends."""
+    value = data[offset] & 127
+    while data[offset] & 128:
+        offset += 1
+        value = ((value + 1) << 7) | (data[offset] & 127)
+        if value > len(data):  # no path is that long; the number could be
+            raise ValueError(value)
+    return value, offset + 1
+
+
+def _blocks(data: bytes) -> Iterator[_Block]:
+    """Where blocks of entries begin, as anything says that looks like the extension for it."""
+    found = 0
+    at = data.find(_BLOCKS)
+    while at >= 0:
+        size = int.from_bytes(data[at + 4 : at + 8], "big")
+        table = data[at + 12 : at + 8 + size]
+        for start, entries in _BLOCK.iter_unpack(table[: len(table) // _BLOCK.size * _BLOCK.size]):
+            if (found := found + 1) > _MAX_BLOCKS:
+                raise IndexRefusedError("it says of more blocks than git makes")
+            yield _Block(start, entries)
+        at = data.find(_BLOCKS, at + 1)

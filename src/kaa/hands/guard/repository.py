@@ -1,0 +1,292 @@
+"""What git executes or obeys of a repository: its configuration, hooks, the state of a rebase, other repositories.
+
+Where the index leads is reported as well, because `git status` starts another git in each repository that it names.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from kaa.hands.git_config import executing_entries, work_trees
+from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
+from kaa.hands.git_state import STATE, Judge
+from kaa.hands.guard.items import (
+    MAX_CONTENT_BYTES,
+    MAX_FILES,
+    Item,
+    Items,
+    Watch,
+    file_item,
+    is_kept,
+    names_in,
+    opened,
+    other_names,
+    special_items,
+    whatever,
+)
+
+UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that would be all right elsewhere
+MAX_MODULE_DEPTH = 4  # names of submodules may have slashes
+_CONFIGURATIONS = ("config", "config.worktree")
+_INDEX = "index"
+# In a .git only these are of interest; its other names change with every git command.
+_GIT_NAMES = frozenset((*_CONFIGURATIONS, _INDEX, "commondir", "hooks", "modules", "worktrees", *STATE))
+_MAX_STATE_BYTES = 4 * 1024 * 1024  # a todo list of 50,000 commits
+_MAX_INDEX_BYTES = 64 * 1024 * 1024  # of Chromium's 500,000 files: 60 MB
+
+# Called with paths of directories, relative to that of the `.git`, of which the index says that they are repositories;
+# whether all of them can be watched.
+Links: TypeAlias = Callable[[frozenset[str]], bool]
+
+
+def repository_items(
+    directory: int, name: str, watch: Watch, links: Links, *, allowed: bool, is_known: Callable[[str], bool]
+) -> Items:
+    """What git executes or obeys of a `.git`.
+
+    Args:
+        directory: where it is.
+        name: `.git`.
+        watch: see `Watch`.
+        links: see `Links`.
+        allowed: a repository may be here.
+        is_known: says of what a `.git` file points to whether that is watched over anyway.
+    """
+    reason = "git obeys the repository it makes"
+    items: Items = {}
+    with opened(name, directory) as found:
+        if found is None:
+            return special_items(directory, name, "", reason)
+        descriptor, status = found
+        if stat.S_ISREG(status.st_mode):
+            watch(descriptor, None)
+            item = file_item(descriptor, status, reason)
+            target = (item.content or b"").decode("utf-8", "surrogateescape").strip().removeprefix("gitdir: ")
+            items[""] = item._replace(dangers=frozenset()) if allowed and is_known(target) else item
+            _Collection(items, watch, links, directory).follow(target)
+        else:
+            items[""] = Item(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
+            _Collection(items, watch, links, directory, name).collect(_Place(descriptor, "", work_tree=""))
+    return items
+
+
+def bare_repository_items(directory: int, watch: Watch) -> Items:
+    """What git executes or obeys of an open directory, if that has the layout of a bare repository."""
+    items: Items = {}
+    if looks_bare(set(names_in(directory))):
+        _Collection(items, watch, lambda _: True, directory).collect(_Place(directory, ""))
+    return items
+
+
+def looks_bare(names: set[str]) -> bool:
+    """Whether git would take a directory with these names for a repository (is_git_directory in setup.c)."""
+    names = {name.casefold() for name in names}
+    return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
+
+
+class _Place(NamedTuple):
+    """A git directory.
+
+    Attributes:
+        directory: open.
+        path: below the subject's.
+        depth: how many git directories it is in.
+        work_tree: where its files are if its configuration says nothing of it, below the directory that has the
+            `.git`; None if that is not known.
+        is_worktree: it is that of a worktree, inside the common one.
+        is_module: it is that of a submodule.
+    """
+
+    directory: int
+    path: str
+    depth: int = 0
+    work_tree: str | None = None
+    is_worktree: bool = False
+    is_module: bool = False
+
+    def inside(self, name: str) -> str:
+        """The path of something in it."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+class _Collection:
+    """Collects the items of a repository.
+
+    Args:
+        items: what is added to.
+        watch: see `Watch`.
+        links: see `Links`.
+        directory: where the `.git` is.
+        name: of the `.git`; empty for a repository that is not inside a working tree.
+    """
+
+    def __init__(self, items: Items, watch: Watch, links: Links, directory: int, name: str = "") -> None:
+        self._items = items
+        self._watch = watch
+        self._links = links
+        self._directory = directory
+        self._name = name
+
+    def follow(self, target: str) -> None:
+        """Report where the index leads of the git directory that a `.git` file names."""
+        with contextlib.suppress(OSError, ValueError):
+            descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._directory)
+            try:
+                names = self._index(descriptor, _INDEX, "")
+                self._watch(descriptor, frozenset((_INDEX, *names)))
+                self._items.pop(_INDEX, None)  # it is the other subject's
+            finally:
+                os.close(descriptor)
+
+    def collect(self, place: _Place) -> None:
+        """Add the files of a git directory, and of the submodules' and worktrees' in it."""
+        self._watch(place.directory, _GIT_NAMES)
+        work_tree = place.work_tree
+        for name in _CONFIGURATIONS:
+            content = self._file(
+                place, name, lambda content: self._executing(place, content), "git would execute what it says"
+            )
+            for path in work_trees(content or b""):
+                work_tree = self._leads_to(place, path)
+        foreign = _foreign_to_worktree if place.is_worktree else whatever
+        self._file(place, "commondir", foreign, "git would obey it")
+        self._hooks(place)
+        for name, judges in STATE.items():
+            self._state(place, name, judges)
+        if shared := self._index(place.directory, place.inside(_INDEX), work_tree):
+            self._watch(place.directory, _GIT_NAMES | shared)
+        self._worktrees(place)
+        with self._subdirectory(place.directory, "modules", place.inside("modules")) as modules:
+            self._submodules(modules, place.inside("modules"), place.depth + 1)
+
+    def _executing(self, place: _Place, content: bytes) -> frozenset[str]:
+        """What a configuration makes git execute, and working trees that are not its own: git writes what is there."""
+        foreign = (path for path in work_trees(content) if self._leads_to(place, path) is None)
+        return executing_entries(content) | {f"core.worktree={path}" for path in foreign}
+
+    def _leads_to(self, place: _Place, path: str) -> str | None:
+        """Where `core.worktree` leads, below the directory that has the `.git`; None if elsewhere."""
+        top = os.path.normpath(os.path.join(self._name, place.path, path)) if self._name else ".."
+        parts = [] if top == "." else top.split("/")
+        if os.path.isabs(path) or parts[:1] == [".."] or (parts and not place.is_module):
+            return None
+        for count in range(1, len(parts) + 1):
+            try:
+                kind = os.stat("/".join(parts[:count]), dir_fd=self._directory, follow_symlinks=False).st_mode
+            except (OSError, ValueError):  # not there yet: git makes it
+                break
+            if stat.S_ISLNK(kind):
+                return None
+        return "/".join(parts)
+
+    def _hooks(self, place: _Place) -> None:
+        path = place.inside("hooks")
+        with self._subdirectory(place.directory, "hooks", path) as hooks:
+            for name in self._up_to_limit(names_in(hooks), path):
+                if hooks is not None and not name.endswith(".sample") and not is_kept(name):
+                    self._file(_Place(hooks, path), name, whatever, "git would execute it")
+
+    def _state(self, place: _Place, name: str, judges: Mapping[str, Judge]) -> None:
+        """The state of a rebase and its like."""
+        path, reason = place.inside(name), "git would execute what it says when that goes on"
+        with self._subdirectory(place.directory, name, path, frozenset(judges)) as state:
+            if state is not None:
+                for inner, judge in judges.items():
+                    self._file(_Place(state, path), inner, judge, reason, _MAX_STATE_BYTES)
+
+    def _index(self, directory: int, path: str, work_tree: str | None) -> frozenset[str]:
+        """Report where the index of a git directory leads; names of the files that may have more of it."""
+        found: set[str] = set()
+        shared: frozenset[str] = frozenset()
+        try:
+            content = self._content(directory, _INDEX)
+            shared = shared_parts(content)
+            found |= gitlinks(content)
+            for name in shared:
+                found |= gitlinks(self._content(directory, name))
+            links = frozenset(os.path.join(work_tree or "", link) for link in found)
+            if work_tree is not None and not self._links(links):
+                raise IndexRefusedError("there are too many")
+        except IndexRefusedError as error:
+            reason = f"git would obey repositories that it names and that cannot be checked: {error}"
+            self._items[path] = Item(frozenset({str(error)}), reason)
+        return shared
+
+    def _content(self, directory: int, name: str) -> bytes:
+        with opened(name, directory) as found:
+            if found is None or not stat.S_ISREG(found[1].st_mode):
+                return b""
+            self._watch(found[0], None)
+            with open(found[0], "rb", closefd=False) as file:
+                content = file.read(_MAX_INDEX_BYTES + 1)
+        if len(content) > _MAX_INDEX_BYTES:
+            raise IndexRefusedError("it is too large")
+        return content
+
+    def _worktrees(self, place: _Place) -> None:
+        path = place.inside("worktrees")
+        with self._subdirectory(place.directory, "worktrees", path) as worktrees:
+            for name in self._up_to_limit(names_in(worktrees), path):
+                with self._subdirectory(worktrees, name, f"{path}/{name}") as tree:
+                    if tree is not None and place.depth < MAX_MODULE_DEPTH:
+                        self.collect(_Place(tree, f"{path}/{name}", place.depth + 1, is_worktree=True))
+
+    def _submodules(self, directory: int | None, path: str, depth: int) -> None:
+        """Add git directories that may be some levels below, because names of submodules may have slashes."""
+        for name in self._up_to_limit(names_in(directory) if depth <= MAX_MODULE_DEPTH else [], path):
+            with self._subdirectory(directory, name, f"{path}/{name}") as below:
+                if below is not None and "HEAD" in names_in(below):
+                    self.collect(_Place(below, f"{path}/{name}", depth, is_module=True))
+                else:
+                    self._submodules(below, f"{path}/{name}", depth + 1)
+
+    def _up_to_limit(self, names: list[str], path: str) -> Iterator[str]:
+        """Names as long as there are not too many items; that there are is dangerous, for nobody looks at the rest."""
+        for name in names:
+            if len(self._items) >= MAX_FILES:
+                reason = "it has more of what git executes or obeys than can be checked"
+                self._items[path] = Item(frozenset({"too much"}), reason)
+                return
+            yield name
+
+    @contextlib.contextmanager
+    def _subdirectory(
+        self, directory: int | None, name: str, path: str, names: frozenset[str] | None = None
+    ) -> Iterator[int | None]:
+        """A directory inside a git directory, of which `names` matter; a link in its place is an item."""
+        with opened(name, directory) as found:
+            if found is None or not stat.S_ISDIR(found[1].st_mode):
+                if found is None and directory is not None:
+                    self._items.update(special_items(directory, name, path, "git would follow it"))
+                yield None
+                return
+            self._watch(found[0], names)
+            yield found[0]
+
+    def _file(
+        self, place: _Place, name: str, judge: Judge, reason: str, max_bytes: int = MAX_CONTENT_BYTES
+    ) -> bytes | None:
+        """Add a file of a directory; its content, if it is short enough to be judged."""
+        path = place.inside(name)
+        with opened(name, place.directory) as found:
+            if found is None:
+                self._items.update(special_items(place.directory, name, path, reason))
+            elif stat.S_ISREG(found[1].st_mode):
+                self._watch(found[0], None)
+                item = file_item(*found, reason)
+                content = os.pread(found[0], max_bytes + 1, 0) if item.content is None else item.content
+                if len(content) <= max_bytes:
+                    item = item._replace(dangers=judge(content) | other_names(found[1]))
+                self._items[path] = item
+                return content if len(content) <= max_bytes else None
+        return None
+
+
+def _foreign_to_worktree(content: bytes) -> frozenset[str]:
+    """The repository of a worktree is two directories up; any other is foreign.
+
+    One of which git has not written the content yet is none: git refuses it, and it is looked at again.
+    """
+    return frozenset() if content.rstrip(b"\r\n") in (b"../..", b"") else whatever(content)
