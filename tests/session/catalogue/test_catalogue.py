@@ -255,11 +255,26 @@ class TestSearch:
         assert hit.after.startswith(" in Ärger")
         assert hit.session.id == "one"
 
-    def test_is_the_same_without_an_index(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(database, "_FULL_TEXT", "CREATE VIRTUAL TABLE words USING no_such_module(x)")
+    def test_escapes_of_json_are_no_obstacle(self, shelf: Shelf) -> None:
+        path = shelf.session("escaped")
+        said = 'say "hi" C:\\\\tmp\\t\\u0074ab \\u00c4rger \\ud83d\\udc0d a\\/b'
+        with path.open("a") as file:
+            file.write(
+                '{"type":"message","id":"q","message":{"role":"user","content":"' + said.replace('"', '\\"') + '"}}\n'
+            )
 
-        for text, where in (("ead_h", "a"), ("ärger", "a"), ('"look at"', "a"), ("o.b", "b"), ("%_", "a")):
-            assert [hit.entry_id for hit in shelf.search(text)] == [where]
+        for text in ('"say "', 'say "hi', '"hi"', "C:\\tmp", "tab", "ärger", "\U0001f40d", "a/b", "re:\\ttab"):
+            assert "q" in [hit.entry_id for hit in shelf.search(text)], text
+
+    def test_a_line_that_is_still_being_written_waits(self, shelf: Shelf) -> None:
+        path = shelf.session("torn")
+        with path.open("ab") as file:
+            file.write(json.dumps(user_entry("t", None, "unfinished business")).encode())
+        assert shelf.search("unfinished") == []
+
+        with path.open("ab") as file:
+            file.write(b"\n")
+        assert [hit.entry_id for hit in shelf.search("unfinished")] == ["t"]
 
     def test_gives_the_newest_first_and_some_of_each(self, shelf: Shelf) -> None:
         entries = [user_entry(f"e{number}", None, f"common {number}") for number in range(20)]
@@ -337,7 +352,7 @@ class TestCache:
             lambda path: path.write_bytes(b"no database at all" * 500),
             lambda path: path.write_bytes(path.read_bytes()[:5000]),
             lambda path: _execute(path, "PRAGMA user_version = 99"),
-            lambda path: _execute(path, "DROP TABLE passages"),
+            lambda path: _execute(path, "DROP TABLE sessions"),
             lambda path: _execute(path, "UPDATE sessions SET digest = x'00'"),
             lambda path: path.unlink(),
         ],

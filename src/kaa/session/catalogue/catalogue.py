@@ -7,6 +7,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
@@ -15,11 +16,11 @@ import msgspec
 
 from kaa.session.catalogue.database import in_memory, is_circumstance, open_database, rebuilt, transaction
 from kaa.session.catalogue.digest import Digest
-from kaa.session.catalogue.full_text import find, forget, index
 from kaa.session.catalogue.matching import Query
 from kaa.session.catalogue.places import Root, SessionFile, session_files
 from kaa.session.catalogue.reading import Reading, read_file
 from kaa.session.catalogue.records import Origin, Scope, SearchHit, SessionSummary, UsageRow
+from kaa.session.catalogue.searching import find
 from kaa.session.errors import NotASessionError, SessionReadError
 from kaa.session.naming import folder_name, is_same_directory, unix_milliseconds
 
@@ -34,8 +35,8 @@ _DIGEST = msgspec.msgpack.Decoder(Digest)
 
 _KNOWN = "SELECT path, id, inode, size, mtime_ns, read_to, tail, digest FROM sessions"
 _KEEP = """
-INSERT INTO sessions (path, inode, size, mtime_ns, read_to, tail, indexed_to, digest)
-VALUES (:path, :inode, :size, :mtime_ns, :read_to, :tail, 0, :digest)
+INSERT INTO sessions (path, inode, size, mtime_ns, read_to, tail, digest)
+VALUES (:path, :inode, :size, :mtime_ns, :read_to, :tail, :digest)
 ON CONFLICT (path) DO UPDATE SET
     inode = :inode, size = :size, mtime_ns = :mtime_ns, read_to = :read_to, tail = :tail, digest = :digest
 """
@@ -112,7 +113,7 @@ class Catalogue:
         return _summary(file, digest), _usage(path, digest)
 
     def search(self, text: str, scope: Scope, limit: int, progress: Progress | None = None) -> list[SearchHit]:
-        """Where a text stands, the newest sessions first. The first time all text is taken in.
+        """Where a text stands, the newest sessions first.
 
         Raises:
             QueryError: the text is not understood.
@@ -121,13 +122,8 @@ class Catalogue:
         if query.is_empty:
             return []
 
-        def found() -> list[SearchHit]:
-            summaries = {listed.row: listed.summary for listed in self._listed(scope, progress)}
-            index(self._database, summaries, progress)
-            hits = find(self._database, query, summaries, limit)
-            return [SearchHit(summaries[hit.session], *hit[1:]) for hit in hits]
-
-        return self._surely(found)
+        with contextlib.closing(find(query, self.summaries(scope, progress), progress)) as hits:
+            return list(islice(hits, limit))
 
     def _listed(self, scope: Scope, progress: Progress | None = None) -> list["_Listed"]:
         cwd = self._cwd if scope == "here" else None
@@ -185,9 +181,7 @@ class Catalogue:
             for file, reading in readings:
                 row = known.get(file.path)
                 if self._row(file.path) != row:
-                    continue  # another process has read it meanwhile, and may have taken in its text
-                if row is not None and not reading.continues:
-                    forget(self._database, row.id)
+                    continue  # another process has read it meanwhile
                 self._keep(file, reading)
 
     def _keep(self, file: SessionFile, reading: Reading) -> None:
@@ -207,7 +201,6 @@ class Catalogue:
         if gone:
             with transaction(self._database):
                 for row in gone:
-                    forget(self._database, row.id)
                     self._database.execute("DELETE FROM sessions WHERE id = ?", (row.id,))
 
     def _surely(self, work: Callable[[], _T]) -> _T:

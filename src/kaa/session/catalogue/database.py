@@ -12,7 +12,7 @@ from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 SCHEMA_VERSION = 3
 _BUSY_SECONDS = 3.0
 
-_TABLES = """
+_TABLE = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     path BLOB NOT NULL UNIQUE,
@@ -21,29 +21,9 @@ CREATE TABLE sessions (
     mtime_ns INTEGER NOT NULL,
     read_to INTEGER NOT NULL,
     tail BLOB NOT NULL,
-    indexed_to INTEGER NOT NULL,
     digest BLOB
 );
-CREATE TABLE passages (
-    id INTEGER PRIMARY KEY,
-    session INTEGER NOT NULL,
-    entry TEXT NOT NULL,
-    text TEXT NOT NULL
-);
-CREATE INDEX passages_of_session ON passages (session);
 """
-# Measured on 20 MB of code and prose: without positions (`detail=none`) the index of trigrams takes 14 MB instead of 53
-# and a third less time; what it finds is compared again anyway. An index of words would take 10 MB and a quarter of the
-# time, but knows no parts of names and no languages without blanks.
-_FULL_TEXT = """
-CREATE VIRTUAL TABLE words USING fts5(
-    text, content='passages', content_rowid='id', tokenize='trigram', detail=none, columnsize=0
-)
-"""
-# What is indexed in one transaction is sorted in memory and not in pieces of a megabyte that must be merged.
-_SORTED_IN_MEMORY = "INSERT INTO words (words, rank) VALUES ('hashsize', 33554432)"
-
-
 # Not the file's fault: locked, not ours to read or write, a failing or full disk. (sqlite.org/rescode.html)
 _CIRCUMSTANCES = {
     sqlite3.SQLITE_PERM,
@@ -102,11 +82,6 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def has_full_text(connection: sqlite3.Connection) -> bool:
-    """Whether there is an index of words; SQLite may have been built without."""
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'words'").fetchone() is not None
-
-
 def _open_file(path: Path) -> sqlite3.Connection:
     create_private_folders(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE))
@@ -131,9 +106,5 @@ def _create_tables(connection: sqlite3.Connection) -> None:
     with transaction(connection):
         if connection.execute("PRAGMA user_version").fetchone()[0] != 0:
             return
-        for statement in _TABLES.split(";"):
-            connection.execute(statement)
-        with contextlib.suppress(sqlite3.OperationalError):  # built without FTS5, or older than its trigrams (3.34)
-            connection.execute(_FULL_TEXT)
-            connection.execute(_SORTED_IN_MEMORY)
+        connection.execute(_TABLE)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -32,7 +32,7 @@ _ARGUMENT_CHARACTERS = 16_000
 
 
 def passage(entry: AnyEntry | None) -> str:
-    """The text of an entry; empty if there is nothing to look for. NULs, at which SQLite would stop, are blanks."""
+    """The text of an entry; empty if there is nothing to look for. NULs are blanks."""
     return "\n".join(part for part in _parts(entry) if part).replace("\0", " ")
 
 
