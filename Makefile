@@ -21,7 +21,7 @@ $(UV):
 
 .venv/.installed: $(UV) $(LOCK) pyproject.toml
 	$(UV) venv --quiet --allow-existing --python "$$(command -v python3)" .venv
-	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes $(LOCK)
+	$(UV) pip sync --quiet --link-mode copy --python $(BIN)/python --require-hashes $(LOCK)
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -12,6 +12,7 @@ from kaa import __version__
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
+from kaa.host.code import shared_files
 from kaa.shell.checkpoints.checkpointing import limits_of
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
@@ -69,7 +70,8 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
         told = {**msgspec.to_builtins(status), "checkpoints": uses, "checkpointsOff": problem}
         deliver(sys.stdout, msgspec.json.encode(told).decode() + "\n")
     else:
-        lines = [*_lines(status, workspace.root), *_checkpoint_lines(uses, home, settings, problem)]
+        checkpoints = _checkpoint_lines(uses, home, settings, problem)
+        lines = [*_lines(status, workspace.root), *_code_lines(), *checkpoints]
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
@@ -89,6 +91,17 @@ def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in status.warnings)
     if not status.confined and status.mode != "full-access":
         yield "Every write and command will need your approval; without anybody to ask they are denied."
+
+
+def _code_lines() -> Iterator[str]:
+    """What is wrong with where kaa itself is installed."""
+    shared = shared_files()
+    if shared:
+        yield (
+            f"warning: {len(shared):,} files of kaa's libraries are hard links, such as {shared[0]}. A command that can"
+            " write another name of them, in a virtual environment of the project, changes what kaa executes. Install"
+            " kaa again with copies of its own: uv tool install --link-mode copy"
+        )
 
 
 def _checkpoint_lines(

@@ -32,6 +32,7 @@ class Policy(NamedTuple):
         shown: exceptions from `hidden`.
         git_writable: whether `.git` may be written, but for its hooks and configuration.
         network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
+        executed: what the brain runs from, to be protected wherever it lies. It need not exist.
     """
 
     tier: Tier
@@ -43,6 +44,7 @@ class Policy(NamedTuple):
     shown: tuple[str, ...] = ()
     git_writable: bool = False
     network: Network = "isolated"
+    executed: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, header: Header) -> "Policy":
@@ -62,6 +64,7 @@ class Policy(NamedTuple):
             shown=tuple(texts(fields, "shown")),
             git_writable=flag(fields, "git_writable"),
             network=_one_of(_NETWORKS, text(fields, "network")),
+            executed=tuple(texts(fields, "executed")),
         )
 
     @property

@@ -6,15 +6,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-BlockedKind: TypeAlias = Literal["write", "read-only", "read", "git", "protected", "network", "outside"]
+BlockedKind: TypeAlias = Literal["write", "read-only", "read", "git", "protected", "kaa", "network", "outside"]
 
 
 class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     """One thing that was stopped.
 
     Attributes:
-        kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`
-            or to a `protected` name; the `network`; or whatever else would have to happen `outside` the sandbox.
+        kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
+            to a `protected` name or to what `kaa` runs from; the `network`; or whatever else would have to happen
+            `outside` the sandbox.
         what: the path or the host; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -44,6 +45,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 return "Writing to .git is blocked until the user allows git writes for this session."
             case "protected":
                 return f"Writing {self.what} is blocked: other programs execute or obey it."
+            case "kaa":
+                return (
+                    f"Writing {self.what} is blocked: kaa itself runs from it. Use another virtual environment for the"
+                    " project (python3 -m venv), or install kaa outside the project."
+                )
             case "network":
                 host = f" to {self.what}" if self.what else ""
                 return f"Network access{host} is blocked. (--net allows more.)"

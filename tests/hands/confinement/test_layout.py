@@ -112,6 +112,25 @@ def test_own_code_can_be_read(project: Path) -> None:
     assert any(Path(resolve.__code__.co_filename).resolve().is_relative_to(path) for path in readable)
 
 
+def test_what_the_brain_runs_from_is_protected(project: Path, tmp_path: Path) -> None:
+    environment = project / ".venv"
+    (environment / "lib").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(environment)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    executed = (str(tmp_path / "linked"), str(outside), str(project / "missing.zip"))
+
+    assert layout(project, executed=executed).protected == (str(environment),)
+
+
+def test_a_virtual_environment_that_is_the_project_is_protected_in_parts(project: Path) -> None:
+    (project / "lib").mkdir()
+    (project / "pyvenv.cfg").touch()
+    parts = (str(project / "lib"), str(project / "pyvenv.cfg"))
+
+    assert layout(project, executed=(str(project), *parts)).protected == parts
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     path = tmp_path / "home"

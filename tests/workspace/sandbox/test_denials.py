@@ -19,6 +19,17 @@ _POLICY = Policy(
 )
 
 
+def test_it_is_said_that_kaa_runs_from_there() -> None:
+    denials = _denials(executed=("/p", "/p/.venv", "/usr"))
+    path = "/p/.venv/lib/python3.11/site-packages/six.py"
+
+    (blocked,) = denials.in_output(f"ERROR: [Errno 30] Read-only file system: '{path}'", "/p")
+
+    assert blocked == Blocked("kaa", path)
+    assert "kaa itself runs from it. Use another virtual environment" in blocked.text
+    assert denials.of_write("/p/src/main.py") is None
+
+
 def _denials(**changes: Any) -> Denials:
     return Denials(_POLICY._replace(**changes), "/p", "/home/me")
 

@@ -43,14 +43,24 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
         )
     if os.geteuid() == 0 and policy.tier != "none":
         confinement.features["user"] = "root: commands can read the files of all users, except what is hidden"
-    if any(is_below_any(path, real_directories(policy.writes)) for path in own_code()):
+    if own := _exposed_code(policy):
         if policy.tier in ("landlock", "seatbelt"):  # without mounts nothing in the project can be protected
-            raise ConfinementError("kaa itself is in this project, and nothing would keep commands from changing it")
+            raise ConfinementError(
+                f"kaa itself runs from {own}, and nothing would keep commands from changing it: install kaa outside the"
+                " project"
+            )
         confinement.warnings.append(
-            "kaa itself is in this project, and its own code cannot be changed from inside. Install kaa elsewhere to"
-            " work on it."
+            f"kaa itself runs from {own}: commands cannot change it. Use another virtual environment for the project,"
+            " or install kaa outside the project."
         )
     return confinement
+
+
+def _exposed_code(policy: Policy) -> str:
+    """A directory in a writable one that the brain or the hands run from; empty if there is none."""
+    writable = real_directories(policy.writes)
+    paths = map(os.path.realpath, filter(os.path.isdir, (*policy.executed, *own_code())))
+    return next((path for path in paths if is_below_any(path, writable)), "")
 
 
 def _of_tier(policy: Policy, home: str, joined: Sequence[int]) -> Confinement:

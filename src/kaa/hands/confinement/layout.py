@@ -67,7 +67,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
-    protected += filter(os.path.exists, named_paths(gits, projects, home))
+    protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
     if policy.cache:  # what lies around it is kaa's, also when the whole home is the project
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
@@ -192,7 +192,7 @@ def _protected_in_repositories(gits: Iterable[repositories.Repository], writable
 
 
 def own_code() -> Iterator[str]:
-    """What we and the brain execute: needed also when it lies below /tmp, not to be changed when it is the project."""
+    """What we execute: needed also when it lies below /tmp, not to be changed when it is in the project."""
     package = os.path.join(_modules(), "kaa")
     for path in (package, sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)):
         if path and os.path.isdir(path):

@@ -23,7 +23,9 @@ def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
     gits = [repository for root in roots for repository in repositories.find(root)]
-    guard = Guard(roots, policy.git_writable, inotify, named_paths(gits, roots, settings.home))
+    missing = (path for path in policy.executed if not os.path.lexists(path))
+    named = (*named_paths(gits, roots, settings.home), *missing)
+    guard = Guard(roots, policy.git_writable, inotify, named)
     signs = None if inotify is None else Signs(inotify)
     try:
         _serve(connection, settings, guard, signs)

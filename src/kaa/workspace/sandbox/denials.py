@@ -128,12 +128,19 @@ class Denials:
                 return None
             in_project = any(_is_below(path, root) for root in self._policy.writable)
             return "read-only" if self._policy.mode == "read-only" and in_project else "write"
+        if self._policy.tier != "none" and any(_is_below(path, own) for own in self._own_code(root)):
+            return "kaa"
         parts = path[len(root) :].strip("/").split("/")
         if ".git" in parts:
             if _is_protected_git(parts[parts.index(".git") + 1 :]):
                 return "protected"  # also when git writes are allowed: asking for them would not help
             return None if self._policy.git_writable else "git"
         return "protected" if parts[0] in PROTECTED_NAMES else None
+
+    def _own_code(self, root: str) -> Iterator[str]:
+        """What kaa runs from in a writable directory."""
+        places = (os.path.realpath(path) for path in self._policy.executed)
+        return (path for path in places if path != root and _is_below(path, root))
 
     def _absolute(self, path: str, cwd: str) -> str:
         if path == "~" or path.startswith("~/"):

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.hands.policy import Mode, Policy, Tier
+from kaa.host.code import executed
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.secrets import hidden_paths
@@ -64,4 +65,5 @@ def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, pla
         shown=shown,
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",
+        executed=executed(),
     )

@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Mode, Policy, Tier
+from kaa.host.code import leave_out
 from kaa.host.programs import note_writable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.fork_server import PolicyRefusedError, Report
@@ -75,6 +76,7 @@ class Sandbox:
         beside: "Sandbox | None" = None,
     ) -> None:
         note_writable((root, *options.writable, *places.written))
+        leave_out((root, *options.writable))
         self._root = root
         self._home = home
         self._beside = beside
