@@ -67,6 +67,36 @@ _PIECES = [
         "[core]\nfsmonitor = \\x",
         "= 1",
         "[core]\n\0",
+        "[alias]\nst = -c core.pager=evil status",
+        "[alias]\nst = -c alias.x=!evil x",
+        "[alias]\nst = -c core.worktree=/etc status",
+        "[alias]\nst = --exec-path=. status",
+        "[alias]\nst = -C node_modules/evil status",
+        "[alias]\nst = --git-dir=evil status",
+        "[alias]\nup = fetch --upload-pack evil",
+        "[alias]\nup = pull --upl=evil",
+        "[alias]\nup = push '--'exec=evil",
+        "[alias]\nup = fetch ext::evil",
+        "[alias]\nr = rebase -ix evil",
+        '[alias]\nd = difftool --extcmd="evil -x"',
+        "[alias]\nd = difftool -yx evil",
+        "[alias]\ng = grep -nOevil x",
+        "[alias]\ng = grep --open-files-in-pager=evil x",
+        "[alias]\nd = diff --output=/home/user/.bashrc",
+        "[alias]\nc = config --global core.pager evil",
+        "[alias]\nb = bisect run evil",
+        "[alias]\ns = submodule foreach evil",
+        "[alias]\nx = filter-branch",
+        "[alias]\nx = remote-ext origin evil",
+        '[alias "x"]\ncommand = !evil',
+        '[branch "main"]\nremote = ext::evil',
+        '[submodule "x"]\nurl = ext::evil',
+        "[rebase]\ninstructionFormat = %s%nexec evil",
+        "[merge]\ntool = ../../evil",
+        "[credential]\nuiHelper = evil",
+        "[instaweb]\nmodulePath = evil",
+        '[gitflow "path"]\nhooks = evil',
+        '[tig "bind"]\ngeneric = !evil',
     ],
 )
 def test_an_entry_that_executes_is_found_however_it_is_written(text: str) -> None:
@@ -84,10 +114,82 @@ def test_an_entry_that_executes_is_found_however_it_is_written(text: str) -> Non
         '[alias]\nst = status\n[submodule "x"]\nupdate = rebase\n[diff "x"]\nxfuncname = "^x"',
         "[user]\nname = fsmonitor = evil\n# [core]\n; fsmonitor = evil",
         "[user]\nsigningkey = x\n[gpg]\nformat = ssh",
+        "[alias]\nlg = log --graph --pretty=format:'%h -%d %s (%cr) <%an>' --oneline --output-indicator-new=x",
+        "[alias]\nst = -c color.status=always --no-pager status -sb\nci = commit -v\naliases = config --get-regexp ^alias",
+        "[alias]\nup = pull --rebase --autostash origin\nsu = submodule update --init --recursive\ndt = difftool -y",
+        '[gitflow "path"]\nhooks = /home/x/project/.git/hooks\n[merge]\ntool = vimdiff',
     ],
 )
 def test_what_git_writes_by_itself_is_harmless(text: str) -> None:
     assert executing_entries(text.encode()) == frozenset()
+
+
+@pytest.mark.skipif(_GIT is None, reason="needs git")
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("[core]\nfsmonitor = {evil}", "status"),
+        ("[alias]\nst = !{evil}", "st"),
+        ("[alias]\nst = -c core.fsmonitor={evil} status", "st"),
+        ("[alias]\nst = '-'c core.fsmonitor={evil} \\\"status\\\"", "st"),
+        ("[alias]\nst = -c alias.x=!{evil} x", "st"),
+        ("[alias]\ng = grep --open={evil} -e x", "g"),
+        ("[alias]\ng = grep -nO{evil} -e x", "g"),
+        ("[alias]\nd = difftool -yx {evil} HEAD~1", "d"),
+        ("[alias]\nr = rebase --exe {evil} HEAD~1", "r"),
+        ("[alias]\nl = ls-remote --upl {evil} .", "l"),
+        ("[alias]\np = push --receive {evil} . HEAD:refs/heads/x", "p"),
+        ("[alias]\nb = submodule--helper foreach {evil}\n[diff]\nexternal = {evil}", "diff HEAD~1"),
+        ("[rebase]\ninstructionFormat = %s%nexec {evil}", "rebase --force-rebase HEAD~1"),
+        ("[diff]\ntool = ../../../../../../../../{evil}", "difftool -y HEAD~1"),
+        ('[filter "x"]\nclean = {evil}', "-c core.attributesFile={attributes} add --renormalize ."),
+        ('[diff "x"]\ntextconv = {evil}', "-c core.attributesFile={attributes} diff HEAD~1"),
+        ('[tar "x"]\ncommand = {evil}', "archive --format=x HEAD"),
+        ("[gc]\nrecentObjectsHook = {evil}\n[core]\nhooksPath = {hooks}", "commit --allow-empty -m x"),
+        ('[trailer "x"]\ncommand = {evil}', "interpret-trailers {attributes}"),
+        ("[gpg]\nprogram = {evil}", "commit -S --allow-empty -m x"),
+        ("[init]\ntemplateDir = x\n[sequence]\neditor = {evil}", "rebase -i HEAD~1"),
+        ('[protocol]\nallow = always\n[branch "main"]\nremote = ext::{evil}', "fetch"),
+    ],
+)
+def test_what_git_executes_is_found(tmp_path: Path, text: str, command: str) -> None:
+    """The canary is a file that the program makes when the real git runs it."""
+    assert _GIT is not None
+    repository, canary, evil, hooks = (tmp_path / name for name in ("x", "canary", "evil", "hooks"))
+    evil.write_text(f"#!/bin/sh\n: > {canary}\n")
+    evil.chmod(0o755)
+    hooks.mkdir()
+    (hooks / "pre-commit").symlink_to(evil)
+    (tmp_path / "attributes").write_text("* filter=x diff=x\n")
+    environment = _ENVIRONMENT | {
+        f"GIT_{who}_{what}": "x@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+
+    def git(*arguments: str, check: bool) -> None:
+        subprocess.run(
+            [_GIT, *arguments],
+            cwd=repository,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=check,
+        )
+
+    repository.mkdir()
+    git("init", "-b", "main", check=True)
+    for content in ("x", "x x"):
+        (repository / "file").write_text(content)
+        git("add", "file", check=True)
+        git("commit", "-m", content, check=True)
+    places = {"evil": evil, "hooks": hooks, "attributes": tmp_path / "attributes"}
+    config = text.format(**places)
+    with (repository / ".git" / "config").open("a") as file:
+        file.write(config + "\n")
+
+    git(*command.format(**places).split(), check=False)
+
+    assert canary.exists()
+    assert executing_entries(config.encode())
 
 
 def test_two_programs_for_one_key_are_two_entries() -> None:

@@ -9,17 +9,19 @@ import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kaa.hands.git_alias import alias_executes
+
 _SPACES = " \t\n\r"  # git's isspace
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"'}
 
 # By the last part of their name, whatever section they are in (git-config(1), git-lfs-config(5), git-svn(1)).
 _EXECUTING = frozenset(
     """
-    askpass browser clean difffilter driver editor external fsmonitor gitproxy helper hookspath httpd pager process
+    askpass browser clean difffilter driver editor external fsmonitor gitproxy hookspath httpd modulepath pager process
     receivepack smtpserver smudge templatedir textconv tunnel uploadpack vcs virtualfilesystem
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
-_EXECUTING_ENDINGS = ("cmd", "command", "hook", "prog", "program")
+_EXECUTING_ENDINGS = ("cmd", "command", "helper", "hook", "prog", "program")
 # Sections in which `path` names a program or more configuration.
 _SECTIONS_WITH_PATH = frozenset(("browser", "difftool", "guitool", "include", "includeif", "lfs", "man", "mergetool"))
 # As a program `true` and `false` do nothing; as what these entries also may be, a switch, neither.
@@ -49,18 +51,35 @@ class Entry(NamedTuple):
         value = self.value.strip()
         if value.lower() in _HARMLESS_VALUES:
             return False
+        if value.startswith("ext::"):  # a remote's address, and a branch's or submodule's
+            return True
         match self.section, self.name:
-            case ("alias", _) | ("submodule", "update") if value.startswith("!"):
+            case ("alias" | "tig", _) | ("submodule", "update") if value.startswith("!"):
                 return True
+            case ("alias", _):
+                return alias_executes(self.value, _setting_executes)
             case ("pager", _) | ("protocol", "allow"):
                 return True
-            case ("remote", "url" | "pushurl"):
-                return value.startswith("ext::")
+            case ("rebase", "instructionformat"):  # a line of the todo list is made by it: with %n there are two
+                return True
+            case ("diff" | "merge", "tool" | "guitool"):  # a file in the directory of tools, or reached from there
+                return "/" in value
+            case ("gitflow", "hooks"):
+                return not value.endswith("/.git/hooks")  # git-flow writes it by itself
             case ("url", _):
                 return self.subsection.startswith("ext::")
             case (section, "path"):
                 return section in _SECTIONS_WITH_PATH
         return self.name in _EXECUTING or self.name.endswith(_EXECUTING_ENDINGS)
+
+
+def _setting_executes(setting: str) -> bool:
+    """The same of `key=value`, as `git -c` takes it."""
+    key, _, value = setting.partition("=")
+    section, _, rest = key.lower().partition(".")
+    _, _, name = rest.rpartition(".")
+    subsection = key[len(section) + 1 : -len(name) - 1] if "." in rest else ""
+    return Entry(section, subsection, name, value).executes or (section, name) == ("core", "worktree")
 
 
 def work_trees(data: bytes) -> list[str]:
