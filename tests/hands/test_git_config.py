@@ -115,7 +115,7 @@ def test_an_entry_that_executes_is_found_however_it_is_written(text: str) -> Non
         "[user]\nname = fsmonitor = evil\n# [core]\n; fsmonitor = evil",
         "[user]\nsigningkey = x\n[gpg]\nformat = ssh",
         "[alias]\nlg = log --graph --pretty=format:'%h -%d %s (%cr) <%an>' --oneline --output-indicator-new=x",
-        "[alias]\nst = -c color.status=always --no-pager status -sb\nci = commit -v\naliases = config --get-regexp ^alias",
+        "[alias]\nst = -c color.status=always --no-pager status -sb\naliases = config --get-regexp ^alias",
         "[alias]\nup = pull --rebase --autostash origin\nsu = submodule update --init --recursive\ndt = difftool -y",
         '[gitflow "path"]\nhooks = /home/x/project/.git/hooks\n[merge]\ntool = vimdiff',
     ],
