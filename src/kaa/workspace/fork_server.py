@@ -122,7 +122,6 @@ class ForkServer:
 
     Attributes:
         report: what it says of the policy it was given.
-        is_over: it has ended, or was ended since it does not keep to the protocol. Nothing of it is left.
 
     Raises:
         PolicyRefusedError: it cannot be started.
@@ -145,7 +144,12 @@ class ForkServer:
         self._closing = False
         self.namespaces: list[int] = []
         self.report: Answer[Report] = Answer()
-        self.is_over = False
+        self._reason: Exception | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or was ended since it does not keep to the protocol. Nothing of it is left then."""
+        return self._reason is not None
 
     def send(self, header: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:
         """Send what has no answer."""
@@ -165,8 +169,8 @@ class ForkServer:
         answer: Answer[Granted] = Answer()
         self._requests.append(answer)
         self.send(header)
-        if self.is_over:
-            answer.resolve(ForkServerGoneError("it is not running"))
+        if self._reason is not None:
+            answer.resolve(self._reason)
         return answer
 
     async def wait(self, answer: Answer[_T]) -> _T:
@@ -282,7 +286,7 @@ class ForkServer:
         """Let go of a process that is gone or has to go, and tell everybody who waits for it."""
         if self.is_over:
             return
-        self.is_over = True
+        self._reason = reason
         self._stop_reading()
         self._control.close()
         self._process.kill()
