@@ -24,6 +24,9 @@ from kaa.core.queues import DrainMode, MessageQueue
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool
 
+# Of a window that is smaller than the catalogue says, what one reply may take.
+_REPLY_SHARE = 1 / 4
+
 Subscriber: TypeAlias = Callable[[Event], None]
 Result = TypeVar("Result")
 
@@ -145,6 +148,11 @@ class Agent:
         """Send requests to another model, from the next one on: also within a run, and when one is repeated."""
         self._model = model
         self._provider = provider
+
+    def narrow(self, window: int) -> None:
+        """The window of the model in force has only so many tokens; a reply may take a share of them."""
+        reply = min(self._model.max_tokens, int(window * _REPLY_SHARE))
+        self._model = msgspec.structs.replace(self._model, context_window=window, max_tokens=reply)
 
     def set_keeper(self, keeper: ContextKeeper) -> None:
         """From the next run on, this keeps the conversation within the model's window."""

@@ -102,7 +102,7 @@ class Asking:
                 pass
             except ContextOverflowError as error:
                 broken = attempt.fail(error) if attempt.was_shown else None
-                if not await self._keeper.make_room():
+                if not await self._keeper.make_room(error.window):
                     return broken or attempt.fail(error)
             except ProviderError as error:
                 failures += 1

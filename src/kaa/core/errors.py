@@ -34,7 +34,17 @@ class BadRequestError(ProviderError):
 
 
 class ContextOverflowError(BadRequestError):
-    """The conversation is larger than the model's context window."""
+    """The conversation is larger than the model's context window.
+
+    Attributes:
+        window: the window that the server named, in tokens; None if it named none.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after: float | None = None, window: int | None = None
+    ) -> None:
+        super().__init__(message, status=status, retry_after=retry_after)
+        self.window = window
 
 
 class RateLimitError(ProviderError):

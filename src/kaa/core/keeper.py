@@ -15,8 +15,15 @@ class ContextKeeper(Protocol):
         """Whether it would try, should the conversation turn out to be too long now."""
         ...
 
-    async def make_room(self) -> bool:
-        """The conversation was too long for the model. Returns whether the request is worth another try."""
+    async def make_room(self, window: int | None) -> bool:
+        """The conversation was too long for the model.
+
+        Args:
+            window: of the model, in tokens, as its server said with the refusal; None if it did not.
+
+        Returns:
+            Whether the request is worth another try.
+        """
         ...
 
 
@@ -28,6 +35,6 @@ class NoKeeper:
     async def before_request(self) -> None:
         """There is nothing to do."""
 
-    async def make_room(self) -> bool:
+    async def make_room(self, window: int | None) -> bool:
         """It never does."""
         return False

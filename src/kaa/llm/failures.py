@@ -89,6 +89,9 @@ def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) 
     if status in (301, 302, 303, 307, 308, 404, 405):
         hint = f"Check the base URL of provider '{peer.provider}' and the name of the model, '{peer.model}'."
     message = _sentence(kind, peer, f"HTTP {status}" + (f": {detail}" if detail else ""), hint)
+    if kind is ContextOverflowError:
+        window = _named_window(body.decode("utf-8", "replace"))
+        return ContextOverflowError(message, status=status, retry_after=retry_after, window=window)
     return kind(message, status=status, retry_after=retry_after)
 
 
@@ -108,6 +111,8 @@ def failure_of_event(error: Json, peer: Peer) -> ProviderError:
         kind = BadRequestError
     kind = kind or OverloadedError
     message = _sentence(kind, peer, detail or "an error without an explanation", _advice(kind, peer))
+    if kind is ContextOverflowError:
+        return ContextOverflowError(message, window=_named_window(msgspec.json.encode(error, enc_hook=str).decode()))
     return kind(message, retry_after=rpc_details(error).retry_after)
 
 
@@ -172,6 +177,12 @@ def _is_overflow(detail: str, names: frozenset[str]) -> bool:
         return True
     found = re.search(_OVERFLOW, f"{detail} {' '.join(names)}", re.IGNORECASE)
     return found is not None and not re.search(_PER_MINUTE, detail, re.IGNORECASE)
+
+
+def _named_window(said: str) -> int | None:
+    from kaa.llm.overflow import named_window  # lazy: most conversations never become that long
+
+    return named_window(said)
 
 
 def _advice(kind: type[ProviderError], peer: Peer) -> str:

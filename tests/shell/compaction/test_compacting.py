@@ -15,7 +15,7 @@ from kaa.session.errors import SessionWriteError
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions
-from tests.support.model_script import CONTEXT_OVERFLOW, Answer, Call, Fault, ScriptItem, Tokens, say
+from tests.support.model_script import CONTEXT_OVERFLOW, Answer, Call, Fault, Refusal, ScriptItem, Tokens, say
 from tests.support.stage import Stage
 
 AGAIN = ConversationOptions(model="m", session=ContinueSession())
@@ -241,6 +241,43 @@ class TestOverflow:
         assert end.reason == "error"
         assert "context window" in (end.error or "")
         assert len(ear.ends) == 1
+
+    def test_it_is_met_again_after_a_reply(self, stage: Stage) -> None:
+        stage.server.begin([READ, CONTEXT_OVERFLOW, say("s1"), READ, READ, CONTEXT_OVERFLOW, say("s2"), say("done")])
+
+        end, ear = stage.play(lambda c: outcome(c, "what is in the notes?"))
+
+        assert end.reason == "done"
+        assert [compaction.reason for compaction in ear.ends] == ["overflow", "overflow"]
+
+    def test_it_is_an_error_when_each_compaction_is_good_for_one_reply(self, stage: Stage) -> None:
+        circle: list[ScriptItem] = [READ, CONTEXT_OVERFLOW, say("summary")]
+        stage.server.begin([*circle, *circle, *circle, READ, CONTEXT_OVERFLOW, say("never asked for")])
+
+        end, ear = stage.play(lambda c: outcome(c, "what is in the notes?"))
+
+        assert end.reason == "error"
+        assert len(ear.ends) == 3
+
+    def test_the_window_is_the_one_that_the_server_names(self, stage: Stage) -> None:
+        refusal = "This model's maximum context length is 16384 tokens. However, you requested 19000 tokens."
+        too_long = Refusal(400, body=json.dumps({"error": {"message": refusal, "code": "context_length_exceeded"}}))
+        said = [Answer(text=("x" * 16_000,), usage=None) for _ in range(5)]  # 4,000 tokens each
+        stage.server.begin([*said, too_long, *(say(f"answer {number}") for number in range(9))])
+
+        async def scene(conversation: Conversation) -> tuple[AgentEnd, Ear, int]:
+            end, ear = await outcome(conversation, *(f"{number}?" for number in range(6)))
+            return end, ear, conversation.usage.context.window
+
+        end, ear, window = stage.play(scene)
+
+        assert end.reason == "done"
+        assert window == 16_384
+        assert "16,384" in (ear.ends[0].warning or "")
+        assert ear.ends[0].tokens_after < 12_288
+        # Only what fits into that window is asked for in one summary.
+        assert all(len(str(request["messages"])) < 4 * 16_384 for request in asked(stage)[6:])
+        assert asked(stage)[-1].get("max_completion_tokens", 0) <= 4096
 
     def test_it_is_met_again_with_the_next_message(self, stage: Stage) -> None:
         overflow: list[ScriptItem] = [CONTEXT_OVERFLOW]

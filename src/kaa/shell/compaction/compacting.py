@@ -54,6 +54,7 @@ class Compacting:
         self._condensing = Condensing(store, summarizer, registry, self._overhead)
         self._meter = ContextMeter(self._overhead)
         self._guard = CompactionGuard()
+        self._remark: str | None = None  # for the next compaction
         agent.subscribe(self._guard.observe)
         agent.set_keeper(self)
 
@@ -73,12 +74,22 @@ class Compacting:
         """Whether an overflow would be met with a compaction."""
         return self._settings().enabled and self._guard.allows_overflow
 
-    async def make_room(self) -> bool:
+    async def make_room(self, window: int | None) -> bool:
         """The conversation was too long. Returns whether it is shorter now."""
+        if window is not None and window < self._agent.model.context_window:
+            self._narrow(window)
         if not self.can_make_room:
             return False
         self._guard.overflowed()
         return await self._automatic("overflow")
+
+    def _narrow(self, window: int) -> None:
+        assumed = self._agent.model.context_window
+        self._agent.narrow(window)
+        self._remark = (
+            f"The server gives {self._model_name} a window of {window:,} tokens; kaa assumed {assumed:,}. "
+            "Set contextWindow in models.json, and kaa knows it from the start."
+        )
 
     async def compact(self, instructions: str = "") -> CompactionEnd:
         """Condense the conversation because the user wants it.
@@ -157,6 +168,7 @@ class Compacting:
         self._agent.condense((compaction_message(entry), *kept))
         after = self._tokens()
         kinds = prepared.plan.kinds
+        remark, self._remark = self._remark, None
         return CompactionEnd(
             reason,
             summary=entry.summary,
@@ -165,7 +177,7 @@ class Compacting:
             dropped=sum(kinds.values()),
             kinds=kinds,
             will_retry=reason == "overflow",
-            warning=self._guard.succeeded(after, self._budget().threshold),
+            warning=self._guard.succeeded(after, self._budget().threshold) or remark,
             usage=written.usage,
             model=written.model,
         )

@@ -29,7 +29,7 @@ class CompactionGuard:
 
     @property
     def allows_overflow(self) -> bool:
-        """Whether to condense what has turned out to be too long: once for each message of the user's."""
+        """Whether to condense what has turned out to be too long: once, and again after each reply since."""
         return not self._met_overflow
 
     def observe(self, event: Event) -> None:
@@ -43,6 +43,7 @@ class CompactionGuard:
                 pass
             case MessageEnd(message=AssistantMessage()):
                 self._replies += 1
+                self._met_overflow = self._met_overflow and self._is_shut
             case _:
                 pass
 

@@ -87,11 +87,18 @@ class Summarizer:
         """
         wanted = self._settings().compaction.model
         if wanted is None or self._link.fixed is not None:  # a tape has the replies of one model only
-            return self._link.resolved
+            return self._in_force
         try:
             return await self._models.another(wanted)
         except (NoModelError, CredentialError, CommandError) as error:
             raise SummaryError(f"compaction.model in the settings, {wanted!r}, cannot be used: {error}") from error
+
+    @property
+    def _in_force(self) -> ResolvedModel:
+        """The model in force, with the window that its server named, if it named one."""
+        resolved, model = self._link.resolved, self._agent.model
+        is_same = resolved.model.qualified_id == model.qualified_id
+        return msgspec.structs.replace(resolved, model=model) if is_same else resolved
 
     async def ask(self, system: str, text: str, max_tokens: int, author: ResolvedModel | None = None) -> Summary:
         """Ask for a text; the model thinks as little as it can and has no tools.
@@ -106,7 +113,7 @@ class Summarizer:
             SummaryTooLongError: the question does not fit into the model's window.
             SummaryError: the request failed for good, or the answer is empty or was cut off.
         """
-        asked = author or self._link.resolved
+        asked = author or self._in_force
         # One of its own: that of the conversation remembers how it has rendered the conversation.
         provider = create_provider(asked, self._link.transport)
         thinking = nearest_level("off", asked.model, asked.endpoint.thinking_levels)
