@@ -343,3 +343,18 @@ def test_turn_limit_ends_the_run_with_its_own_code(kaa: Kaa) -> None:
     assert done.code == 4
     assert (done.events[-1]["type"], done.events[-1]["reason"]) == ("agent_end", "max_turns")
     assert "2 turns" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gpt5", "openai/gpt-5 "), ("claude-sonet-5-5", "claude-sonnet-5-5"), ("sonnet:hihg", "sonnet:high")],
+)
+def test_a_misspelled_model_is_answered_in_one_line(kaa: Kaa, name: str, meant: str) -> None:
+    kaa.setenv(ANTHROPIC_API_KEY=SECRET, HTTPS_PROXY="http://127.0.0.1:9")  # what is sent would fail
+
+    done = kaa.run("-p", "--model", name, "go")
+
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("kaa: ")
+    assert meant in line

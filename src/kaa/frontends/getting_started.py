@@ -1,6 +1,6 @@
 """The one screen that says how to get going when there is no model to ask."""
 
-from kaa.llm.models.registry import NoModelError
+from kaa.llm.models.registry import NoModelError, UnknownModelError
 
 # Lines fit into 80 columns, the first words of each into 50.
 _SCREEN = """\
@@ -30,7 +30,9 @@ def _found(names: tuple[str, ...]) -> str:
 
 
 def screen(error: NoModelError) -> str:
-    """What to show instead of a traceback or a bare refusal."""
+    """What to show instead of a traceback or a bare refusal; one line for a model's name that was misspelled."""
+    if isinstance(error, UnknownModelError):
+        return f"kaa: {error.reason}\n"
     local = _found(error.found) if error.found else _NONE_FOUND
     meant = f"Did you mean: {', '.join(error.suggestions)}\n" if error.suggestions else ""
     lines = [_SCREEN.format(reason=error.reason, meant=meant, models_file=error.models_file, local=local)]

@@ -22,7 +22,7 @@ from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.frontends.text_output import TextOutput
-from kaa.llm.models.registry import NoModelError
+from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
@@ -99,7 +99,7 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
             await conversation.close()
     except NoModelError as error:
         output.no_model(error)
-        return ExitCode.NO_MODEL
+        return ExitCode.USAGE if isinstance(error, UnknownModelError) else ExitCode.NO_MODEL
     except USAGE_ERRORS as error:
         output.failure(str(error))
         return ExitCode.USAGE

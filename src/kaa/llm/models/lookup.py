@@ -5,13 +5,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.former_names import current_name, current_query
-from kaa.llm.models.matching import best_matches, close_names, is_certain, split_level, suggestions
+from kaa.llm.models.matching import (
+    best_matches,
+    close_names,
+    is_certain,
+    misspelled_level,
+    split_level,
+    suggestions,
+)
+from kaa.llm.models.product_names import providers_of
 from kaa.llm.models.providers import ConfiguredProvider
+from kaa.llm.models.unknown_models import family_of, may_be_new
+from kaa.llm.thinking_levels import LEVELS
 
 Found = tuple[ConfiguredProvider, KnownModel | None]
 
 # As many names as a message can have and still be read.
 _NAMES_TOLD = 8
+_NAMES_MEANT = 3
 
 
 class UnclearError(Exception):
@@ -73,18 +84,25 @@ class Lookup:
             if len(fitting) > 1:
                 raise _several(query, fitting)
             return self._of(fitting[0])
+        _refuse_misspelled_level(query, [known.model for provider in usable for known in provider.models])
         # A model kaa does not know, where there is only one server it can be on.
         servers = [provider for provider in usable if not provider.official]
-        if len(usable) == 1 or len(servers) == 1:
-            provider = (usable if len(usable) == 1 else servers)[0]
-            return provider, provider.unknown_model(query)
+        if len(servers) == 1:
+            return servers[0], servers[0].unknown_model(query)
+        sole = usable[0] if len(usable) == 1 else None
+        if sole is not None and sole.name in providers_of(family_of(query)) and _may_have(sole, query):
+            return sole, sole.unknown_model(query)
         # Not usable, but then the message names the key that is missing.
         if fitting := self._fitting(query, self._providers.values()):
             return self._of(fitting[0])
+        if sole is not None and _may_have(sole, query):
+            return sole, sole.unknown_model(query)
         every = [known.model for provider in self._providers.values() for known in provider.models]
+        close = suggestions(query, every)
+        meant = f"did you mean {' or '.join(close[:_NAMES_MEANT])}? A" if close else "a"
+        example = f"{sole.name if sole else 'openai'}/{query}"
         raise UnclearError(
-            f"no model is called {query!r}: if there is one, write its provider before it, as in openai/{query}",
-            suggestions(query, every),
+            f"no model is called {query!r}: {meant} model that kaa does not know needs its provider: {example}", close
         )
 
     def _before_slash(self, query: str) -> tuple[ConfiguredProvider, str] | None:
@@ -132,6 +150,25 @@ class Lookup:
         return self._providers[name]
 
 
+def _may_have(provider: ConfiguredProvider, name: str) -> bool:
+    return may_be_new(provider.name, name, [known.model.id for known in provider.models])
+
+
+def _refuse_misspelled_level(query: str, models: Sequence[Model]) -> None:
+    """Make sure that a query does not end in a thinking level that does not exist.
+
+    Raises:
+        UnclearError: it does, behind the name of one of `models`.
+    """
+    slip = misspelled_level(query)
+    if slip is not None and best_matches(slip[0], models):
+        name, level = slip
+        meant = f"{name}:{level}"
+        raise UnclearError(
+            f"{query!r} ends in no thinking level: did you mean {meant}? The levels are {', '.join(LEVELS)}", [meant]
+        )
+
+
 def _several(query: str, models: Sequence[Model]) -> UnclearError:
     names = [model.qualified_id for model in models]
     told = ", ".join(names[:_NAMES_TOLD]) + (", …" if len(names) > _NAMES_TOLD else "")
@@ -150,6 +187,8 @@ def _within(provider: ConfiguredProvider, query: str, whole: str) -> KnownModel:
         return named
     found = best_matches(query, [known.model for known in provider.models])
     nickname = not any(character.isdigit() for character in query)
+    if provider.official:
+        _refuse_misspelled_level(query, [known.model for known in provider.models])
     if found and (nickname or (len(found) == 1 and is_certain(query, found[0]))):
         return provider.find(found[0].id) or provider.unknown_model(query)
     return provider.unknown_model(query)

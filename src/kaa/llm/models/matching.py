@@ -24,6 +24,13 @@ def split_level(query: str, models: Iterable[Model]) -> tuple[str, ThinkingLevel
     return head, level
 
 
+def misspelled_level(query: str) -> tuple[str, ThinkingLevel] | None:
+    """What names the model in a query like `sonnet:hihg`, and the level that is probably meant; None for other ends."""
+    head, colon, tail = query.rpartition(":")
+    close = close_names(tail.lower(), LEVELS, 1, cutoff=0.6) if colon and head else []
+    return (head, _LEVELS[close[0]]) if close else None
+
+
 def best_matches(query: str, models: Iterable[Model]) -> Sequence[Model]:
     """The models that `query` fits best; several if it does not tell them apart.
 
@@ -64,11 +71,11 @@ def suggestions(query: str, models: Iterable[Model], limit: int = 5) -> list[str
     return [name for model_id in close for name, other in names.items() if other == model_id][:limit]
 
 
-def close_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
+def close_names(name: str, names: Iterable[str], limit: int = 3, *, cutoff: float = 0.5) -> list[str]:
     """Those of `names` that `name` may be a slip of, the closest first."""
     import difflib  # lazy: only for who made a mistake
 
-    return difflib.get_close_matches(name, list(names), limit, cutoff=0.5)
+    return difflib.get_close_matches(name, list(names), limit, cutoff=cutoff)
 
 
 def _plain(text: str) -> str:

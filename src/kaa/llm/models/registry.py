@@ -62,6 +62,10 @@ class NoModelError(Exception):
         self.problems = problems
 
 
+class UnknownModelError(NoModelError):
+    """The name that the user wrote fits no model, or several: a slip, and nothing that a newcomer needs help with."""
+
+
 class ModelChoice(msgspec.Struct, frozen=True):
     """What the user asked for. What was asked for this run counts before the defaults of the settings.
 
@@ -215,7 +219,7 @@ class ModelRegistry:
         try:
             (provider, known), level = self._meant(choice)
         except UnclearError as error:
-            raise self.no_model(error.reason, error.suggestions) from None
+            raise self.no_model(error.reason, error.suggestions, UnknownModelError) from None
         levels = {current_query(name): level for name, level in self.tuning.thinking_levels.items()}
         of_model = levels.get(known.model.qualified_id) if known else None
         thinking = choice.thinking or level or of_model or choice.default_thinking or DEFAULT_THINKING
@@ -231,9 +235,11 @@ class ModelRegistry:
             tuple(self._resolved(provider, model, credential, thinking) for model in likely),
         )
 
-    def no_model(self, reason: str, suggested: tuple[str, ...] = ()) -> NoModelError:
+    def no_model(
+        self, reason: str, suggested: tuple[str, ...] = (), kind: type[NoModelError] = NoModelError
+    ) -> NoModelError:
         """An error with all that helps to get going."""
-        return NoModelError(
+        return kind(
             reason,
             suggestions=suggested,
             auth_file=self._auth_file,
@@ -307,7 +313,8 @@ class ModelRegistry:
         if credential is None and provider.needs_key and provider.ambient is None:
             variables = " or ".join(variable for variable, _ in provider.key_variables)
             ways = f"set {variables}, or " if variables else ""
-            raise self.no_model(f"there is no API key for {provider.name}: {ways}run  kaa login {provider.name}")
+            whose = f"{known.model.id} is a model of {provider.name}, but " if known else ""
+            raise self.no_model(f"{whose}there is no API key for {provider.name}: {ways}run  kaa login {provider.name}")
         return credential
 
     def _resolved(

@@ -5,12 +5,15 @@ A parameter of thinking is refused by models that cannot think, so what a name d
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from kaa.core.provider import Model
 from kaa.llm.catalogue import KnownModel
+from kaa.llm.models.matching import close_names
+from kaa.llm.models.product_names import providers_of
 from kaa.llm.thinking_levels import ThinkingLevels
 
 
@@ -35,6 +38,9 @@ _GPT_OF_THE_CHAT: Final = _Kind(128_000, 16_384, reasoning=False)
 _GEMINI: Final = _Kind(1_048_576, 32_768)
 _OLD_GEMINI: Final = _Kind(1_048_576, 8_192, reasoning=False)
 
+# How much a word must resemble another one to be taken for a slip of it: one letter in five or six.
+_SLIP: Final = 0.75
+
 _OPENAI_FORMATS: Final = ("openai-responses", "azure-openai-responses")
 _GOOGLE_FORMATS: Final = ("google-generative-ai", "google-vertex")
 
@@ -54,6 +60,38 @@ def likely_model(provider: str, model_id: str, api: str) -> KnownModel | None:
         model_id, provider, api, model_id, kind.reasoning, ("text", "image"), kind.context_window, kind.max_tokens
     )
     return KnownModel(model, kind.thinking_levels)
+
+
+def may_be_new(provider: str, name: str, ids: Iterable[str]) -> bool:
+    """Whether `name`, which fits no known model, can be a model that the vendor has released since.
+
+    Args:
+        provider: as kaa's table of providers has it.
+        name: what the user typed, without a provider before it.
+        ids: of the vendor's known models. New ones have another number or word; a word that is almost one of theirs is
+            a slip, and so is a name that is one of theirs without its punctuation.
+    """
+    known = {model_id.rpartition("/")[2].lower() for model_id in ids}
+    words, squashed = _words(name.lower()), _squashed(name.lower())
+    if not words or any(_squashed(model_id).startswith(squashed) for model_id in known):
+        return False
+    vocabulary = {word for model_id in known for word in _words(model_id)}
+    if words[0] not in vocabulary and provider not in providers_of(words[0]):
+        return False
+    return not any(word not in vocabulary and close_names(word, vocabulary, cutoff=_SLIP) for word in words[1:])
+
+
+def family_of(name: str) -> str:
+    """The first word of a name: `gpt` of `gpt-5`, `claude` of `claude-opus-5`; empty if it has none."""
+    return next(iter(_words(name.lower())), "")
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z]+", name)
+
+
+def _squashed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name)
 
 
 def _kind(provider: str, name: str, api: str) -> _Kind | None:
