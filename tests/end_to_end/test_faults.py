@@ -34,6 +34,8 @@ _TRANSIENT: dict[str, ScriptItem] = {
     "error-event": Answer(text=_TEXT, fault=Fault("error")),
     "stalled-stream": Answer(text=_TEXT, fault=Fault("stall")),
     "empty-reply": Answer(),
+    "only-thinking": Answer(thinking=("Well, ", "I wonder.")),
+    "only-blanks": Answer(text=(" ", "\n")),
     "reset-mid-call": Answer(calls=(Call("bash", '{"command":"touch must-not-run"}'),), fault=Fault("reset")),
 }
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from kaa.llm.compat import Compat, compat_for
-from kaa.llm.handoff import clean, clean_json
+from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint, peer_of
 
 
@@ -83,7 +83,9 @@ def test_overrides_win_and_unknown_names_are_ignored() -> None:
         compat_for("http://h", "", {"thinkingFormat": "telepathy"})
 
 
-def test_unpaired_surrogates_are_dropped_and_pairs_joined() -> None:
-    assert clean("a\ud800b\udc00") == "ab"
+def test_unpaired_surrogates_are_replaced_and_pairs_joined() -> None:
+    assert clean("a\ud800b\udc00") == "a\ufffdb\ufffd"
     assert clean("\ud83d\ude00 é") == "😀 é"
-    assert clean_json({"k\ud800": ["\udc00x", 1, None, {"a": "\ud83d\ude00"}]}) == {"k": ["x", 1, None, {"a": "😀"}]}
+    assert clean_json({"k\ud800": ["\udc00x", 1, None, {"a": "\ud83d\ude00"}]}) == {
+        "k\ufffd": ["\ufffdx", 1, None, {"a": "😀"}]
+    }

@@ -213,6 +213,10 @@ class _Attempt:
         self._refuse_overflow(self._builder.message(self._builder.stop_reason), refuse_cut_off=refuse_cut_off)
         if self._builder.is_empty:
             raise MalformedStreamError("The model's reply was empty. Usually trying again helps.")
+        if self._builder.stop_reason != "length" and not self._builder.is_answer:
+            raise MalformedStreamError(
+                "The model's reply was empty but for thinking or blanks. Usually trying again helps."
+            )
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
         return message

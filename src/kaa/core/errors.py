@@ -30,7 +30,11 @@ class AuthError(ProviderError):
 
 
 class BadRequestError(ProviderError):
-    """The server refused the request as malformed or unsupported (400, 404, 422): sending it again is useless."""
+    """The server refused the request as malformed or unsupported (400, 422): sending it again is useless."""
+
+
+class ModelNotFoundError(BadRequestError):
+    """The server has no model of this name, or nothing at this address (404): another model may be there."""
 
 
 class ContextOverflowError(BadRequestError):

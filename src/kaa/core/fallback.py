@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from kaa.core.errors import BadRequestError, ProviderError
+from kaa.core.errors import BadRequestError, ModelNotFoundError, ProviderError
 
 
 class Fallback(Protocol):
@@ -23,4 +23,4 @@ class NoFallback:
 
 def worth_another_model(error: ProviderError) -> bool:
     """Whether another model may do better: not with a wrong request, or a conversation that is too long."""
-    return not isinstance(error, BadRequestError)
+    return isinstance(error, ModelNotFoundError) or not isinstance(error, BadRequestError)

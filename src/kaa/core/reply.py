@@ -190,6 +190,15 @@ class ReplyBuilder:
         """Whether nothing worth keeping has come yet."""
         return all(block.content() is None for block in self._blocks.values())
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether there is a tool call, or text that can be seen. Thinking alone is no answer."""
+        contents = [block.content() for block in self._blocks.values()]
+        return any(
+            isinstance(content, ToolCall) or (isinstance(content, TextContent) and content.text.strip())
+            for content in contents
+        )
+
     def fold(self, event: provider.StreamEvent) -> list[events.AssistantMessageEvent]:
         """Take one event of the stream; returns what it means for the message.
 

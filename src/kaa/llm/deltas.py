@@ -13,22 +13,30 @@ from kaa.core.provider import (
     ToolCallStart,
 )
 from kaa.core.usage import plausible
+from kaa.llm.unicode_text import clean
 
 _Key = int | str
+_Kind = type[TextDelta | ThinkingDelta | ToolCallDelta]
+_Delta = tuple[_Kind, _Key]
+
+# The halves of characters that come first, of those beyond the first 65,536: https://www.unicode.org/glossary/#surrogate_pair
+_FIRST_HALF, _LAST_FIRST_HALF = "\ud800", "\udbff"
 
 
 class DeltaBuffer:
     """Takes deltas one by one and gives them out with neighbours of the same block joined.
 
-    A server that sends 20,000 tokens at once costs the rest of kaa a handful of events.
+    A server that sends 20,000 tokens at once costs the rest of kaa a handful of events. What it gives out is Unicode:
+    halves of characters that come in different pieces are put together, single ones become U+FFFD.
     """
 
     def __init__(self) -> None:
         self._events: list[StreamEvent] = []
-        self._kind: type[TextDelta | ThinkingDelta | ToolCallDelta] = TextDelta
+        self._kind: _Kind = TextDelta
         self._key: _Key = 0
         self._parts: list[str] = []
         self._signature: str | None = None
+        self._halves: dict[_Delta, str] = {}  # of characters whose other half has not come yet, by block
 
     def text(self, key: _Key, text: str, signature: str | None = None) -> None:
         """More text, or its signature."""
@@ -53,6 +61,15 @@ class DeltaBuffer:
     def add(self, event: ToolCallStart | ThinkingDelta | BlockEnd | ReplyInfo | Done) -> None:
         """An event that stands for itself."""
         self._join()
+        match event:
+            case BlockEnd(key=key):
+                self._give_up_halves([delta for delta in self._halves if delta[1] == key])
+            case Done():
+                self._give_up_halves(list(self._halves))
+            case ToolCallStart(id=call_id, name=name):
+                event = msgspec.structs.replace(event, id=clean(call_id), name=clean(name))
+            case _:
+                pass
         if isinstance(event, ReplyInfo) and event.usage is not None:
             event = msgspec.structs.replace(event, usage=plausible(event.usage))
         self._events.append(event)
@@ -63,15 +80,31 @@ class DeltaBuffer:
         events, self._events = self._events, []
         return events
 
-    def _begin(self, kind: type[TextDelta | ThinkingDelta | ToolCallDelta], key: _Key) -> None:
+    def _begin(self, kind: _Kind, key: _Key) -> None:
         self._join()
         self._kind, self._key = kind, key
 
     def _join(self) -> None:
-        text, signature = "".join(self._parts), self._signature
+        text, signature = self._whole("".join(self._parts)), self._signature
         self._parts, self._signature = [], None
         if signature:
             signed = TextDelta if self._kind is TextDelta else ThinkingDelta
             self._events.append(signed(self._key, text, signature))
         elif text:
             self._events.append(self._kind(self._key, text))
+
+    def _whole(self, text: str) -> str:
+        """`text` of the block under way as Unicode, without a half of a character at its end."""
+        if not text or (text.isascii() and not self._halves):
+            return text
+        delta = (self._kind, self._key)
+        text = self._halves.pop(delta, "") + text
+        if _FIRST_HALF <= text[-1] <= _LAST_FIRST_HALF:
+            self._halves[delta] = text[-1]
+            text = text[:-1]
+        return clean(text)
+
+    def _give_up_halves(self, deltas: list[_Delta]) -> None:
+        for delta in deltas:
+            kind, key = delta
+            self._events.append(kind(key, clean(self._halves.pop(delta))))

@@ -12,6 +12,7 @@ from kaa.core.errors import (
     BadRequestError,
     ContextOverflowError,
     MalformedStreamError,
+    ModelNotFoundError,
     OverloadedError,
     ProviderError,
     QuotaError,
@@ -39,6 +40,8 @@ _PER_MINUTE: Final = r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit"
 _NO_CREDIT: Final = r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing"
 # Errors of OpenAI's that are in what was sent: an image nobody can read, a prompt that a policy forbids.
 _IN_THE_REQUEST: Final = r"^invalid_|image|_policy|_mismatch$"
+# OpenRouter answers so with a 400.
+_NO_SUCH_MODEL: Final = r"not a valid model|model .{0,100}(?:not found|does not exist|not exist)|no such model"
 _MARKUP: Final = r"(?is)<(script|style|head)\b.*?</\1\s*>|<[^>]*>"
 _TITLE: Final = r"(?is)<title[^>]*>(.*?)</title>"
 
@@ -63,8 +66,8 @@ _BY_NAME: Final[dict[str, type[ProviderError]]] = {
     "resource_exhausted": RateLimitError,
     "overloaded_error": OverloadedError,
     "invalid_request_error": BadRequestError,
-    "not_found_error": BadRequestError,
-    "model_not_found": BadRequestError,
+    "not_found_error": ModelNotFoundError,
+    "model_not_found": ModelNotFoundError,
     "invalid_argument": BadRequestError,
     "content_filter": BadRequestError,
 }
@@ -162,13 +165,27 @@ def _kind_of_status(status: int, detail: str, names: frozenset[str]) -> type[Pro
         return ContextOverflowError
     if status in (408, 409, 425) or status >= 500:
         return OverloadedError
+    if (
+        status == 404
+        or named is ModelNotFoundError
+        or (status == 400 and re.search(_NO_SUCH_MODEL, detail, re.IGNORECASE))
+    ):
+        return ModelNotFoundError
     return BadRequestError
 
 
 def _kind_of_names(names: frozenset[str]) -> type[ProviderError] | None:
     # In this order, because OpenAI calls a missing credit a rate limit of type `insufficient_quota`.
     kinds = {_BY_NAME[name] for name in names if name in _BY_NAME}
-    order = (QuotaError, ContextOverflowError, RateLimitError, AuthError, OverloadedError, BadRequestError)
+    order = (
+        QuotaError,
+        ContextOverflowError,
+        RateLimitError,
+        AuthError,
+        OverloadedError,
+        ModelNotFoundError,
+        BadRequestError,
+    )
     return next((kind for kind in order if kind in kinds), None)
 
 
@@ -213,6 +230,8 @@ def _sentence(kind: type[ProviderError], peer: Peer, detail: str, hint: str) -> 
         RateLimitError: f"{peer.host} had too many requests or tokens of this account",
         ContextOverflowError: f"the conversation is larger than the context window of {peer.model}",
         OverloadedError: f"{peer.host} failed or is overloaded",
+        ModelNotFoundError: f"{peer.host} has nothing at the address"
+        + (f" of model '{peer.model}'" if peer.model else ""),
         BadRequestError: f"{peer.host} refused the request",
     }[kind]
     return f"{happened} ({_clean(detail, peer)}). {hint}".rstrip()

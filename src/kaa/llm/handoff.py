@@ -16,6 +16,7 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import Model, Request
 from kaa.llm.former_names import current_name
+from kaa.llm.unicode_text import clean
 
 _PORTABLE_LENGTH: Final = 64
 _PORTABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{_PORTABLE_LENGTH}}}")
@@ -46,30 +47,6 @@ def kept_reasoning(request: Request) -> frozenset[str]:
 def takes_images(model: Model) -> bool:
     """Whether `model` can be sent images."""
     return "image" in model.input
-
-
-def clean(text: str) -> str:
-    """`text` without unpaired surrogates, which no server accepts; paired ones become the character they mean."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return text
-
-
-def clean_json(value: Json) -> Json:
-    """`value` with every string cleaned."""
-    match value:
-        case str():
-            return clean(value)
-        case list():
-            return [clean_json(item) for item in value]
-        case dict():
-            return {clean(key): clean_json(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def shortened_id(call_id: str, longest: int) -> str:

@@ -90,7 +90,7 @@ def test_nothing_is_said_of_what_is_not_there() -> None:
 def test_what_the_user_says_and_shows() -> None:
     message = UserMessage((TextContent("see"), TextContent(" "), _IMAGE, TextContent("a\ud800b")))
 
-    assert _parts(message) == [{"text": "see"}, _INLINE, {"text": "ab"}]
+    assert _parts(message) == [{"text": "see"}, _INLINE, {"text": "a\ufffdb"}]
     assert _parts(message, model=_BLIND)[1] == {"text": "(image omitted: this model takes no images)"}
     assert _contents(UserMessage(" ")) == []
 

@@ -23,6 +23,7 @@ from tests.support.model_server import (
 from tests.support.stage import Stage
 
 NO_CREDIT = Refusal(402, body='{"error": {"message": "no credit"}}')
+NOT_FOUND = Refusal(404, body='{"error": {"message": "model a not found", "code": "model_not_found"}}')
 FIRST = "first/a"
 
 
@@ -76,7 +77,9 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         yield Pair(first, second, tmp_path / "home")
 
 
-@pytest.mark.parametrize("refusal", [NO_CREDIT, WRONG_KEY, rate_limited("3600")], ids=["credit", "key", "limit"])
+@pytest.mark.parametrize(
+    "refusal", [NO_CREDIT, WRONG_KEY, rate_limited("3600"), NOT_FOUND], ids=["credit", "key", "limit", "404"]
+)
 def test_the_next_model_goes_on_within_the_turn(pair: Pair, refusal: Refusal) -> None:
     pair.first.begin([call("read", path="notes.txt"), refusal])
     pair.second.begin([say("Milk.")])

@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, ThinkingDelta, ToolCallStart
+from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
@@ -148,7 +149,7 @@ class MessageParser:
         """See `ReplyParser`."""
         event = self._decode(body)
         if event.error or event.type == "error":
-            raise failure_of_event(msgspec.json.decode(body), self._peer)
+            raise failure_of_event(reply_json.decode_any(body), self._peer)
         message = self._decode_message(body)
         if message.stop_reason is None and not message.content:
             raise malformed("something else than an answer of a model", body, self._peer)
@@ -174,13 +175,13 @@ class MessageParser:
 
     def _decode(self, data: bytes) -> _Event:
         try:
-            return _EVENTS.decode(data)
+            return reply_json.decode(_EVENTS, data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"a part of an answer that cannot be read ({error})", data, self._peer) from error
 
     def _decode_message(self, data: bytes) -> _Message:
         try:
-            return _MESSAGES.decode(data)
+            return reply_json.decode(_MESSAGES, data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"an answer that cannot be read ({error})", data, self._peer) from error
 
@@ -196,7 +197,7 @@ class MessageParser:
             case "content_block_stop":
                 self._end(index)
             case "message_start":
-                self._inform(self._decode_message(msgspec.json.encode(event.message or {})))
+                self._inform(self._decode_message(reply_json.encode(event.message or {})))
             case "message_delta":
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
@@ -205,7 +206,7 @@ class MessageParser:
                 self.finished = True
             case _:
                 if event.error or kind == "error":
-                    raise failure_of_event(msgspec.json.decode(data), self._peer)
+                    raise failure_of_event(reply_json.decode_any(data), self._peer)
                 # `ping`, and events that are still to be invented.
 
     def _inform(self, message: _Message) -> None:
@@ -258,5 +259,5 @@ class MessageParser:
             return
         whole = self._inputs.pop(index, None)
         if whole is not None:
-            self._buffer.arguments(index, msgspec.json.encode(whole).decode())
+            self._buffer.arguments(index, reply_json.encode(whole).decode())
         self._buffer.add(BlockEnd(index))

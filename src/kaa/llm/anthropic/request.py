@@ -25,17 +25,10 @@ from kaa.llm.anthropic import vertex
 from kaa.llm.anthropic.thinking import begun_without_thinking, thinking_fields
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
-from kaa.llm.handoff import (
-    clean,
-    clean_json,
-    made_by,
-    portable_id,
-    portable_name,
-    thinking_as_text,
-    visible_parts,
-)
+from kaa.llm.handoff import made_by, portable_id, portable_name, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
 _VERSION: Final = "2023-06-01"

@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.reply import MOST_CHARACTERS
+from kaa.llm import reply_json
 from kaa.llm.rendering import JsonObject
 
 # The fields that come in pieces, by the type of their entry.
@@ -35,7 +36,7 @@ class ReasoningDetails:
         if not self._entries or self._characters > MOST_CHARACTERS:
             return None
         whole = [{**entry, **_grown(entry, parts)} for entry, parts in self._entries]
-        return msgspec.json.encode(whole).decode()
+        return reply_json.encode(whole).decode()
 
     def _take(self, piece: JsonObject) -> None:
         growing = _GROWING.get(piece["type"])

@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
+from kaa.llm import reply_json
 from kaa.llm.completions.reasoning_details import ReasoningDetails
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
@@ -171,11 +172,11 @@ class CompletionParser:
 
     def _take(self, data: bytes, *, is_error: bool = False) -> None:
         try:
-            chunk = _DECODER.decode(data)
+            chunk = reply_json.decode(_DECODER, data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"a part of an answer that cannot be read ({error})", data, self._peer) from error
         if chunk.error or is_error or chunk.object == "error":
-            raise failure_of_event(msgspec.json.decode(data), self._peer)
+            raise failure_of_event(reply_json.decode_any(data), self._peer)
         self._inform(chunk.id, chunk.model, chunk.usage)
         for choice in chunk.choices or ():
             if choice.index:
@@ -269,7 +270,7 @@ class CompletionParser:
         call.name = call.name or function.name or ""
         arguments = function.arguments
         if arguments is not None and not isinstance(arguments, str):
-            arguments = msgspec.json.encode(arguments).decode()
+            arguments = reply_json.encode(arguments).decode()
         if call.name:
             self._start(call)
         if arguments:

@@ -26,8 +26,6 @@ from kaa.llm.compat import Compat
 from kaa.llm.completions.reasoning_details import unsealed
 from kaa.llm.completions.thinking import thinking_fields
 from kaa.llm.handoff import (
-    clean,
-    clean_json,
     joined_text,
     made_by,
     mistral_id,
@@ -38,6 +36,7 @@ from kaa.llm.handoff import (
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
 # The fields in which servers deliver reasoning; also the only ones in which it is sent back.

@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
+from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import broken_off, ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
@@ -163,7 +164,8 @@ class GeminiParser:
 
     def _take(self, data: bytes) -> None:
         try:
-            chunks = _CHUNKS.decode(data) if data.startswith(b"[") else (_CHUNK.decode(data),)
+            decode = reply_json.decode
+            chunks = decode(_CHUNKS, data) if data.startswith(b"[") else (decode(_CHUNK, data),)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"a part of an answer that cannot be read ({error})", data, self._peer) from error
         for chunk in chunks:
@@ -231,7 +233,7 @@ class GeminiParser:
         self._call_ids.add(call_id)
         self._buffer.add(ToolCallStart(self._blocks, call_id, call.name or "", signature))
         # A string is not Google's, but of servers that translate from other formats.
-        arguments = call.args if isinstance(call.args, str) else msgspec.json.encode(call.args or {}).decode()
+        arguments = call.args if isinstance(call.args, str) else reply_json.encode(call.args or {}).decode()
         self._buffer.arguments(self._blocks, arguments)
         self._buffer.add(BlockEnd(self._blocks))
 

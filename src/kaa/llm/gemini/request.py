@@ -25,9 +25,10 @@ from kaa.core.provider import Model, Request, ToolSchema
 from kaa.llm.gemini.address import VERTEX_API, stream_url
 from kaa.llm.gemini.schema import without_references
 from kaa.llm.gemini.thinking import generation, thinking_config
-from kaa.llm.handoff import clean, clean_json, joined_text, made_by, takes_images, thinking_as_text, visible_parts
+from kaa.llm.handoff import joined_text, made_by, takes_images, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
 _FIRST_WITH_SIGNED_CALLS: Final = (3, 0)

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, Usage
+from kaa.llm import reply_json
 from kaa.llm.reported_cost import ReportedCost
 
 
@@ -105,7 +106,7 @@ def arguments_text(arguments: Json) -> str:
     """The JSON text of a function call's arguments, or of a part of it."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
-    return msgspec.json.encode(arguments).decode()
+    return reply_json.encode(arguments).decode()
 
 
 def _texts(parts: Json) -> list[str]:

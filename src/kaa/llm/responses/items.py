@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
 
 from kaa.llm.responses.events import Event, Item
+from kaa.llm.unicode_text import clean
 
 ItemKind: TypeAlias = Literal["message", "reasoning", "function_call"]
 
@@ -35,7 +36,7 @@ class OpenItem:
     @property
     def text(self) -> str:
         """What has come of it: text, reasoning or arguments."""
-        return "".join(self._pieces)
+        return clean("".join(self._pieces))
 
     def grow(self, piece: str) -> None:
         """More of it has come."""

@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.core.messages import Json, StopReason
 from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, ToolCallStart
+from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
@@ -72,7 +73,7 @@ class ResponseParser:
         """See `ReplyParser`."""
         response = self._decode(RESPONSES, body)
         if response.error:
-            raise failure_of_event(msgspec.json.decode(body), self._peer)
+            raise failure_of_event(reply_json.decode_any(body), self._peer)
         if response.status is None and not response.output:
             raise malformed("something else than an answer of a model", body, self._peer)
         self._conclude(response, "")
@@ -94,7 +95,7 @@ class ResponseParser:
 
     def _decode(self, decoder: "msgspec.json.Decoder[_Decoded]", data: bytes | msgspec.Raw) -> _Decoded:
         try:
-            return decoder.decode(data)
+            return reply_json.decode(decoder, data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"a part of an answer that cannot be read ({error})", bytes(data), self._peer) from error
 
@@ -113,7 +114,7 @@ class ResponseParser:
         elif kind in _ENDINGS:
             self._conclude(event.response or Response(), kind)
         elif event.error or kind == "error":
-            raise failure_of_event(msgspec.json.decode(data), self._peer)
+            raise failure_of_event(reply_json.decode_any(data), self._peer)
         elif event.response is not None:
             self._inform(event.response)
         # All others repeat what is known, or are still to be invented.
@@ -178,7 +179,7 @@ class ResponseParser:
             self._start_call(known, item)
         self._send(known, known.missing(item.text))
         if known.kind == "reasoning":
-            self._keep_reasoning(known, msgspec.json.decode(raw))
+            self._keep_reasoning(known, reply_json.decode_any(raw))
         elif known.kind == "message" and item.id and known.text:
             phase = {"phase": item.phase} if item.phase else {}
             self._buffer.text(known.key, "", _json({"v": 1, "id": item.id, **phase}))
@@ -253,4 +254,4 @@ class ResponseParser:
 
 
 def _json(value: Json) -> str:
-    return msgspec.json.encode(value).decode()
+    return reply_json.encode(value).decode()

@@ -24,8 +24,6 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.handoff import (
-    clean,
-    clean_json,
     joined_text,
     made_by,
     portable_id,
@@ -37,6 +35,7 @@ from kaa.llm.handoff import (
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
 from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
+from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import AuthStyle, Endpoint
 
 _EFFORTS: Final[ThinkingLevels] = {**USUAL_EFFORTS, "off": "none"}

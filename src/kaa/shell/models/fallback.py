@@ -1,7 +1,8 @@
 """Other models, which go on where the chosen one was given up, until the user says something again.
 
 A model that failed for a while (overload, network) is tried again with the next message, unless its server said that it
-takes longer. One that has no credit left, or whose key is refused, is not: nothing changes there by itself.
+takes longer. One that has no credit left, whose key is refused or that the server does not have, is not: nothing
+changes there by itself.
 """
 
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kaa.core.agent import Agent
-from kaa.core.errors import AuthError, ProviderError, QuotaError
+from kaa.core.errors import AuthError, ModelNotFoundError, ProviderError, QuotaError
 from kaa.core.events import AgentStart, Event, ModelFallback
 from kaa.ext.api import CommandError
 from kaa.llm.auth.errors import CredentialError
@@ -89,7 +90,7 @@ class FallbackModels:
 
     def _give_up(self, name: str, error: ProviderError) -> None:
         self._given_up.add(name)
-        if isinstance(error, AuthError | QuotaError):
+        if isinstance(error, AuthError | QuotaError | ModelNotFoundError):
             self._rest[name] = float("inf")
         elif error.retry_after is not None:
             self._rest[name] = self._clock() + error.retry_after
