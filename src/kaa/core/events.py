@@ -358,6 +358,13 @@ class CheckpointTaken(_Event, tag="checkpoint_taken", frozen=True):
     files: int
 
 
+class RestoreProgress(_Event, tag="restore_progress", frozen=True):
+    """Files are being put back: `done` of `total` paths. Told now and then, and only where there are many."""
+
+    done: int
+    total: int
+
+
 class UserCommandStart(_Event, tag="user_command_start", frozen=True):
     """A command of the user's own begins to run. `in_context`: the model will be told of it."""
 
@@ -417,6 +424,7 @@ Event: TypeAlias = (
     | CacheMiss
     | BranchChanged
     | CheckpointTaken
+    | RestoreProgress
     | UserCommandStart
     | UserCommandUpdate
     | UserCommandEnd

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kaa.hands.below import Root
-from kaa.hands.checkpoints.putting import NotAsExpectedError, put
+from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.states import State, digest_of
 
@@ -20,6 +20,15 @@ def file_of(content: bytes, mode: int = 0o644) -> State:
 
 NEW = file_of(_NEW)
 DIRECTORY = State("directory", mode=0o755)
+
+
+def put(root: Root, path: str, expected: State | None, target: State | None, content: bytes) -> None:
+    """Put one thing back."""
+    putter = Putter(Roots([root.path]), "test")
+    try:
+        putter.put(path, expected, target, content)
+    finally:
+        putter.close()
 
 
 @pytest.fixture
@@ -112,3 +121,14 @@ def test_a_directory_goes_only_when_it_is_empty(root: Root) -> None:
     put(root, "empty", DIRECTORY, None, b"")
 
     assert [entry.name for entry in Path(root.path).iterdir()] == ["full"]
+
+
+def test_only_the_temporary_files_of_a_killed_restore_are_removed(root: Root) -> None:
+    names = ["sub/.kaa-dead-1.tmp", "sub/.kaa-live-1.tmp", "sub/file", ".kaa-dead-2.tmp"]
+    (Path(root.path) / "sub").mkdir()
+    for name in names:
+        (Path(root.path) / name).touch()
+
+    remove_leftovers(Roots([root.path]), "dead", ["sub", "", "gone"])
+
+    assert sorted(path.name for path in Path(root.path).rglob("*")) == [".kaa-live-1.tmp", "file", "sub"]

@@ -173,3 +173,15 @@ def test_a_directory_whose_names_cannot_be_looked_at_leaves_the_others_covered(t
     (tmp_path / "open").write_text("two")
 
     assert changes(tracker)["open"] == (digest("one"), digest("two"))
+
+
+def test_the_temporary_files_of_writes_are_no_files_of_the_project(tmp_path: Path, make: Make) -> None:
+    temporary = tmp_path / ".kaa-0123456789abcdef.tmp"
+    temporary.touch()
+    (tmp_path / ".kaa-0123456789abcdef-1f.tmp").touch()
+    tracker = begun(make())
+
+    temporary.unlink()
+    (tmp_path / ".kaa-mine.tmp").write_text("mine")
+
+    assert changes(tracker) == {".kaa-mine.tmp": (None, digest("mine"))}

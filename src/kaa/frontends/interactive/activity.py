@@ -15,6 +15,7 @@ from kaa.core.events import (
     Event,
     MessageUpdate,
     QueueUpdate,
+    RestoreProgress,
     TextDelta,
     TextStart,
     ThinkingDelta,
@@ -145,6 +146,8 @@ class Activity:
                 self.begin_work("Condensing the conversation")
             case CompactionEnd():
                 self.end_work()
+            case RestoreProgress(done=done, total=total) if self._is_working:
+                self._desk.working.change(f"Restoring files: {done:,} of {total:,}")
             case _:
                 pass
 

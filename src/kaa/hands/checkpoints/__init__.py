@@ -5,17 +5,20 @@ of the slot's reach, so nothing that happens here can damage an earlier checkpoi
 
 Requests, each with an `id` that its answers repeat. Answers may come in between those to another request:
 
-    {"op": "begin", "max_files", "max_bytes"}, body: manifest   look at everything; say what differs from the manifest
+    {"op": "begin", "max_files", "max_bytes", "leftovers": {token: directories}}, body: manifest
+                                look at everything; say what differs from the manifest. Before that, remove the
+                                temporary files that restores with these tokens left there when they were killed
     {"op": "note", "path"}      take in what is at an absolute path before it is changed; waits for nothing
     {"op": "collect"}           say what changed since the last answer
     {"op": "look", "paths"}     what is at some paths now
-    {"op": "put", "path", "expected", "target"}, body: content  replace what is as expected
+    {"op": "restore", "token", "moves": [[path, expected, target, length], ...]}, body: contents one after another
+                                replace what is as expected, in this order
 
     {"id", "contents": lengths}, body: contents one after another      any number of these, first
     {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count}}
     {"id", "noted": true}
     {"id", "states": [...]}
-    {"id", "put": "done" or "changed"}
+    {"id", "results": [null, "" or a text, ...]}    done; something else is there; why the system refused
     {"id", "error", "errno"}
 
 A manifest is lines of JSON, each a list of [path, state]; later ones replace earlier ones. Paths are relative to the

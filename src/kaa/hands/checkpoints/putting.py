@@ -1,11 +1,12 @@
-"""Putting one file, symlink or directory back: only in place of what is expected there, and through no symlink."""
+"""Puts files, symlinks and directories back: each only in place of what is expected there, through no symlink."""
 
 import contextlib
 import errno
 import os
+import stat
 
-from kaa.hands.below import Root, open_below
-from kaa.hands.checkpoints.states import State, look
+from kaa.hands.checkpoints.roots import Nearby, Roots
+from kaa.hands.checkpoints.states import State, is_unchanged, look_closely
 
 _NEW_DIRECTORY_MODE = 0o777  # less the umask
 
@@ -14,48 +15,123 @@ class NotAsExpectedError(Exception):
     """Something else is there; nothing was changed."""
 
 
-def put(root: Root, path: str, expected: State | None, target: State | None, content: bytes) -> None:
-    """Make a path what it is to be.
+class Putter:
+    """Puts back one thing after another. A file is replaced at once: a new one beside it gets its name.
 
-    A directory is only removed if it is empty; otherwise it stays, as somebody else has put something there.
+    Nothing is synced to the disk, as with git: after a power failure the same restore can be done again, because the
+    contents are kept elsewhere.
 
     Args:
-        root: the directory that the path is below.
-        path: below the root, as `Roots.find` gives it: without `..`.
-        expected: what is there; None: nothing.
-        target: what is to be there; None: nothing.
-        content: of a file, or a symlink's target.
-
-    Raises:
-        NotAsExpectedError: something else is there.
-        OSError: the system refused.
+        roots: the directories that paths are below.
+        token: letters and digits in the names of temporary files, by which `remove_leftovers` finds them.
     """
-    directory, _, name = path.rpartition("/")
-    if target is not None:
-        _make_directories(root, directory)
-    with open_below(root, directory) as descriptor:
+
+    def __init__(self, roots: Roots, token: str) -> None:
+        self._roots = roots
+        self._nearby = Nearby(roots)
+        self._prefix = _prefix(token)
+        self._written = 0
+
+    def put(self, path: str, expected: State | None, target: State | None, content: bytes) -> None:
+        """Make a path what it is to be.
+
+        A directory is only removed if it is empty; otherwise it stays, as somebody else has put something there.
+
+        Args:
+            path: as `Roots.find` takes it.
+            expected: what is there; None: nothing.
+            target: what is to be there; None: nothing.
+            content: of a file, or a symlink's target.
+
+        Raises:
+            NotAsExpectedError: something else is there.
+            OSError: the system refused.
+        """
+        self._roots.find(path)  # raises where nothing may be changed
+        directory, _, name = path.rpartition("/")
+        descriptor = self._nearby.opened(directory)
+        if descriptor is None and target is not None:
+            self._make_directories(directory)
+            descriptor = self._nearby.opened(directory)
         if descriptor is None:
             if target is None and expected is None:
                 return
             raise NotAsExpectedError
-        _check(descriptor, name, expected)
         if target is None:
             _remove(descriptor, name, expected)
         elif target.kind == "directory":
-            os.mkdir(name, target.mode, dir_fd=descriptor)
+            _make_directory(descriptor, name, expected, target)
         else:
-            _replace(descriptor, name, expected, target, content)
+            self._replace(descriptor, name, expected, target, content)
+        if "directory" in (expected and expected.kind, target and target.kind):
+            self._nearby.forget()
+
+    def close(self) -> None:
+        """Let go of the directories."""
+        self._nearby.forget()
+
+    def _replace(self, directory: int, name: str, expected: State | None, target: State, content: bytes) -> None:
+        """Put the new one beside the old one, then give it the name."""
+        status = _check(directory, name, expected)
+        self._written += 1
+        temporary = f"{self._prefix}{self._written:x}.tmp"
+        try:
+            if target.kind == "symlink":
+                os.symlink(os.fsdecode(content), temporary, dir_fd=directory)
+            else:
+                _write(directory, temporary, target.mode, content)
+            if not is_unchanged(directory, name, status):  # as late as can be
+                _check(directory, name, expected)
+            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=directory)
+            raise
+
+    def _make_directories(self, path: str) -> None:
+        """Make the directories on the way that are missing.
+
+        Raises:
+            NotAsExpectedError: something else is in the way.
+            OSError: one cannot be made.
+        """
+        made = start = self._roots.start_of(path)
+        for name in path[len(start) :].strip("/").split("/") if path != start else ():
+            descriptor = self._nearby.opened(made)
+            if descriptor is None:
+                raise NotAsExpectedError
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, _NEW_DIRECTORY_MODE, dir_fd=descriptor)
+            made = f"{made}/{name}" if made else name
 
 
-def _check(directory: int, name: str, expected: State | None) -> None:
-    state = look(directory, name).state
-    if state is None and expected is None:
-        return
-    if state is None or not state.same_as(expected):
+def _prefix(token: str) -> str:
+    """With what the names of temporary files begin; `rules.covers_name` knows them."""
+    return f".kaa-{token}-"
+
+
+def remove_leftovers(roots: Roots, token: str, directories: list[str]) -> None:
+    """Remove the temporary files that a `Putter` with this token left in directories when it was killed."""
+    prefix = _prefix(token)
+    for directory in directories:
+        with roots.opened(directory) as descriptor, contextlib.suppress(OSError):
+            for name in os.listdir(descriptor) if descriptor is not None else ():
+                if name.startswith(prefix):
+                    os.unlink(name, dir_fd=descriptor)
+
+
+def _check(directory: int, name: str, expected: State | None) -> os.stat_result | None:
+    """What `stat` says of a path that is as expected."""
+    seen, status = look_closely(directory, name)
+    if seen.state is None and expected is None:
+        return None
+    if seen.state is None or not seen.state.same_as(expected):
         raise NotAsExpectedError
+    return status
 
 
 def _remove(directory: int, name: str, expected: State | None) -> None:
+    _check(directory, name, expected)
     if expected is None:
         return
     if expected.kind != "directory":
@@ -68,20 +144,9 @@ def _remove(directory: int, name: str, expected: State | None) -> None:
             raise
 
 
-def _replace(directory: int, name: str, expected: State | None, target: State, content: bytes) -> None:
-    """Put the new one beside the old one, then give it the name."""
-    temporary = f".kaa-{os.urandom(8).hex()}.tmp"
-    try:
-        if target.kind == "symlink":
-            os.symlink(os.fsdecode(content), temporary, dir_fd=directory)
-        else:
-            _write(directory, temporary, target.mode, content)
-        _check(directory, name, expected)  # as late as can be
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise
+def _make_directory(directory: int, name: str, expected: State | None, target: State) -> None:
+    _check(directory, name, expected)
+    os.mkdir(name, target.mode, dir_fd=directory)
 
 
 def _write(directory: int, name: str, mode: int, content: bytes) -> None:
@@ -91,23 +156,6 @@ def _write(directory: int, name: str, mode: int, content: bytes) -> None:
         remaining = memoryview(content)
         while remaining:
             remaining = remaining[os.write(descriptor, remaining) :]
-        os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, stat.S_IMODE(mode))
     finally:
         os.close(descriptor)
-
-
-def _make_directories(root: Root, path: str) -> None:
-    """Make the directories on the way that are missing.
-
-    Raises:
-        NotAsExpectedError: something else is in the way.
-        OSError: one cannot be made.
-    """
-    made = ""
-    for name in path.split("/") if path else ():
-        with open_below(root, made) as descriptor:
-            if descriptor is None:
-                raise NotAsExpectedError
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(name, _NEW_DIRECTORY_MODE, dir_fd=descriptor)
-        made = f"{made}/{name}" if made else name

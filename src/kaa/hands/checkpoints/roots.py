@@ -66,6 +66,29 @@ class Roots:
         return None
 
 
+class Nearby:
+    """Directories opened one after another. The last one stays open: what is next is mostly in it too."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._path: str | None = None
+        self._held = contextlib.ExitStack()
+        self._descriptor: int | None = None
+
+    def opened(self, directory: str) -> int | None:
+        """A descriptor of a directory, as `Roots.opened` gives it; valid until another one is asked for."""
+        if directory != self._path:
+            self.forget()
+            self._descriptor = self._held.enter_context(self._roots.opened(directory))
+            self._path = directory if self._descriptor is not None else None
+        return self._descriptor
+
+    def forget(self) -> None:
+        """Open the next one anew."""
+        self._path = self._descriptor = None
+        self._held.close()
+
+
 def _separate(paths: Sequence[str]) -> list[str]:
     """The first, and those of the others that do not share anything with one before."""
     chosen: list[str] = []

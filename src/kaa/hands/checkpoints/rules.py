@@ -1,5 +1,6 @@
 """What checkpoints do not cover, by rules that can be stated: docs/checkpoints.md says the same."""
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ MAX_DEPTH = 100
 _IGNORE_FILE = ".gitignore"
 # A repository, or a file or symlink that names one: in worktrees and submodules. It is git's, whatever it is.
 _REPOSITORY = ".git"
+# What kaa itself writes beside a file before it gets the file's name: `kaa.hands.writing`, `putting`.
+_TEMPORARY = re.compile(r"\.kaa-[0-9a-f]{16}(-[0-9a-f]+)?\.tmp")
 # Made by programs from what is in the project: huge, and made again by the same programs.
 _GENERATED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
 # A directory with such a file is a cache (bford.info/cachedir) or a virtual environment (PEP 405).
@@ -103,7 +106,7 @@ class Rules:
 
 def covers_name(name: str) -> bool:
     """Whether anything of this name can be covered, whatever kind it has."""
-    return name != _REPOSITORY
+    return name != _REPOSITORY and not (name.startswith(".kaa-") and _TEMPORARY.fullmatch(name))
 
 
 def covers_path(path: str) -> bool:

@@ -4,12 +4,13 @@ import errno
 import json
 import os
 import select
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kaa.hands.checkpoints.manifest import row_of, state_of
-from kaa.hands.checkpoints.putting import NotAsExpectedError, put
+from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import Limits
+from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
 from kaa.hands.fields import integer, text, texts
 from kaa.hands.inotify import Inotify
@@ -91,7 +92,10 @@ class _Service:
     def _answer(self, operation: str, frame: Frame) -> None:
         if operation == "begin":
             limits = Limits(integer(frame.header, "max_files"), integer(frame.header, "max_bytes"))
-            self._tracker = Tracker(Roots(self._paths), _inotify(), limits, self._keep)
+            roots = Roots(self._paths)
+            for token, directories in _leftovers(frame.header):
+                remove_leftovers(roots, token, directories)
+            self._tracker = Tracker(roots, _inotify(), limits, self._keep)
             self._beginning = (self._answering, self._tracker.begin(frame.body))
             return
         if self._tracker is None:
@@ -106,21 +110,33 @@ class _Service:
             case "look":
                 states = self._tracker.states(texts(frame.header, "paths"))
                 self._send({"states": [row_of(state) for state in states]})
-            case "put":
-                self._put(frame)
+            case "restore":
+                self._send({"results": self._restore(frame)})
             case unknown:
                 raise WireError(f"the slot for checkpoints knows no {unknown!r}")
 
-    def _put(self, frame: Frame) -> None:
+    def _restore(self, frame: Frame) -> list[str | None]:
+        """Carry out moves; what became of each, as the package says."""
         assert self._tracker is not None
-        root, path = self._tracker.roots.find(text(frame.header, "path"))
-        expected, target = state_of(frame.header.get("expected")), state_of(frame.header.get("target"))
+        results: list[str | None] = []
+        offset = 0
+        putter = Putter(self._tracker.roots, text(frame.header, "token"))
         try:
-            put(root, path, expected, target, frame.body)
-        except NotAsExpectedError:
-            self._send({"put": "changed"})
-        else:
-            self._send({"put": "done"})
+            for path, expected, target, length in _moves(frame.header):
+                content = frame.body[offset : offset + length]
+                offset += length
+                try:
+                    putter.put(path, expected, target, content)
+                except NotAsExpectedError:
+                    results.append("")
+                except OSError as error:
+                    results.append(error.strerror or str(error))
+                else:
+                    self._tracker.expect(path, target)
+                    results.append(None)
+        finally:
+            putter.close()
+        return results
 
     def _go_on(self, request: int, steps: Iterator[None]) -> None:
         """Look at a little more of the project; at its end, answer."""
@@ -161,6 +177,30 @@ class _Service:
 
     def _send(self, header: dict[str, object], body: bytes = b"") -> None:
         self._connection.send({"id": self._answering, **header}, body)
+
+
+def _moves(header: Mapping[str, object]) -> Iterator[tuple[str, State | None, State | None, int]]:
+    """The moves of a request.
+
+    Raises:
+        WireError: they are none.
+    """
+    moves = header.get("moves")
+    for move in moves if isinstance(moves, list) else [moves]:
+        match move:
+            case [str(path), expected, target, int(length)]:
+                yield path, state_of(expected), state_of(target), length
+            case _:
+                raise WireError(f"{move!r} is no move")
+
+
+def _leftovers(header: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
+    """The tokens of restores that were killed, with the directories they worked in."""
+    leftovers = header.get("leftovers", {})
+    if not isinstance(leftovers, dict):
+        raise WireError(f"{leftovers!r} are no leftovers")
+    for token in leftovers:
+        yield token, texts(leftovers, token)
 
 
 def _inotify() -> Inotify | None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from kaa.hands.checkpoints.manifest import Manifest
-from kaa.hands.checkpoints.roots import Roots
+from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import Limits, Rules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, look
 from kaa.hands.inotify import Inotify, WatchLimitError
@@ -105,13 +105,20 @@ class Tracker:
         """The same for what has been looked at so far."""
         return self._manifest.take_changes()
 
+    def expect(self, path: str, state: State | None) -> None:
+        """Know what was just put at a path that is covered, so that only what differs from that is told later."""
+        if self._manifest.get(path) is not None and state is not None and state.kind == "file":
+            self._manifest.set(path, state)
+
     def states(self, paths: Sequence[str]) -> list[State | None]:
         """What is at some paths now, whether they are covered or not."""
         found = []
+        nearby = Nearby(self.roots)
         for path in paths:
             directory, _, name = path.rpartition("/")
-            with self.roots.opened(directory) as descriptor:
-                found.append(None if descriptor is None else look(descriptor, name).state)
+            descriptor = nearby.opened(directory)
+            found.append(None if descriptor is None else look(descriptor, name).state)
+        nearby.forget()
         return found
 
     def listen(self) -> None:
@@ -257,8 +264,8 @@ class Tracker:
                 self._manifest.set(below, None)
             self._leave(path)
             self._incomplete = {each for each in self._incomplete if each != path and not each.startswith(path + "/")}
-        if content is not None:
-            self._keep(content)
+        if content is not None and (known is None or state is None or known.digest != state.digest):
+            self._keep(content)  # else the brain has it
         self._manifest.set(path, state)
 
     def _watch(self, directory: str, descriptor: int) -> int | None:

@@ -14,6 +14,7 @@ from kaa.core.events import (
     CheckpointTaken,
     Event,
     MessageUpdate,
+    RestoreProgress,
     ToolCallStart,
     TurnEnd,
     UserCommandEnd,
@@ -39,6 +40,7 @@ from kaa.workspace.checkpoints.contract import (
 )
 from kaa.workspace.protocol import Workspace
 
+_MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
@@ -173,7 +175,7 @@ class Checkpointing:
             OSError: the project cannot be touched.
         """
         try:
-            return await self._required().restore(plan)
+            return await self._required().restore(plan, self._tell_progress)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
 
@@ -332,6 +334,10 @@ class Checkpointing:
     def _record(self, change_set: ChangeSet, after: str | None) -> None:
         self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after))
         self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
+
+    def _tell_progress(self, done: int, total: int) -> None:
+        if total >= _MANY_PATHS:
+            self._agent.emit(RestoreProgress(done, total))
 
     def _record_missed(self, after: str | None) -> None:
         """Note that nothing is kept of what was done behind an entry."""

@@ -3,7 +3,7 @@
 Paths are relative to the project's root, with `/`; those in other writable directories are absolute.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -199,8 +199,13 @@ class Checkpoints(Protocol):
         """
         ...
 
-    async def restore(self, plan: RestorePlan) -> RestoreResult:
-        """Carry out a plan, but for what changed since it was made."""
+    async def restore(self, plan: RestorePlan, progress: Callable[[int, int], None] | None = None) -> RestoreResult:
+        """Carry out a plan, but for what changed since it was made.
+
+        Args:
+            plan: as `preview` made it.
+            progress: told now and then how many of how many paths are done.
+        """
         ...
 
     async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:

@@ -4,23 +4,19 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
-from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     CheckpointLimits,
     FileConflict,
-    FileMove,
     FileStep,
-    MissingCheckpointError,
     RestorePlan,
     RestoreResult,
 )
-from kaa.workspace.checkpoints.link import Link
 from kaa.workspace.checkpoints.lookout import MAX_FILES, Lookout, failed, in_thread_if
-from kaa.workspace.checkpoints.planning import Way, in_order
-from kaa.workspace.checkpoints.reports import ChangeRow, Put, change_set_of, doing_of, row_of
+from kaa.workspace.checkpoints.planning import Way
+from kaa.workspace.checkpoints.reports import ChangeRow, change_set_of, doing_of
+from kaa.workspace.checkpoints.restoring import CHANGED_SINCE, Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
-from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slots
 
 _MEGABYTE = 1024 * 1024
@@ -28,7 +24,6 @@ _MEGABYTE = 1024 * 1024
 _COVERED_SHARE = 0.5
 _SIGN_SECONDS = 1.0
 _SORTED_AT_ONCE = 200  # rows: takes less than a millisecond
-_CHANGED_SINCE = "changed since the preview"
 _FILE, _FOLDER, _EITHER = ("file", "files"), ("folder", "folders"), ("file or folder", "files or folders")
 # What the rules of `kaa.hands.checkpoints.rules` leave out: the word for one and for several, and what is said of them.
 _UNCOVERED = {
@@ -145,7 +140,7 @@ class LocalCheckpoints:
         store = await self._store()
         return await asyncio.to_thread(way.plan, now, store.content, self._uncovered())
 
-    async def restore(self, plan: RestorePlan) -> RestoreResult:
+    async def restore(self, plan: RestorePlan, progress: Progress | None = None) -> RestoreResult:
         """See `Checkpoints.restore`."""
         if not plan.moves:
             return RestoreResult(kept=plan.conflicts)
@@ -158,12 +153,8 @@ class LocalCheckpoints:
             if not self._is_open:
                 await self._take_in(await self._lookout.changes())
             try:
-                for move in in_order(plan.moves):
-                    problem = await self._put(link, store, move)
-                    if problem == _CHANGED_SINCE:
-                        kept[move.path] = FileConflict(move.path, problem)
-                    elif problem is not None:
-                        failures[move.path] = FileConflict(move.path, problem)
+                for move, problem in await restore(link, store, self._session_id, plan.moves, progress):
+                    (kept if problem == CHANGED_SINCE else failures)[move.path] = FileConflict(move.path, problem)
             finally:
                 await self._take_in(await self._lookout.changes())  # our own doing belongs to no turn
         done = tuple(step for path, step in steps.items() if path not in kept and path not in failures)
@@ -200,9 +191,11 @@ class LocalCheckpoints:
             self._killed = await asyncio.to_thread(store.killed_turn, self._session_id)
         return store, await asyncio.to_thread(store.last_manifest, self._root, self._killed)
 
-    async def _seen(self, known: bytes, rows: list[ChangeRow]) -> None:
+    async def _seen(self, known: bytes, rows: list[ChangeRow], cleaned_up: Sequence[str]) -> None:
         """Note how things are now that a slot has looked at everything."""
         store = await self._store()
+        if cleaned_up:
+            await asyncio.to_thread(store.forget_restores, cleaned_up)
         await asyncio.to_thread(store.begin_manifest, self._root, known)
         await self._take_in(rows)
         if self._is_open:  # from now on, what it does can be told even when it is killed
@@ -224,23 +217,6 @@ class LocalCheckpoints:
             return Way([store.load(one) for one in undo], [store.load(one) for one in redo])
 
         return await asyncio.to_thread(load)
-
-    async def _put(self, link: Link, store: Store, move: FileMove) -> str | None:
-        """Carry out one move; why not, if not."""
-        content = b""
-        if move.target is not None and move.target.kind in ("file", "symlink"):
-            try:
-                content = await asyncio.to_thread(store.content, move.target)
-            except MissingCheckpointError as error:
-                return str(error)
-        request = {"op": "put", "path": move.path, "expected": row_of(move.expected), "target": row_of(move.target)}
-        try:
-            answer = parse((await link.ask(request, content)).header, Put)
-        except WorkspaceUnavailableError:
-            raise
-        except OSError as error:
-            return error.strerror or str(error)
-        return None if answer.put == "done" else _CHANGED_SINCE
 
     async def _give_signs(self, store: Store) -> None:
         while True:

@@ -26,7 +26,8 @@ class Lookout:
         slots: give the slot.
         max_bytes: of all files together, to be covered.
         start: called for each slot: gives the store that keeps contents, and the manifest to begin from.
-        seen: gets that manifest and what differs from it, before anybody who waits for that goes on.
+        seen: gets that manifest, what differs from it, and the tokens of killed restores whose temporary files were
+            removed, before anybody who waits for that goes on.
 
     Attributes:
         uncovered: how much each rule left out.
@@ -37,7 +38,7 @@ class Lookout:
         slots: Slots,
         max_bytes: int,
         start: Callable[[], Awaitable[tuple[Store, bytes]]],
-        seen: Callable[[bytes, list[ChangeRow]], Awaitable[None]],
+        seen: Callable[[bytes, list[ChangeRow], Sequence[str]], Awaitable[None]],
     ) -> None:
         self._slots = slots
         self._max_bytes = max_bytes
@@ -46,6 +47,7 @@ class Lookout:
         self._linking: asyncio.Task[tuple[Link, asyncio.Future[Frame]]] | None = None
         self._looking: asyncio.Task[None] | None = None
         self._known = b""
+        self._leftovers: dict[str, list[str]] = {}
         self.uncovered: dict[str, int] = {}
 
     @property
@@ -126,8 +128,10 @@ class Lookout:
         store, self._known = await self._start()
         link = Link(await self._slots.take("checkpoints"), store.packs.add)
         limits = {"max_files": MAX_FILES, "max_bytes": self._max_bytes}
+        self._leftovers = await asyncio.to_thread(store.killed_restores)
+        begin = {"op": "begin", **limits, "leftovers": self._leftovers}
         try:
-            return link, await link.request({"op": "begin", **limits}, self._known)
+            return link, await link.request(begin, self._known)
         except BaseException:
             await link.close()
             raise
@@ -137,7 +141,7 @@ class Lookout:
         _, answer = await asyncio.shield(linking)
         rows = await self._read(checked(await answer))
         known, self._known = self._known, b""
-        await to_end(self._seen(known, rows))
+        await to_end(self._seen(known, rows, tuple(self._leftovers)))
 
     async def _read(self, answer: Frame) -> list[ChangeRow]:
         report: Report = await in_thread_if(len(answer.body) > _READ_AT_ONCE_BYTES, read_report, answer.body)

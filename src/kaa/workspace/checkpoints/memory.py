@@ -80,7 +80,7 @@ class MemoryCheckpoints:
         way, now = await self._way(undo, redo), self._look()
         return way.plan({move.path: _state(now, move.path) for move in way.moves}, self._content)
 
-    async def restore(self, plan: RestorePlan) -> RestoreResult:
+    async def restore(self, plan: RestorePlan, progress: Callable[[int, int], None] | None = None) -> RestoreResult:
         """See `Checkpoints.restore`."""
         files = {step.path for step in plan.steps}
         kept = {conflict.path: conflict for conflict in plan.conflicts}

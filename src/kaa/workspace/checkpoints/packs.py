@@ -36,6 +36,8 @@ class Packs:
         self._read_until: dict[str, int] = {}
         self._own: str | None = None
         self._descriptor = -1
+        self._reading = ""  # the pack that was read last stays open: what is next is mostly in it too
+        self._reading_descriptor = -1
         self._lock = threading.Lock()
         with self._lock:
             self._catch_up()
@@ -150,14 +152,14 @@ class Packs:
         self._read_until[self._own] = start + len(data)
 
     def _read(self, place: _Place) -> bytes | None:
-        try:
-            descriptor = os.open(os.path.join(self._folder, place.pack), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        try:
-            return os.pread(descriptor, place.length, place.offset)
-        finally:
-            os.close(descriptor)
+        if place.pack != self._reading:
+            self._close_reading()
+            try:
+                descriptor = os.open(os.path.join(self._folder, place.pack), os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            self._reading, self._reading_descriptor = place.pack, descriptor
+        return os.pread(self._reading_descriptor, place.length, place.offset)
 
     def _names(self) -> list[str]:
         return sorted(name for name in os.listdir(self._folder) if name.endswith(".pack"))
@@ -177,6 +179,12 @@ class Packs:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self._own = -1, None
+        self._close_reading()
+
+    def _close_reading(self) -> None:
+        if self._reading_descriptor >= 0:
+            os.close(self._reading_descriptor)
+        self._reading_descriptor, self._reading = -1, ""
 
 
 def write_all(descriptor: int, data: bytes | bytearray) -> None:

@@ -64,6 +64,9 @@ class Way:
             state = now[move.path]
             if is_same(state, move.target):
                 continue
+            if state is None and _takes_two_steps(move) and move.path not in self.broken:
+                moves.append(FileMove(move.path, None, move.target))  # a restore was killed between the two
+                continue
             if reason := self._reason_against(move, state):
                 if not _only_directories(move.expected, move.target):
                     conflicts.append(FileConflict(move.path, reason))
@@ -119,10 +122,14 @@ def _path_of(move: FileMove) -> str:
 
 def _parts(move: FileMove) -> Sequence[FileMove]:
     """A directory in place of a file, or the other way round, takes two steps."""
-    one, other = move.expected, move.target
-    if one is not None and other is not None and (one.kind == "directory") != (other.kind == "directory"):
-        return FileMove(move.path, one, None), FileMove(move.path, None, other)
+    if _takes_two_steps(move):
+        return FileMove(move.path, move.expected, None), FileMove(move.path, None, move.target)
     return (move,)
+
+
+def _takes_two_steps(move: FileMove) -> bool:
+    one, other = move.expected, move.target
+    return one is not None and other is not None and (one.kind == "directory") != (other.kind == "directory")
 
 
 def _step(move: FileMove, content: Callable[[FileState], bytes]) -> FileStep:

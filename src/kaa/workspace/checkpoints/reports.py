@@ -32,10 +32,10 @@ class States(msgspec.Struct, frozen=True):
     states: tuple[StateRow | None, ...]
 
 
-class Put(msgspec.Struct, frozen=True):
-    """The header of an answer to `put`: `done`, or `changed` if something else was there."""
+class Restored(msgspec.Struct, frozen=True):
+    """The header of an answer to `restore`. Of each move: None if done, "" if something else was there, or why not."""
 
-    put: str
+    results: tuple[str | None, ...]
 
 
 def read_report(body: bytes) -> Report:

@@ -5,6 +5,7 @@ packs/            contents (see `packs`)
 sets/<id>.json    change sets
 manifests/        what the project looked like the last time, one file for each process; only saves reading
 turns/<session>   while a turn is under way that may change files: what tells afterwards that it was killed
+restores/<token>  while files are put back: in which directories temporary files may be
 """
 
 import contextlib
@@ -12,7 +13,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 import msgspec
@@ -23,7 +24,7 @@ from kaa.workspace.checkpoints.packs import Packs, write_all
 
 _MODE = 0o700
 _FILE_MODE = 0o600
-_FOLDERS = ("packs", "sets", "manifests", "turns")
+_FOLDERS = ("packs", "sets", "manifests", "turns", "restores")
 _SECONDS_PER_DAY = 86_400
 _MEGABYTE = 1024 * 1024
 # So much of the limit is left when something has to go, so that it does not have to go again at once.
@@ -36,6 +37,13 @@ class Turn(msgspec.Struct, frozen=True):
     manifest: str
     began: int
     last_sign: int = 0
+
+
+class _Restore(msgspec.Struct, frozen=True):
+    """Files are being put back by a session, in these directories."""
+
+    session: str
+    directories: list[str]
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -66,6 +74,8 @@ class Store:
         os.chmod(folder, _MODE)
         self._lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
+        self._restore = -1
+        self._restore_token = ""
         self.packs = Packs(os.path.join(folder, "packs"))
         self.manifests = Manifests(os.path.join(folder, "manifests"))
 
@@ -135,6 +145,42 @@ class Store:
         """
         turn = self._read_turn(self._turn_path(session_id))
         return turn if turn is not None and self.manifests.read(turn.manifest) is not None else None
+
+    def begin_restore(self, session_id: str, token: str, directories: list[str]) -> None:
+        """Note that files in these directories are going to be replaced, through temporary ones that have the token.
+
+        Raises:
+            OSError: the disk is full or failed.
+        """
+        path = self._path("restores", token)
+        self._restore = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+        fcntl.flock(self._restore, fcntl.LOCK_EX)
+        self._restore_token = token
+        note = msgspec.to_builtins(_Restore(session_id, directories))
+        write_all(self._restore, json.dumps(note).encode("ascii"))
+
+    def end_restore(self, *, leftovers: bool) -> None:
+        """The restore is over. `leftovers`: temporary files may still be there, as `killed_restores` tells."""
+        if not leftovers:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path("restores", self._restore_token))
+        os.close(self._restore)
+        self._restore = -1
+
+    def killed_restores(self) -> dict[str, list[str]]:
+        """The tokens of restores that did not come to their end, with their directories."""
+        found = {}
+        for token in os.listdir(self._path("restores")):
+            with contextlib.suppress(OSError, ValueError), open(self._path("restores", token), "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else it is under way
+                found[token] = msgspec.convert(json.loads(file.read()), _Restore).directories
+        return found
+
+    def forget_restores(self, tokens: Iterable[str]) -> None:
+        """Their temporary files are gone."""
+        for token in tokens:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path("restores", token))
 
     def use(self) -> Use:
         """What the folder takes on the disk."""
@@ -212,7 +258,7 @@ class Store:
 
     def _forget_turns(self, before: float) -> None:
         """Those of sessions that nobody went on with for so long; and what was never written to its end."""
-        for folder in ("turns", "sets"):
+        for folder in ("turns", "sets", "restores"):
             with os.scandir(self._path(folder)) as entries:
                 for entry in entries:
                     with contextlib.suppress(FileNotFoundError):

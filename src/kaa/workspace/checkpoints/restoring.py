@@ -1,0 +1,116 @@
+"""Carries out a plan in batches: one request puts many files back, and the next one is made ready meanwhile."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from kaa.hands.wire import Frame
+from kaa.workspace.channel import parse
+from kaa.workspace.checkpoints.contract import FileMove, MissingCheckpointError
+from kaa.workspace.checkpoints.link import Link, checked
+from kaa.workspace.checkpoints.planning import in_order
+from kaa.workspace.checkpoints.reports import Restored, row_of
+from kaa.workspace.checkpoints.store import Store
+from kaa.workspace.protocol import WorkspaceUnavailableError
+
+CHANGED_SINCE = "changed since the preview"
+# A request takes some hundredths of a second, so that progress is seen; more bytes would only take memory.
+_MOVES_AT_ONCE = 250
+_BYTES_AT_ONCE = 2 * 1024 * 1024
+_REQUESTS_AHEAD = 2  # the slot works on one while the next waits in its socket
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many of how many moves are done."""
+
+Problem: TypeAlias = tuple[FileMove, str]
+
+
+async def restore(
+    link: Link, store: Store, session_id: str, moves: Iterable[FileMove], progress: Progress | None
+) -> list[Problem]:
+    """Carry out moves; returns those that were not, with the reason. What is done already can be done again.
+
+    A note is kept meanwhile of where temporary files may be, for whoever comes after a kill.
+
+    Args:
+        link: to the slot.
+        store: has the contents.
+        session_id: whose restore it is.
+        moves: in any order.
+        progress: told after each batch.
+
+    Raises:
+        WorkspaceUnavailableError: the slot died; some moves may have been carried out.
+        OSError: the store failed; the same.
+    """
+    token = os.urandom(8).hex()
+    ordered = [*in_order(moves)]
+    directories = sorted({move.path.rpartition("/")[0] for move in ordered})
+    await asyncio.to_thread(store.begin_restore, session_id, token, directories)
+    try:
+        return await _carry_out(link, store, token, ordered, progress)
+    finally:
+        await asyncio.to_thread(store.end_restore, leftovers=not link.is_alive)
+
+
+async def _carry_out(
+    link: Link, store: Store, token: str, moves: Sequence[FileMove], progress: Progress | None
+) -> list[Problem]:
+    problems: list[Problem] = []
+    asked: deque[tuple[list[FileMove], asyncio.Future[Frame], int]] = deque()
+    answered = 0
+
+    async def take_answer() -> None:
+        nonlocal answered
+        batch, answer, size = asked.popleft()
+        results = parse(checked(await answer).header, Restored).results
+        if len(results) != len(batch):
+            raise WorkspaceUnavailableError("The process for checkpoints sent what cannot be understood.")
+        for move, problem in zip(batch, results, strict=True):
+            if problem is not None:
+                problems.append((move, problem or CHANGED_SINCE))
+        answered += size
+        if progress is not None:
+            progress(answered, len(moves))
+
+    for batch in _batches(moves):
+        contents = await asyncio.to_thread(_contents, store, batch, problems)
+        rows = [[move.path, row_of(move.expected), row_of(move.target), len(content)] for move, content in contents]
+        body = b"".join(content for _, content in contents)
+        answer = await link.request({"op": "restore", "token": token, "moves": rows}, body)
+        asked.append(([move for move, _ in contents], answer, len(batch)))
+        if len(asked) == _REQUESTS_AHEAD:
+            await take_answer()
+    while asked:
+        await take_answer()
+    return problems
+
+
+def _batches(moves: Sequence[FileMove]) -> Iterator[list[FileMove]]:
+    batch: list[FileMove] = []
+    size = 0
+    for move in moves:
+        batch.append(move)
+        size += move.target.size if move.target is not None else 0
+        if len(batch) == _MOVES_AT_ONCE or size >= _BYTES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _contents(store: Store, moves: Iterable[FileMove], problems: list[Problem]) -> list[tuple[FileMove, bytes]]:
+    """Moves with what files are to contain. Those whose content is missing become problems."""
+    found = []
+    for move in moves:
+        content = b""
+        if move.target is not None and move.target.kind in ("file", "symlink"):
+            try:
+                content = store.content(move.target)
+            except MissingCheckpointError as error:
+                problems.append((move, str(error)))
+                continue
+        found.append((move, content))
+    return found
