@@ -249,3 +249,67 @@ def test_an_unknown_command_is_refused_with_those_there_are(capsys: pytest.Captu
 
     assert ended.value.code == 2
     assert "'search'" in capsys.readouterr().err
+
+
+class TestRestore:
+    def test_brings_a_session_back_whole(self, world: World) -> None:
+        path = world.session("one", user_entry("a", None, "hello"))
+        content = path.read_bytes()
+        journal = path.with_name(f"{path.name}.partial")
+        journal.write_bytes(b"owed")
+        world.run("trash", "one")
+        assert not path.exists()
+
+        assert world.run("restore", "one") == (0, [f"restored: {path}"])
+
+        assert (path.read_bytes(), journal.read_bytes()) == (content, b"owed")
+        assert world.run("restore") == (0, [])
+        assert "no sessions in the trash" in world.err
+
+    def test_lists_what_is_in_the_trash(self, world: World) -> None:
+        path = world.session("one", user_entry("a", None, "about parsers"))
+        world.session("two", user_entry("a", None, "still here"))
+        world.run("trash", "one")
+
+        _, (line,) = world.run("restore")
+        (listed,) = world.json("restore")
+
+        assert line.startswith("one")
+        assert line.endswith("about parsers")
+        assert (listed["id"], listed["origin"]) == ("one", str(path))
+
+    def test_by_name(self, world: World) -> None:
+        path = world.session("one", user_entry("a", None, "x"), entry("session_info", "n", "a", name="my work"))
+        world.run("trash", "one")
+
+        assert world.json("restore", "my work") == [{"path": str(path)}]
+
+    def test_replaces_nothing(self, world: World) -> None:
+        path = world.session("one", user_entry("a", None, "first"))
+        world.run("trash", "one")
+        world.session("one", user_entry("a", None, "second"))
+
+        assert world.run("restore", "one")[0] != 0
+
+        assert "another file in its place" in world.err
+        assert b"second" in path.read_bytes()
+        assert len(world.json("restore")) == 1
+
+    def test_says_what_it_cannot_find(self, world: World) -> None:
+        world.session("one", user_entry("a", None, "x"))
+        world.session("other", user_entry("a", None, "x"))
+        world.run("trash", "one", "other")
+
+        assert world.run("restore", "o")[0] != 0
+        assert "fits 2 sessions in the trash" in world.err
+        assert world.run("restore", "zwei")[0] != 0
+        assert "no session in the trash" in world.err
+
+    def test_a_note_that_leads_elsewhere_is_not_followed(self, world: World, tmp_path: Path) -> None:
+        path = world.session("one", user_entry("a", None, "x"))
+        world.run("trash", "one")
+        (note,) = (tmp_path / "data" / "Trash" / "info").iterdir()
+        note.write_text(f"[Trash Info]\nPath={tmp_path}/.profile\nDeletionDate=2026-01-01T00:00:00\n")
+
+        assert world.run("restore", "one") == (0, [f"restored: {path}"])
+        assert not (tmp_path / ".profile").exists()

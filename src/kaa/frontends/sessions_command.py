@@ -14,7 +14,7 @@ from kaa.core.spending import is_price_unknown
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode, of_session_error
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
-from kaa.frontends.sessions_report import facts, health_lines, hit_lines, list_lines, repair_lines
+from kaa.frontends.sessions_report import facts, health_lines, hit_lines, list_lines, repair_lines, trash_lines
 from kaa.session.catalogue.matching import Query, QueryError
 from kaa.session.catalogue.records import Scope, UsageRow
 from kaa.session.errors import SessionError
@@ -112,6 +112,16 @@ def _add_repair(parser: argparse.ArgumentParser) -> None:
 def _add_rename(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID|PATH", help="the beginning of an id, or a file")
     parser.add_argument("name", nargs="+", help="the name; an empty one takes it away")
+    _add_common(parser)
+
+
+def _add_restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "sessions",
+        nargs="*",
+        metavar="ID|NAME|PATH",
+        help="beginnings of ids, names or files; lists the trash unless told",
+    )
     _add_common(parser)
 
 
@@ -243,6 +253,28 @@ def _trash(parsed: argparse.Namespace) -> int:
     return _each(_named(sessions, parsed), trash)
 
 
+def _restore(parsed: argparse.Namespace) -> int:
+    sessions = sessions_of(parsed.session_dir)
+    if not parsed.sessions:
+        trashed = sessions.trashed()
+        if parsed.json:
+            _print(_json({**_fields(one.summary), "origin": one.place.origin}) for one in trashed)
+        elif trashed:
+            _print(trash_lines(trashed))
+        else:
+            sys.stderr.write("kaa: there are no sessions in the trash\n")
+        return ExitCode.DONE
+    worst = ExitCode.DONE
+    for query in parsed.sessions:
+        try:
+            path = sessions.restore(query)
+        except SessionError as error:
+            worst = max(worst, _failed(error))
+        else:
+            _print([_json({"path": path}) if parsed.json else f"restored: {sanitize(str(path))}"])
+    return worst
+
+
 def _named(sessions: Sessions, parsed: argparse.Namespace) -> list[Path]:
     """The sessions that were named. All of them are known before anything is done with one."""
     return [sessions.resolve(query) for query in parsed.sessions]
@@ -305,6 +337,7 @@ SUBCOMMANDS = {
     "repair": Subcommand("write a session anew without its damage", _add_repair, _repair),
     "rename": Subcommand("call a session by another name", _add_rename, _rename),
     "trash": Subcommand("move sessions into the trash of the system", _add_sessions, _trash),
+    "restore": Subcommand("bring sessions back from the trash, or list those in it", _add_restore, _restore),
     "export": Subcommand("write a session into a file for others", _add_export, _export),
     "import": Subcommand("take in a session file from elsewhere", _add_import, _import),
 }

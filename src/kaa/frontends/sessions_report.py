@@ -13,6 +13,7 @@ from kaa.tui.sanitize import sanitize, squeezed
 if TYPE_CHECKING:
     from kaa.session.upkeep.health import Health
     from kaa.session.upkeep.repair import Repaired
+    from kaa.shell.sessions import TrashedSession
 
 # The time in a session's id to the millisecond: enough to tell any two apart.
 _ID_LENGTH = 13
@@ -23,6 +24,12 @@ _STRONG, _PLAIN = "\x1b[1m", "\x1b[22m"
 def list_lines(sessions: Iterable[SessionSummary], *, with_cwd: bool) -> list[str]:
     """A table of sessions: id, last said, messages, directory where it is asked for, title."""
     return aligned([_row(summary, with_cwd=with_cwd) for summary in sessions], left=5)
+
+
+def trash_lines(sessions: Iterable["TrashedSession"]) -> list[str]:
+    """A table of the sessions in the trash: id, when they were moved there, messages, where they came from, title."""
+    rows = [(_row(one.summary, with_cwd=True), one.place.deleted.replace("T", " ")[:16]) for one in sessions]
+    return aligned([(row[0], deleted or "-", *row[2:]) for row, deleted in rows], left=5)
 
 
 def _row(summary: SessionSummary, *, with_cwd: bool) -> tuple[str, ...]:

@@ -93,3 +93,30 @@ class TrashError(SessionError):
             "to be rid of it for good, delete it with rm"
         )
         self.path = path
+
+
+class RestoreError(SessionError):
+    """A session could not be brought back from the trash; it is still there."""
+
+    def __init__(self, path: Path, origin: Path, cause: OSError) -> None:
+        if cause.errno == errno.EEXIST:
+            why = "there is another file in its place: move that one away first"
+        else:
+            why = f"{cause.strerror or cause}. Check the mode of the folder"
+        super().__init__(f"cannot restore {origin}: {why}. The session is still in the trash: {path}")
+        self.path = path
+
+
+class NotInTrashError(SessionNotFoundError):
+    """No session in the trash, or more than one, is meant by what the user wrote."""
+
+    def __init__(self, wanted: str, candidates: Sequence[Path] = ()) -> None:
+        if candidates:
+            listed = "\n".join(f"  {path}" for path in candidates[:_LISTED_CANDIDATES])
+            message = (
+                f"'{wanted}' fits {len(candidates)} sessions in the trash; give more of the id, or a path:\n{listed}"
+            )
+        else:
+            message = f"no session in the trash has the name '{wanted}' or an id that starts with it"
+        Exception.__init__(self, f"{message}\n`kaa sessions restore` without arguments lists them all")
+        self.candidates = tuple(candidates)

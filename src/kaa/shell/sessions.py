@@ -6,20 +6,33 @@ Everything here reads files and may take long: call it in a thread.
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.session.catalogue.places import Root
 from kaa.session.catalogue.records import Scope, SearchHit, SessionSummary, UsageRow
 from kaa.session.entries import SessionInfo
+from kaa.session.errors import NotInTrashError
 from kaa.session.file.file_store import FileStore
 from kaa.session.library.finding import SessionLibrary, pi_sessions
 from kaa.shell.home import Home
 
 if TYPE_CHECKING:
     from kaa.session.catalogue.catalogue import Catalogue
+    from kaa.session.library.restoring import Trashed
 
 Progress = Callable[[int, int], None]
 """Told how many files of how many are read."""
+
+
+class TrashedSession(NamedTuple):
+    """A session in the trash: what a list shows of it, and where it is and was."""
+
+    summary: SessionSummary
+    place: "Trashed"
+
+    def is_exactly(self, query: str) -> bool:
+        """Whether this is its id, its name or its file."""
+        return query in (self.summary.id, self.summary.name, str(self.place.path))
 
 
 class Sessions:
@@ -117,6 +130,32 @@ class Sessions:
         from kaa.session.library.trash import trash_session  # lazy: seldom used
 
         return trash_session(path, os.environ)
+
+    def trashed(self) -> Sequence[TrashedSession]:
+        """The sessions in the trash of the system, the last one that was moved there first."""
+        from kaa.session.library.restoring import trashed_sessions  # lazy: seldom used
+
+        found = trashed_sessions([root.path for root in self._roots], os.environ)
+        with self._catalogue() as catalogue:
+            return [TrashedSession(catalogue.summary(one.path)[0], one) for one in found]
+
+    def restore(self, query: str) -> Path:
+        """Bring a session back from the trash. Returns where it is.
+
+        Args:
+            query: the beginning of its id, its whole name, or its file in the trash.
+
+        Raises:
+            SessionError: none or several fit, or it cannot be moved, such as when its place is taken.
+        """
+        from kaa.session.library.restoring import restore  # lazy, as above
+
+        trashed = self.trashed()
+        exact = [one for one in trashed if one.is_exactly(query)]
+        fitting = exact or [one for one in trashed if one.summary.id.lower().startswith(query.lower())]
+        if len(fitting) != 1 or not query:
+            raise NotInTrashError(query, [one.place.path for one in fitting] if query else [])
+        return restore(fitting[0].place)
 
     def _catalogue(self) -> "Catalogue":
         from kaa.session.catalogue.catalogue import Catalogue  # lazy: SQLite is for who lists or searches

@@ -41,7 +41,7 @@ def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
     """
     path = path.absolute()
     with _held(path):
-        trash = _trash_for(path, environ)
+        trash = trash_for(path, environ)
         journal = journal_path(path)
         moved = _move(journal, trash) if journal.exists() else None
         try:
@@ -69,7 +69,7 @@ def _held(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-class _Trash:
+class Trash:
     """A folder that files are moved to.
 
     Args:
@@ -83,6 +83,7 @@ class _Trash:
         self._top = top
 
     def create(self) -> None:
+        """Make the folders that are missing."""
         for folder in (self.files, self.info):
             if folder is not None:
                 folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -109,28 +110,40 @@ class _Trash:
             with contextlib.suppress(OSError):
                 (self.info / f"{name}.trashinfo").unlink()
 
+    def note_of(self, name: str) -> Path | None:
+        """The note of where a file came from; None where the system keeps none."""
+        return self.info / f"{name}.trashinfo" if self.info is not None else None
+
+    def origin(self, noted: str) -> Path:
+        """The path that a note means."""
+        return Path(noted) if self._top is None else self._top / noted
+
     def _note(self, path: Path) -> str:
         origin = path if self._top is None else path.relative_to(self._top)
         deleted = time.strftime("%Y-%m-%dT%H:%M:%S")
         return f"[Trash Info]\nPath={quote(os.fsencode(origin), safe='/')}\nDeletionDate={deleted}\n"
 
 
-def _trash_for(path: Path, environ: Mapping[str, str]) -> _Trash:
-    """The trash that is on the file's own disk."""
+def trash_for(path: Path, environ: Mapping[str, str]) -> Trash:
+    """The trash that is on the disk of a file, or of a folder of files.
+
+    Raises:
+        OSError: the path cannot be examined.
+    """
     if sys.platform == "darwin":
-        return _Trash(Path(os.path.expanduser("~/.Trash")), has_info=False)
+        return Trash(Path(os.path.expanduser("~/.Trash")), has_info=False)
     data = environ.get("XDG_DATA_HOME", "")
     own = Path(data if os.path.isabs(data) else os.path.expanduser("~/.local/share"), "Trash")
-    device = path.lstat().st_dev
+    device = _existing(path).lstat().st_dev
     if _existing(own).stat().st_dev == device:
-        return _Trash(own)
+        return Trash(own)
     top = path.parent.resolve()
     while not os.path.ismount(top):
         top = top.parent
     shared = top / ".Trash"
     if _is_sound(shared):
-        return _Trash(shared / str(os.getuid()), top)
-    return _Trash(top / f".Trash-{os.getuid()}", top)
+        return Trash(shared / str(os.getuid()), top)
+    return Trash(top / f".Trash-{os.getuid()}", top)
 
 
 def _existing(path: Path) -> Path:
@@ -146,7 +159,7 @@ def _is_sound(shared: Path) -> bool:
     return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
 
 
-def _move(path: Path, trash: _Trash) -> Path:
+def _move(path: Path, trash: Trash) -> Path:
     name = ""
     try:
         trash.create()
@@ -159,7 +172,7 @@ def _move(path: Path, trash: _Trash) -> Path:
     return trash.files / name
 
 
-def _put_back(moved: Path, path: Path, trash: _Trash) -> None:
+def _put_back(moved: Path, path: Path, trash: Trash) -> None:
     with contextlib.suppress(OSError):
         moved.rename(path)
         trash.release(moved.name)
