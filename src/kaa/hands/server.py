@@ -83,8 +83,8 @@ class ForkServer:
     """Forks slots on request and knows which are alive.
 
     Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (for a TCP socket in the network
-    of the slots) and `kill` (pid), for a slot that does not answer any more. The answer to `slot` is the slot's pid
-    and, as a descriptor, the brain's end of its socket.
+    of the slots), `hold` and `release` (protected names, see `Confinement`), and `kill` (pid), for a slot that does not
+    answer any more. The answer to `slot` is the slot's pid and, as a descriptor, the brain's end of its socket.
     """
 
     def __init__(
@@ -130,6 +130,8 @@ class ForkServer:
                     self._connection.send({"error": f"cannot start a process: {error.strerror}"})
             case "socket":
                 self._send_socket()
+            case "hold" | "release" as operation:
+                self._hold(operation)
             case "kill":
                 self._kill(integer(frame.header, "pid"))
             case unknown:
@@ -163,6 +165,17 @@ class ForkServer:
                 self._connection.send({"socket": True}, descriptors=[inside.fileno()])
         except OSError as error:
             self._connection.send({"error": f"cannot make a socket: {error.strerror}"})
+
+    def _hold(self, operation: str) -> None:
+        try:
+            if operation == "hold":
+                self._confinement.hold()
+            else:
+                self._confinement.release()
+        except OSError as error:
+            self._connection.send({"error": f"cannot protect what was replaced: {error.strerror}"})
+        else:
+            self._connection.send({"done": True})
 
     def _kill(self, pid: int) -> None:
         if pid in self._slots:  # never signal a process that is not ours, whatever the request says

@@ -64,12 +64,15 @@ class ForkServerGoneError(Exception):
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    """What the fork-server sends: once whether it holds the policy, then a slot, a socket, or why there is none."""
+    """What the fork-server sends: once whether it holds the policy; then a slot, a socket, that it did something, or why
+    it did not.
+    """
 
     ready: Report | None = None
     failed: str | None = None
     slot: int | None = None
     socket: bool = False
+    done: bool = False
     error: str | None = None
 
 
@@ -113,6 +116,10 @@ class Answer(Generic[_T]):
         await self._come.wait()
 
 
+class _Order(Answer[None]):
+    """The answer to a request that asks for nothing but to do something."""
+
+
 class ForkServer:
     """A process that makes slots, from its start to its end.
 
@@ -136,7 +143,7 @@ class ForkServer:
         self._wrap = wrap
         self._decoder = wire.FrameDecoder()
         self._descriptors: deque[int] = deque()
-        self._requests: deque[Answer[Granted]] = deque()  # in the order in which they will be answered
+        self._requests: deque[Answer[Granted] | _Order] = deque()  # in the order in which they will be answered
         self._over: Answer[None] = Answer()
         self._waiting = 0
         self._reader: asyncio.AbstractEventLoop | None = None
@@ -167,10 +174,13 @@ class ForkServer:
     def request(self, header: Mapping[str, object]) -> Answer[Granted]:
         """Ask for a slot or a socket. The answer comes while anybody waits for one."""
         answer: Answer[Granted] = Answer()
-        self._requests.append(answer)
-        self.send(header)
-        if self._reason is not None:
-            answer.resolve(self._reason)
+        self._ask(answer, header)
+        return answer
+
+    def order(self, header: Mapping[str, object]) -> Answer[None]:
+        """Have it do something. The answer comes as those to requests do."""
+        answer = _Order()
+        self._ask(answer, header)
         return answer
 
     async def wait(self, answer: Answer[_T]) -> _T:
@@ -234,6 +244,12 @@ class ForkServer:
         """Kill the process and let go of what came from it, but for the sockets it has granted."""
         self._end(ForkServerGoneError("it was closed"))
 
+    def _ask(self, answer: Answer[Granted] | _Order, header: Mapping[str, object]) -> None:
+        self._requests.append(answer)
+        self.send(header)
+        if self._reason is not None:
+            answer.resolve(self._reason)
+
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         self._waiting += 1
@@ -272,9 +288,14 @@ class ForkServer:
             self._proxy_listener = socket.socket(fileno=self._descriptors.popleft())
         self.namespaces += [self._descriptors.popleft() for _ in range(report.namespaces)]
 
-    def _take_answer(self, answer: Answer[Granted], reply: _Reply) -> None:
+    def _take_answer(self, answer: Answer[Granted] | _Order, reply: _Reply) -> None:
         if reply.error is not None:
             answer.resolve(WorkspaceUnavailableError(f"The hands refused: {reply.error}."))
+            return
+        if isinstance(answer, _Order):
+            if not reply.done:
+                raise wire.WireError("it sent something else than that it did what it was asked to do")
+            answer.resolve((None,))
             return
         if not self._descriptors or (reply.slot is None and not reply.socket):
             raise wire.WireError("an answer came without its socket")

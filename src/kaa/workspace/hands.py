@@ -109,6 +109,18 @@ class Hands:
             _abandon(answer)
             raise
 
+    async def hold(self) -> None:
+        """Have protected and secret names held that other programs replaced, in everything that runs.
+
+        Raises:
+            WorkspaceUnavailableError: that is not possible.
+        """
+        await self._order("hold")
+
+    async def release(self) -> None:
+        """Have let go of what `hold` holds. Raises as `hold` does."""
+        await self._order("release")
+
     async def take(self, kind: SlotKind) -> Slot:
         """A slot of one's own. Starts the process again if it has died.
 
@@ -165,6 +177,15 @@ class Hands:
         if self.policy.tier != "none" and not self._ready["guard"] and not self._coming["guard"]:
             self._request("guard")
         self._top_up("command")
+
+    async def _order(self, operation: str) -> None:
+        server = self._server
+        if server is None or server.is_over:  # then nothing runs; new hands hold what is there
+            return
+        try:
+            await server.wait(server.order({"op": operation}))
+        except ForkServerGoneError as error:
+            raise WorkspaceUnavailableError(f"The hands died: {error}.") from error
 
     def _living(self) -> ForkServer:
         """The fork-server; another one if that has ended.

@@ -519,3 +519,28 @@ def _git(where: Path, *arguments: str) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=b@c")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     subprocess.run(["git", *identity, *arguments], cwd=where, check=True, env=environment)
+
+
+def test_names_that_other_programs_replace_are_held_again(someone: Arena) -> None:
+    existing = [someone.project / ".mcp.json", someone.project / ".git" / "config", someone.project / ".vscode" / "x"]
+    secret, new = someone.project / ".env", someone.project / ".envrc"
+    for path in (*existing, secret):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("old")
+    (someone.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    policy = someone.policy("full", git_writable=True, hidden=(str(secret),))
+    replaced = [*existing, secret, new]
+
+    report = someone.probe(
+        policy,
+        *[("write", str(path)) for path in (*existing, new)],
+        ("read", str(secret)),
+        ("write", str(someone.project / ".git" / "HEAD")),
+        late={str(path): "new" for path in replaced},
+    )
+
+    if report.refused:
+        pytest.skip(f"this machine cannot hold tier full: {report.refused}")
+    assert set(report.outcomes[:-2]) <= _WRITE_STOPPED
+    assert report.outcomes[-2:] == ["EACCES", "ok"]
+    assert {path.read_text() for path in replaced} == {"new"}

@@ -162,6 +162,81 @@ def test_git_writes_are_allowed_for_the_rest_of_the_session_but_not_what_execute
     assert not (folder / "project" / ".git" / "hooks" / "pre-commit").exists()
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize("later", [False, True], ids=["allowed from the start", "allowed later"])
+def test_git_beside_kaa_replaces_the_configuration_and_commands_still_cannot(folder: Path, later: bool) -> None:
+    git(folder, "init")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        server = asyncio.create_task(sh(workspace, "sleep 100"))
+        await sh(workspace, "true")
+        if later:
+            await workspace.sandbox.allow_git_writes()
+        for name in ("one", "two"):
+            git(folder, "remote", "add", name, "https://git.example/x")
+            await sh(workspace, "git config core.fsmonitor evil; git config alias.status '!evil'")
+        server.cancel()
+        await asyncio.wait({server})
+
+    play(folder, scenario, SandboxOptions(git_writable=not later))
+    configuration = (folder / "project" / ".git" / "config").read_text()
+    assert "evil" not in configuration
+    assert "one" in configuration
+    assert "two" in configuration
+
+
+@pytest.mark.usefixtures("confined")
+def test_files_that_the_user_makes_and_replaces_beside_kaa_stay_and_are_guarded(folder: Path) -> None:
+    project = folder / "project"
+    (project / ".mcp.json").write_text("old")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "true")
+        await asyncio.sleep(1.3)  # now nothing of kaa's runs
+        for name in (".mcp.json", ".envrc", "new"):
+            (project / "new").write_text(f"the user's {name}")
+            (project / "new").rename(project / name)
+        (project / ".vscode").mkdir(exist_ok=True)
+        (project / ".vscode" / "settings.json").write_text("the user's")
+
+        await sh(workspace, "echo evil > .mcp.json; echo evil > .envrc; echo evil > .vscode/settings.json; sleep 0.1")
+        await sh(workspace, "true")
+
+    play(folder, scenario)
+    assert (project / ".mcp.json").read_text() == "the user's .mcp.json"
+    assert (project / ".envrc").read_text() == "the user's .envrc"
+    assert (project / ".vscode" / "settings.json").read_text() == "the user's"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
+def test_what_was_opened_before_it_could_be_held_is_put_back(folder: Path) -> None:
+    project = folder / "project"
+    git(folder, "init")
+    evil = "printf '[core]\\n\\tfsmonitor = evil\\n'"
+    script = "until test -e replaced; do sleep 0.01; done; exec 3>> .git/config; touch opened; read _ < go; {} >&3"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if (await workspace.sandbox.status()).tier != "full":
+            pytest.skip("only tier full holds again what was replaced")
+        os.mkfifo(project / "go")
+        writer = asyncio.create_task(sh(workspace, script.format(evil)))
+        await sh(workspace, "true")
+        git(folder, "remote", "add", "one", "https://git.example/x")
+        (project / "replaced").touch()
+        while not (project / "opened").exists():
+            await asyncio.sleep(0.01)
+        assert (await sh(workspace, f"{evil} >> .git/config")).exit_code != 0  # it is held again
+
+        await asyncio.to_thread((project / "go").write_text, "\n")
+
+        assert [one.what for one in (await writer).blocked] == [str(project / ".git" / "config")]
+
+    play(folder, scenario, SandboxOptions(git_writable=True))
+    assert "evil" not in (project / ".git" / "config").read_text()
+
+
 def test_loopback_is_shared_by_commands_and_by_new_hands_and_reaches_nothing_outside(folder: Path) -> None:
     serve = "exec python3 -m http.server 8765 --bind 127.0.0.1"
     fetch = "python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:{}\").status)'"

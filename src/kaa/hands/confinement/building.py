@@ -8,6 +8,7 @@ import stat
 from kaa.hands.confinement import mounts
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import Step, View
+from kaa.hands.mount_table import mount_points
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
@@ -23,8 +24,6 @@ _DATA = frozenset(
         *("9p", "ceph", "cifs", "fuse", "fuseblk", "nfs", "nfs4", "overlay", "ramfs", "smb3", "tmpfs", "virtiofs"),
     )
 )
-# How the kernel writes characters in mountinfo that separate fields; the backslash last, since all have it.
-_ESCAPES = {rb"\040": b" ", rb"\011": b"\t", rb"\012": b"\n", rb"\043": b"#", rb"\134": b"\\"}
 
 
 class Builder:
@@ -44,7 +43,7 @@ class Builder:
         self._masks = masks
         self._carved: set[str] = set()
         self._handles: dict[str, int] = {}
-        self._points = _mount_points()
+        self._points = mount_points()
         devices = (f"/dev/{name}" for name in _DEVICES)
         sources = (step.source for step in view.steps if step.kind != "link")
         for path in (*sources, *view.pins, *devices):
@@ -176,19 +175,3 @@ def _make_file(path: str) -> None:
     if not os.path.lexists(path):
         _make_directory(os.path.dirname(path))
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
-
-
-def _mount_points() -> list[tuple[str, str]]:
-    """Path and kind of file system of every mount.
-
-    proc(5): `id parent device root mountpoint options [fields] - kind source ...`.
-    """
-    points = []
-    with open("/proc/self/mountinfo", "rb") as table:
-        for line in table:
-            before, _, after = line.partition(b" - ")
-            path = before.split()[4]
-            for written, meant in _ESCAPES.items():
-                path = path.replace(written, meant)
-            points.append((os.fsdecode(path), os.fsdecode(after.split(None, 1)[0])))
-    return points

@@ -48,6 +48,19 @@ class Confinement(Protocol):
         """
         ...
 
+    def hold(self) -> None:
+        """In the fork-server: hold the protected and hide the secret names in writable directories that other programs
+        replaced, in running slots too. `catch_up` does it as well, but takes longer.
+
+        Raises:
+            OSError: something cannot be hidden.
+        """
+        ...
+
+    def release(self) -> None:
+        """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
+        ...
+
     def namespaces(self) -> Sequence[int]:
         """Descriptors of the namespaces that later hands join, to be closed by the caller."""
         ...
@@ -81,6 +94,12 @@ class Unconfined:
 
     def catch_up(self) -> None:
         """Nothing is hidden."""
+
+    def hold(self) -> None:
+        """Nothing is held."""
+
+    def release(self) -> None:
+        """Nothing is held."""
 
     def namespaces(self) -> Sequence[int]:
         """There are none."""

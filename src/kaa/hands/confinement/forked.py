@@ -38,6 +38,12 @@ class Forked:
     def catch_up(self) -> None:
         """Landlock hides what comes later by itself; bubblewrap's view is what it was made."""
 
+    def hold(self) -> None:
+        """Landlock holds no names, and nobody can mount in bubblewrap's view: the guard has to do."""
+
+    def release(self) -> None:
+        """Nothing is held by this."""
+
     def namespaces(self) -> Sequence[int]:
         """None that others could join."""
         return ()

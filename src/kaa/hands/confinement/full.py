@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces
 from kaa.hands.confinement.building import Builder
+from kaa.hands.confinement.holding import Holding
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.restrictions import (
@@ -34,10 +35,13 @@ class Full:
     confines_signals = True
     helpers: frozenset[int] = frozenset()
 
-    def __init__(self, policy: Policy, restrictions: Restrictions, upkeep: Upkeep, landlock_version: int) -> None:
+    def __init__(
+        self, policy: Policy, restrictions: Restrictions, upkeep: Upkeep, holding: Holding, landlock_version: int
+    ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
         self._upkeep = upkeep
+        self._holding = holding
         self._landlock = landlock_version
         self._root = os.geteuid() == 0
         self.features = {
@@ -54,8 +58,18 @@ class Full:
         return kernel.fork_into(namespaces.NEW_PROCESS | namespaces.NEW_MOUNT)
 
     def catch_up(self) -> None:
-        """Hide secrets and sockets that appeared since, in all slots."""
+        """Hide secrets and sockets that appeared since, and hold protected names, in all slots."""
+        self._holding.hold()
         self._upkeep.catch_up()
+
+    def hold(self) -> None:
+        """Hold and hide what was replaced, in all slots."""
+        self._holding.hold()
+        self._upkeep.hide_again()
+
+    def release(self) -> None:
+        """Let go of what was not held from the start."""
+        self._holding.release()
 
     def enclose(self) -> None:
         """Confine the calling slot."""
@@ -108,12 +122,13 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     ruleset = ruleset_over_mounts(policy, layout)
-    upkeep = Upkeep(policy, view, masks, sockets)
+    upkeep = Upkeep(policy, view, layout.writable, masks, sockets)
+    holding = Holding((*layout.protected, *layout.awaited))
     obstacle = _obstacle(warden)
     warden = None if obstacle else warden
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=warden is not None)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, warden=warden)
-    full = Full(policy, restrictions, upkeep, landlock.abi() if ruleset else 0)
+    full = Full(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0)
     full.warnings += layout.warnings
     if warden is None:
         full.features["unix sockets"] = "masked once seen"

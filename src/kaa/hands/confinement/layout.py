@@ -30,6 +30,7 @@ class Layout(NamedTuple):
         carved: directories of the user's home of which slots see no more than what was in them at the start, with the
             paths of that. Something hidden lies in each, or would if it existed.
         whole: the same, but shown as they are since they have too many entries.
+        awaited: what may not be written once it exists: paths that do not yet.
     """
 
     writable: tuple[str, ...]
@@ -38,6 +39,7 @@ class Layout(NamedTuple):
     readable: tuple[str, ...]
     carved: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     whole: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -80,6 +82,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         readable=_unique([*projects, *shown, _modules(), *own_code(), *proven]),
         carved=carved,
         whole=whole,
+        awaited=_unique(path for path in _top_names(projects, policy.git_writable) if not os.path.lexists(path)),
     )
 
 
@@ -173,11 +176,13 @@ def _opened(gits: Iterable[repositories.Repository], untrusted: tuple[str, ...])
 
 
 def _protected_names(projects: Iterable[str]) -> Iterator[str]:
-    for project in projects:
-        for name in PROTECTED_NAMES:
-            path = os.path.join(project, name)
-            if os.path.exists(path):
-                yield path
+    return filter(os.path.exists, _top_names(projects, git_writable=True))
+
+
+def _top_names(projects: Iterable[str], git_writable: bool) -> Iterator[str]:
+    """Paths of the names that are protected at the top of projects, whether they exist or not."""
+    names = PROTECTED_NAMES if git_writable else (*PROTECTED_NAMES, ".git")
+    return (os.path.join(project, name) for project in projects for name in names)
 
 
 def _protected_in_repositories(gits: Iterable[repositories.Repository], writable: bool) -> Iterator[str]:

@@ -14,7 +14,11 @@ _RECURSIVE = 16384
 _PRIVATE, _SLAVE, _SHARED = 1 << 18, 1 << 19, 1 << 20
 _ATTRIBUTE_READ_ONLY, _ATTRIBUTE_NO_SET_USER_ID, _ATTRIBUTE_NO_DEVICES = 1, 2, 4
 _AT_CURRENT_DIRECTORY = -100
+_AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
+_OPEN_TREE_CLONE = 1
+_FROM_EMPTY_PATH, _TO_EMPTY_PATH = 0x4, 0x40  # MOVE_MOUNT_*
+_DETACH = 2  # MNT_DETACH
 
 
 def make_private() -> None:
@@ -59,6 +63,35 @@ def allow_devices(path: str) -> None:
 def bind(source: int, target: str) -> None:
     """Show at `target` what the descriptor `source` stands for, with all mounts below it and their attributes."""
     _mount(f"/proc/self/fd/{source}", target, None, _BIND | _RECURSIVE)
+
+
+def cover(handle: int) -> None:
+    """Put a read-only mount of what a descriptor stands for in its own place, in one step and in all slots.
+
+    The mount is read-only before it is attached: attributes do not propagate, and what is attached writable could be
+    opened for writing.
+
+    Raises:
+        OSError: the kernel refused, or it is not there any more.
+    """
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH | _AT_RECURSIVE
+    tree = kernel.call("open_tree", handle, b"", flags)
+    try:
+        structure = struct.pack("=4Q", _ATTRIBUTE_READ_ONLY, 0, 0, 0)
+        empty = _AT_EMPTY_PATH | _AT_RECURSIVE
+        kernel.call("mount_setattr", tree, b"", empty, structure, len(structure))
+        kernel.call("move_mount", tree, b"", handle, b"", _FROM_EMPTY_PATH | _TO_EMPTY_PATH)
+    finally:
+        os.close(tree)
+
+
+def uncover(path: str) -> None:
+    """Take away the topmost mount at a path, in all slots.
+
+    Raises:
+        OSError: there is none.
+    """
+    kernel.call("umount2", os.fsencode(path), _DETACH)
 
 
 def tmpfs(target: str, mode: int) -> None:

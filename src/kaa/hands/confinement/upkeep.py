@@ -2,9 +2,10 @@
 
 import contextlib
 import os
+from collections.abc import Iterable
 from io import FileIO
 
-from kaa.hands.confinement.layout import concealment
+from kaa.hands.confinement.layout import concealment, is_below_any
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import View, host_sockets, is_replaced
 from kaa.hands.policy import Policy
@@ -20,17 +21,19 @@ class Upkeep:
     Args:
         policy: says what is hidden.
         view: as it was built.
+        writable: directories in which files are replaced often.
         masks: to hide with.
         sockets: the host's /proc/net/unix, opened in the host's network namespace.
     """
 
-    def __init__(self, policy: Policy, view: View, masks: Masks, sockets: FileIO) -> None:
+    def __init__(self, policy: Policy, view: View, writable: tuple[str, ...], masks: Masks, sockets: FileIO) -> None:
         self._policy = policy
         self._kinds = {step.target: step.kind for step in view.steps}
         self._masks = masks
         self._sockets = sockets
         hidden = [path for path, kind in self._kinds.items() if kind in ("hidden directory", "hidden file")]
         self._masked = {path: _identity(path) for path in hidden}
+        self._often_replaced = [path for path in hidden if is_below_any(path, writable)]
 
     def catch_up(self) -> None:
         """Hide what is there by now.
@@ -39,7 +42,18 @@ class Upkeep:
             OSError: something cannot be hidden.
         """
         hidden, _ = concealment(self._policy)
-        for path in (*hidden, *host_sockets(self._sockets)):
+        self._hide((*hidden, *host_sockets(self._sockets)))
+
+    def hide_again(self) -> None:
+        """Hide what was hidden in writable directories and has been replaced. Quick: 2 us for each path.
+
+        Raises:
+            OSError: something cannot be hidden.
+        """
+        self._hide(self._often_replaced)
+
+    def _hide(self, paths: Iterable[str]) -> None:
+        for path in paths:
             if is_replaced(path, self._kinds) or self._masked.get(path, _NOTHING) == _identity(path):
                 continue
             with contextlib.suppress(FileNotFoundError):  # it went as it came

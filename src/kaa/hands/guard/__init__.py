@@ -13,17 +13,18 @@ away in place*, to `<name>.kaa-blocked`, if it is
   of these in its submodules and worktrees; the same in every directory that an index says is a submodule.
 
 What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
-files is not undone, since nothing executes by that. What mounts hold was changed by nobody but the user, so it is
-left alone. Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual environments and the like are
-not watched, unless an index leads there.
+files is not undone, since nothing executes by that. What mounts have held since before any command ran was changed by
+nobody but the user, so it is left alone (`held`). Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual
+environments and the like are not watched, unless an index leads there.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
-`{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out}`:
+`{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "stuck": whether a mount
+keeps something that has to be moved away}`:
 
     {"op": "check"}                what was found since the last answer
     {"op": "signs"}                the same, and two descriptors: as long as none of them is readable, a check would
                                    find nothing (none where there is no inotify)
-    {"op": "allow_git"}            git writes are allowed from now on
+    {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck
     {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
     {"op": "accept", "path": ...}  no longer; it stays as it is now
 

@@ -10,8 +10,11 @@ from typing import NamedTuple
 
 from kaa.hands.guard.items import Item, kept_names
 
-# A mount or a Seatbelt profile holds the name: no command can have changed it, so whoever did may.
-_HELD_BY_THE_KERNEL = (errno.EROFS, errno.EBUSY, errno.EPERM)
+_MOUNTED = (errno.EROFS, errno.EBUSY)
+
+
+class MountedError(Exception):
+    """A mount keeps the name where it is."""
 
 
 class Finding(NamedTuple):
@@ -34,9 +37,10 @@ def move_away(directory: int, name: str) -> str | None:
     """Rename something in an open directory; its new name.
 
     Returns:
-        None if it is gone or held by the kernel, so that nothing needs to be done.
+        None if it is gone, or held by a Seatbelt profile, so that no command can have changed it.
 
     Raises:
+        MountedError: a mount keeps it.
         OSError: it is still there.
     """
     for kept in kept_names(name):
@@ -49,7 +53,9 @@ def move_away(directory: int, name: str) -> str | None:
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):  # taken meanwhile
                 continue
-            if error.errno in _HELD_BY_THE_KERNEL:
+            if error.errno in _MOUNTED:
+                raise MountedError from error
+            if error.errno == errno.EPERM:
                 return None
             raise
         return kept

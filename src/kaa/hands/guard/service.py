@@ -115,9 +115,9 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
             guard.expect(settings.absolute(text(frame.header, "path")))
         case "accept":
             guard.accept(settings.absolute(text(frame.header, "path")))
-        case "allow_git":
-            guard.allow_git()
+        case "retry":
+            guard.retry()
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
     findings, more = guard.take_findings()
-    return {"findings": [finding._asdict() for finding in findings], "more": more}
+    return {"findings": [finding._asdict() for finding in findings], "more": more, "stuck": bool(guard.stuck)}

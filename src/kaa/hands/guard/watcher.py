@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from kaa.hands.below import Root, open_below
+from kaa.hands.guard.held import Held
 from kaa.hands.guard.items import MAX_FILES, Items, is_kept, protected_items
-from kaa.hands.guard.quarantine import Finding, move_away, put_back
+from kaa.hands.guard.quarantine import Finding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import (
     MAX_MODULE_DEPTH,
     UNWANTED_REPOSITORY,
@@ -99,6 +100,7 @@ class Guard:
         named: absolute paths of further guarded names, anywhere below the roots.
 
     Attributes:
+        stuck: what to move away that a mount keeps, which came while a command could write. It has to be released.
         flooded: there were so many findings that it is no use to act before the next `take_findings`.
     """
 
@@ -110,16 +112,17 @@ class Guard:
         self._git_writable = git_writable
         self._inotify = inotify
         self._blind = inotify is None
+        self._held = Held([root.path for root in self._roots])
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
-        self._linked: set[Directory] = (
-            set()
-        )  # to be watched though nobody would look: the index of a repository leads there
+        # To be watched though nobody would look: the index of a repository leads there.
+        self._linked: set[Directory] = set()
         self._to_look_into: deque[Directory] = deque()
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         self._findings: list[Finding] = []
         self._more = 0
         self.flooded = False
+        self.stuck: set[Subject] = set()
         self._expected: list[str] = [root.path for root in self._roots]
         self._look_everywhere()
         self._expected.clear()
@@ -129,14 +132,21 @@ class Guard:
         if path not in self._expected:  # the brain repeats itself when it was interrupted
             self._expected.append(path)
 
-    def allow_git(self) -> None:
-        """From now on a repository may come into being at the top of a root."""
-        self._git_writable = True
-
     def accept(self, path: str) -> None:
-        """End the expectation of a path; everything that happened so far has been taken in."""
+        """End the expectation of a path; everything that happened so far has been taken in.
+
+        That of a root ends what happens while nothing of kaa's runs.
+        """
         if path in self._expected:
+            if any(path == root.path for root in self._roots):
+                self._held.renew()
             self._expected.remove(path)
+
+    def retry(self) -> None:
+        """Try again to move away what was stuck. What still cannot be moved is reported."""
+        stuck, self.stuck = self.stuck, set()
+        for subject in stuck:
+            self._inspect(subject, released=True)
 
     def catch_up(self) -> None:
         """Deal with everything that has happened by now."""
@@ -180,6 +190,7 @@ class Guard:
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
+        self._held.close()
         for root in self._roots:
             os.close(root.descriptor)
         if self._inotify is not None:
@@ -257,12 +268,13 @@ class Guard:
             if len(spots) > _MAX_SPOTS_PER_WATCH:
                 del spots[next(iter(spots))]
 
-    def _inspect(self, subject: Subject, *, adopt: bool = False) -> None:
+    def _inspect(self, subject: Subject, *, adopt: bool = False, released: bool = False) -> None:
         """Compare what is at a guarded name with what was there before, and act on what is worse.
 
         Args:
             subject: what to look at.
             adopt: take a harmless change of what was there before as the new state.
+            released: no mount keeps it that could be taken away.
         """
         directory = subject.directory
         with open_below(directory.root, directory.path) as descriptor:
@@ -280,7 +292,7 @@ class Guard:
             elif any(item != before[path] for path, item in harmless.items()):
                 self._changed.add(subject)
             for path in harmful:
-                self._remove(subject, descriptor, path, before, items)
+                self._remove(subject, descriptor, path, before, items, released)
                 if not path:  # the rest has gone with it
                     break
 
@@ -323,7 +335,7 @@ class Guard:
     def _is_expected(self, subject: Subject) -> bool:
         return any(_contains(path, subject.path) or _contains(subject.path, path) for path in self._expected)
 
-    def _remove(self, subject: Subject, directory: int, path: str, before: Items, items: Items) -> None:
+    def _remove(self, subject: Subject, directory: int, path: str, before: Items, items: Items, released: bool) -> None:
         """Move one item of a subject away and put back what was there before."""
         absolute = os.path.join(subject.path, path).rstrip("/")
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
@@ -332,8 +344,17 @@ class Guard:
         with open_below(Root(subject.directory.root.path, directory), parent) as descriptor:
             if descriptor is None:
                 return
+            if self._held.holds(descriptor, name):  # since before any command ran: the user changed it
+                self._base.setdefault(subject, {})[path] = items[path]
+                return
             try:
                 moved = move_away(descriptor, name)
+            except MountedError:
+                if not released:
+                    self.stuck.add(subject)
+                    return
+                why += "; something is mounted there, so it could not be moved away: look at it before you go on"
+                self._base.setdefault(subject, {})[path] = items[path]
             except OSError as error:
                 why += f"; it could not be moved away ({error.strerror}), remove it before you open the project"
             else:

@@ -225,11 +225,11 @@ class Sandbox:
             async with self._permitted_beside(path):
                 yield planted
             return
-        await self._begin_watch()
+        begun = await self._begin_watch()
         try:
             yield planted
         finally:
-            planted += await self._end_watch()
+            planted += await self._end_watch(begun)
 
     async def allow_git_writes(self) -> None:
         """From now on `.git` may be written, but for its hooks and configuration."""
@@ -288,22 +288,25 @@ class Sandbox:
             raise WorkspaceUnavailableError(f"The hands cannot be started: {reason}")
 
     async def _switch(self) -> None:
-        """Take new hands that let `.git` be written, in the network of the old ones."""
+        """Take new hands that let `.git` be written, in the network of the old ones.
+
+        The guard changes too, and first: it is to see what mounts hold of commands from now on.
+        """
         await self._report()
-        async with self._switching:
+        async with self._watching, self._switching:
             former = self._current
             new = self._new_hands(former.namespaces if former.policy.tier == "full" else ())
             new.start()
             try:
                 await new.report()
-            except WorkspaceUnavailableError:
+                if self._watch is not None:
+                    await self._change_guard(await new.take("guard"))
+            except BaseException:
                 await new.close()
                 raise
             self._hands = new
             self._serve_network(new)
             former.retire()
-            if self._watch is not None:
-                await self._watch.allow_git()
             self._former.append(former)
 
     def _serve_network(self, hands: Hands) -> None:
@@ -315,32 +318,40 @@ class Sandbox:
     async def _inside_socket(self) -> socket.socket:
         return await self._current.socket()
 
-    async def _begin_watch(self) -> None:
+    async def _begin_watch(self) -> int:
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
-        for _attempt in range(2):
-            async with self._watching:
-                watch = self._watch
-                if watch is None or not watch.is_alive:
-                    running = 0 if watch is None else watch.running
-                    new = Watch(await self.take("guard"), self._root, running)
-                    if watch is not None:
-                        watch.close()
-                    self._watch = watch = new
-            try:
-                await watch.begin()
-            except GuardLostError:
-                if watch.is_alive:
-                    raise
-            else:
-                return
+        async with self._watching:
+            for _attempt in range(2):
+                if self._watch is None or not self._watch.is_alive:
+                    await self._change_guard(await self.take("guard"))
+                assert self._watch is not None
+                try:
+                    return await self._watch.begin()
+                except GuardLostError:
+                    if self._watch.is_alive:
+                        raise
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
-    async def _end_watch(self) -> list[Blocked]:
+    async def _change_guard(self, slot: Slot) -> None:
+        """Have another guard watch, from the moment on until which the former one has."""
+        former, new = self._watch, Watch(slot, self._root)
+        if former is None:
+            self._watch = new
+            return
+        try:
+            await new.take_over(former)
+        except BaseException:
+            new.close()
+            raise
+        self._watch = new
+        await former.retire()
+
+    async def _end_watch(self, begun: int) -> list[Blocked]:
         """What the guard found. That it could not be asked is a finding too: something may have kept it busy."""
         if self._watch is None:
             return []
         try:
-            return [finding.blocked for finding in await self._watch.end()]
+            return [finding.blocked for finding in await self._watch.end(begun)]
         except GuardLostError:
             return [Blocked("outside", "Keeping the guard from its work")]
 

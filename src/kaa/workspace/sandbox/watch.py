@@ -38,6 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
 class _Answer(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     more: int = 0
+    stuck: bool = False
 
 
 class GuardLostError(WorkspaceUnavailableError):
@@ -50,17 +51,22 @@ class Watch:
     Args:
         slot: of kind `guard`.
         root: the project, in which the user may do anything while nothing of kaa's runs.
-        running: how many confined activities are under way already.
+
+    Attributes:
+        running: how many confined activities are under way.
     """
 
-    def __init__(self, slot: Slot, root: str, running: int = 0) -> None:
+    def __init__(self, slot: Slot, root: str) -> None:
         self._slot = slot
         self._root = root
-        self.running = running
+        self.running = 0
         self._turn = asyncio.Lock()
         self._answers_due = 0
         self._minds: bool | None = None  # what it was told last; None: not known
-        self._found: tuple[Finding, ...] = ()  # and not yet claimed
+        self._found: list[Finding] = []  # since something runs
+        self._told = 0  # how many of them somebody has been told
+        self._stuck = False  # a mount keeps what the guard has to move away
+        self._stale = True  # something may have been replaced that was held
         self._signs: list[int] | None = None  # descriptors; none where the guard cannot give signs
         self._poll = select.poll()
         self._idle: asyncio.TimerHandle | None = None
@@ -72,8 +78,11 @@ class Watch:
         """Whether the process is there."""
         return not self._closed and self._slot.channel.is_alive()
 
-    async def begin(self) -> None:
+    async def begin(self) -> int:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
+
+        Returns:
+            What to pass to `end`.
 
         Raises:
             GuardLostError: it does not answer.
@@ -83,13 +92,18 @@ class Watch:
         try:
             if not self.is_alive:
                 raise GuardLostError("The guard of the project is gone.")
+            await self._hold()
             await self._tell()
         except BaseException:
             self._leave()
             raise
+        return self._told
 
-    async def end(self) -> tuple[Finding, ...]:
-        """Something that `begin` announced is over: what was found since the last time.
+    async def end(self, begun: int) -> tuple[Finding, ...]:
+        """Something is over: what was found while it ran, whoever did it, and what nobody was told yet.
+
+        Args:
+            begun: what `begin` returned.
 
         Raises:
             GuardLostError: it does not answer.
@@ -98,17 +112,35 @@ class Watch:
         if self._may_have_found():
             async with self._turn:
                 await self._ask("check")
-        found, self._found = self._found, ()
+        found = tuple(self._found[begun:])
+        self._told = len(self._found)
+        if self.running == 0:
+            self._found, self._told = [], 0
         return found
 
-    async def allow_git(self) -> None:
-        """From now on a repository may come into being at the top.
+    async def take_over(self, former: "Watch") -> None:
+        """Watch over what another guard watches over until now, without a gap: it is asked after this has begun.
 
         Raises:
-            GuardLostError: it does not answer.
+            GuardLostError: this one does not answer.
         """
+        self.running = former.running
+        if self.running:
+            await self._tell()
+        if former.is_alive:
+            with contextlib.suppress(GuardLostError):
+                async with former._turn:
+                    await former._ask("check")
+        self._found = former._found = [*former._found, *self._found]
+        self._told = former._told
+        self.running = former.running
+        if self.running == 0:
+            self._be_idle()
+
+    async def retire(self) -> None:
+        """Let the guard go when everybody has the answer that they wait for."""
         async with self._turn:
-            await self._ask("allow_git")
+            self.close()
 
     @contextlib.asynccontextmanager
     async def permitting(self, path: str) -> AsyncIterator[None]:
@@ -140,6 +172,19 @@ class Watch:
     def _may_have_found(self) -> bool:
         return not self._signs or bool(self._poll.poll(0))
 
+    async def _hold(self) -> None:
+        """Have held what other programs replaced, before a command runs."""
+        if not self._stale and not self._may_have_found():
+            return
+        self._stale = False
+        try:
+            await self._slot.hands.hold()
+        except BaseException as error:
+            self._stale = True
+            if isinstance(error, WorkspaceUnavailableError):
+                raise GuardLostError(str(error)) from error
+            raise
+
     def _stay(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
@@ -148,7 +193,10 @@ class Watch:
     def _leave(self) -> None:
         self.running -= 1
         if self.running == 0 and not self._closed:
-            self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._relax)
+            self._be_idle()
+
+    def _be_idle(self) -> None:
+        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._relax)
 
     def _relax(self) -> None:
         self._relaxing = asyncio.ensure_future(self._tell_quietly())
@@ -176,21 +224,31 @@ class Watch:
 
     async def _ask(self, operation: str, path: str | None = None) -> None:
         """Ask, in one's turn, and take in the answers to this and to all questions before it."""
-        self._answers_due += 1
+        self._stale = self._stale or self._may_have_found()
         try:
-            await self._slot.channel.send({"op": operation, "path": path or self._root})
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                while self._answers_due:
-                    await self._take_answer()
+            await self._exchange(operation, path)
+            if self._stuck:
+                await self._slot.hands.release()
+                self._stuck, self._stale = False, True
+                await self._exchange("retry")
         except TimeoutError as error:
             raise GuardLostError("The guard of the project has too much to do; stop background processes.") from error
         except WorkspaceUnavailableError as error:
             raise GuardLostError(str(error)) from error
 
+    async def _exchange(self, operation: str, path: str | None = None) -> None:
+        self._answers_due += 1
+        await self._slot.channel.send({"op": operation, "path": path or self._root})
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while self._answers_due:
+                await self._take_answer()
+
     async def _take_answer(self) -> None:
         frame, descriptors = await self._slot.channel.receive_with_descriptors()
         self._answers_due -= 1
-        self._found += parse(frame.header, _Answer).findings
+        answer = parse(frame.header, _Answer)
+        self._found += answer.findings
+        self._stuck = self._stuck or answer.stuck
         if self._signs is None:
             self._signs = descriptors
             for descriptor in descriptors:

@@ -1,0 +1,49 @@
+"""Keeps protected names read-only while other programs replace them.
+
+A mount belongs to one file or directory. Editors and git replace files by renaming a new one over them; the kernel then
+removes the mount, in all namespaces, and the new file can be written. What comes under a protected name later has no
+mount either.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable
+
+from kaa.hands.confinement import mounts
+
+
+class Holding:
+    """Mounts what is at protected names read-only again, in the calling process's namespace and in those of slots.
+
+    Args:
+        paths: absolute paths of the names, whether they exist or not.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = tuple(paths)
+        self._held: list[str] = []
+
+    def hold(self) -> None:
+        """Hold what is there by now and not held. What cannot be held is left to the guard."""
+        for path in self._paths:
+            with contextlib.suppress(OSError):  # it does not exist, or was replaced meanwhile
+                self._hold(path)
+
+    def release(self) -> None:
+        """Let go of everything that `hold` holds, so that the guard can act on what a command wrote before."""
+        for path in reversed(self._held):
+            with contextlib.suppress(OSError):  # it was replaced in turn
+                mounts.uncover(path)
+        self._held.clear()
+
+    def _hold(self, path: str) -> None:
+        handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            kind = os.fstat(handle).st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) or os.fstatvfs(handle).f_flag & os.ST_RDONLY:
+                return
+            mounts.cover(handle)
+            self._held.append(path)
+        finally:
+            os.close(handle)
