@@ -64,9 +64,7 @@ class ForkServerGoneError(Exception):
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    """What the fork-server sends: once whether it holds the policy; then a slot, a socket, that it did something, or why
-    it did not.
-    """
+    """What the fork-server sends: once whether it holds the policy; then an answer to each request."""
 
     ready: Report | None = None
     failed: str | None = None

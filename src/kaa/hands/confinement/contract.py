@@ -49,8 +49,9 @@ class Confinement(Protocol):
         ...
 
     def hold(self) -> None:
-        """In the fork-server: hold the protected and hide the secret names in writable directories that other programs
-        replaced, in running slots too. `catch_up` does it as well, but takes longer.
+        """In the fork-server: hold and hide what other programs replaced in writable directories, in running slots too.
+
+        `catch_up` does it as well, but takes longer.
 
         Raises:
             OSError: something cannot be hidden.
