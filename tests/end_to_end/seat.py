@@ -1,7 +1,7 @@
 """A person's seat before kaa: a project, a home, a model that follows a script, and terminals to open kaa in."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -90,6 +90,17 @@ def answer(program: Program, letter: str) -> None:
     # On low screens the other letters stand behind the selected answer.
     program.wait_for(re.compile(rf"\({letter}\)|\([a-z]\)  .*{letter}"))
     program.press(letter)
+
+
+def read_question(program: Program) -> None:
+    """Scroll a question to its end, page by page: before that it takes no yes."""
+    while shown := re.search(r"Scroll to the end to allow: \d+ ", program.screen.text()):
+        program.press("pagedown")
+        program.wait_for(_without(shown[0]))
+
+
+def _without(text: str) -> Callable[[Screen], bool]:
+    return lambda screen: text not in screen.text()
 
 
 def is_idle(screen: Screen) -> bool:

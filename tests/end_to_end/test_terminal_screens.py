@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing
+from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing, read_question
 from tests.support.model_server import Answer, Call, call, say
 from tests.support.program import Program
 from tests.support.screen import Screen
@@ -171,7 +171,7 @@ def test_small_terminals_are_enough_for_a_task(seat: Seat, columns: int, rows: i
         program.wait_for("Why not")
         program.press("escape")
         program.wait_for("Yes, this time")
-        program.press("pagedown")
+        read_question(program)
         answer(program, "y")
         program.wait_for("It is done.")
         enter(program, "/settings")

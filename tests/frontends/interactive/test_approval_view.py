@@ -10,7 +10,8 @@ def _shown(tool: str, arguments: dict[str, Json], width: int = 80) -> list[str]:
     request = ApprovalRequest(
         call_id="1", tool=tool, arguments=arguments, risk="write", title=f"{tool} a.py", reasons=("no rule allows it",)
     )
-    return visible(ApprovalView(make_context(), request).lines(width))
+    lines = visible(ApprovalView(make_context(), request).lines(width))
+    return lines[lines.index("") + 1 :]  # what stands above is about the question
 
 
 def test_all_of_a_long_file_is_shown() -> None:

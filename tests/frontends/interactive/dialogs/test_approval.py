@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.shell.approvals.requests import (
@@ -43,6 +44,7 @@ class Asked:
             keyboard_context(columns=columns, rows=rows), ApprovalRequest(**values), self.answers.append
         )
         self.dialog.offer()
+        self.dialog.render(columns)  # as the screen does before it waits for keys
 
     @property
     def text(self) -> str:
@@ -50,8 +52,8 @@ class Asked:
         return "\n".join(line.strip("│ ") for line in visible(self.dialog.render(self.width)))
 
     def letter(self, letter: str) -> None:
-        """Press it."""
-        self.dialog.key(Key(letter, letter))
+        """Press it, or a key that has a name."""
+        self.dialog.key(Key(letter, letter if len(letter) == 1 else ""))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
     )
 
     for words in (
-        "Allow bash?",
+        "Outside the sandbox: allow bash?",
         "$ git fetch && git push --force",
         "Careful: the history of the remote branch would be lost",
         "it reaches the network",
@@ -171,7 +173,8 @@ def test_enter_alone_is_no_yes_where_something_would_be_lost() -> None:
 def test_what_was_run_already_says_so() -> None:
     asked = Asked(was_run=True)
 
-    assert "Run bash again, with more allowed?" in asked.text
+    assert "Run bash again with more allowed?" in asked.text
+    assert "Outside the sandbox: run bash again?" in Asked(was_run=True, lifts=(OUTSIDE,)).text
     assert "from its beginning" in asked.text
 
 
@@ -227,6 +230,99 @@ def test_all_of_a_long_command_can_be_read() -> None:
         read += asked.text
 
     assert all(f"echo {number}\n" in read for number in range(300))
+
+
+_LONG = "\n".join(f"echo {number}" for number in range(100))
+_YESES = ("y", "s", "a", "enter")
+
+
+@pytest.mark.parametrize("rows", [10, 24, 40])
+def test_what_a_yes_does_and_why_it_is_asked_is_on_the_first_page(rows: int) -> None:
+    asked = Asked(columns=80, rows=rows, arguments={"command": _LONG}, lifts=(OUTSIDE,), reasons=("no rule allows it",))
+
+    first_page = asked.text
+
+    assert "Outside the sandbox: allow bash?" in first_page
+    assert "A yes runs this call outside the sandbox." in first_page
+    assert "no rule allows it" in first_page or rows == 10
+    assert "Scroll to the end to allow" in first_page
+
+
+def test_commands_that_a_command_consists_of_come_before_it() -> None:
+    text = Asked(parts=(JudgedPart("git fetch", None), JudgedPart("git push", "no rule allows it")), rows=60).text
+
+    assert text.index("Its commands:") < text.index("$ git fetch && git push --force")
+
+
+@pytest.mark.parametrize("key", _YESES)
+@pytest.mark.parametrize("rows", [10, 24, 40])
+def test_a_yes_is_taken_only_when_all_was_on_the_screen(rows: int, key: str) -> None:
+    asked = Asked(columns=80, rows=rows, arguments={"command": _LONG})
+    pages = 0
+
+    while "Scroll to the end to allow" in asked.text:
+        asked.letter(key)
+        assert asked.answers == []
+        assert "Rules, one on each line" not in asked.text
+        press(asked.dialog, "pagedown")
+        pages += 1
+
+    assert pages >= 100 // rows
+    press(asked.dialog, "pageup")
+    asked.letter(key)
+    assert asked.answers or "Rules, one on each line" in asked.text
+
+
+def test_keys_typed_before_the_screen_shows_the_end_are_no_yes() -> None:
+    asked = Asked(rows=24, arguments={"command": _LONG})
+
+    for _ in range(20):
+        press(asked.dialog, "pagedown")  # nothing is drawn in between
+    asked.letter("y")
+
+    assert asked.answers == []
+
+
+@pytest.mark.parametrize(("key", "answer"), [("x", Abort()), ("escape", Deny())])
+def test_a_no_is_taken_at_once(key: str, answer: Answer) -> None:
+    asked = Asked(rows=24, arguments={"command": _LONG})
+
+    asked.letter(key)
+
+    assert asked.answers == [answer]
+
+
+def test_another_width_begins_again_unless_all_was_read() -> None:
+    read, begun = (Asked(columns=80, rows=24, arguments={"command": "echo " + "x" * 8000}) for _ in range(2))
+    while "Scroll to the end to allow" in read.text:
+        press(read.dialog, "pagedown")
+    press(begun.dialog, "pagedown")
+    begun.dialog.render(80)
+
+    for asked in (read, begun):
+        asked.width = 60
+        asked.dialog.render(60)
+        asked.letter("y")
+
+    assert read.answers == [AllowOnce()]
+    assert begun.answers == []
+    assert "no rule allows it" in begun.text
+
+
+def test_what_is_written_line_by_line_is_read_when_it_is_written() -> None:
+    answers: list[Answer] = []
+    request = structs.replace(REQUEST, arguments={"command": _LONG})
+    dialog = ApprovalDialog(keyboard_context(columns=80, rows=24), request, answers.append)
+    dialog.offer()
+    dialog.render(80)
+
+    dialog.key(Key("y", "y"))
+    assert answers == []
+    written = "\n".join(dialog.written(80))
+    dialog.key(Key("y", "y"))
+
+    assert "echo 99" in written
+    assert answers == [AllowOnce()]
 
 
 _FOREIGN = st.text(st.characters(), max_size=30) | st.sampled_from(

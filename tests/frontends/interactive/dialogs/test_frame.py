@@ -146,7 +146,8 @@ def test_line_by_line_all_is_written_whatever_the_height() -> None:
 
     written = visible(frame.written(60))
 
-    assert len(written) == 1 + 30 + 3
+    assert len(written) == 1 + 30 + 1 + 3
+    assert written[0] == written[31]  # the title again, where the answers are
     assert written[-1].strip() == "answer x (x)"
 
 

@@ -7,6 +7,7 @@ from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.question import Question
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.shell.approvals.requests import (
+    OUTSIDE,
     Abort,
     AllowAlways,
     AllowForSession,
@@ -19,7 +20,7 @@ from kaa.tui.context import Context
 
 
 class ApprovalDialog(Question[Answer]):
-    """Asks whether a call may run.
+    """Asks whether a call may run. A no is taken at once, a yes only when all of the question was on the screen.
 
     Args:
         context: colours and keys.
@@ -29,18 +30,22 @@ class ApprovalDialog(Question[Answer]):
 
     def __init__(self, context: Context, request: ApprovalRequest, on_answer: Callable[[Answer], None]) -> None:
         self.request = request
-        title = f"Run {request.tool} again, with more allowed?" if request.was_run else f"Allow {request.tool}?"
         token = "error" if request.warning else "warning"
-        super().__init__(context, title, ApprovalView(context, request).lines, on_answer, token)
+        super().__init__(context, _title(request), ApprovalView(context, request).lines, on_answer, token)
+        self.urge = "Scroll to the end to allow"
 
     def _choices(self) -> Choices:
         more = self._context.glyphs.ellipsis
         choices = [
-            Choice("y", "Yes, this time", lambda: self._answer(AllowOnce())),
-            Choice("s", "Yes, for this session, when it is exactly this", lambda: self._answer(AllowForSession())),
+            Choice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
+            Choice(
+                "s",
+                "Yes, allow this exact call for the session",
+                self._once_read(lambda: self._answer(AllowForSession())),
+            ),
         ]
         if self.request.suggestion is not None:
-            choices.append(Choice("a", f"Yes, always, by a rule that I can change first{more}", self._ask_for_rule))
+            choices.append(Choice("a", f"Yes, always: edit and keep a rule{more}", self._once_read(self._ask_for_rule)))
         choices += [
             Choice("n", f"No, and tell the model why{more}", self._ask_for_reason),
             Choice("x", "No, and stop", lambda: self._answer(Abort())),
@@ -48,6 +53,9 @@ class ApprovalDialog(Question[Answer]):
         # Where something would be lost, a yes takes more than Enter.
         proposed = "n" if self.request.warning else "y"
         return Choices(self._context, choices, lambda: self._answer(Deny()), proposed)
+
+    def _once_read(self, take: Callable[[], None]) -> Callable[[], None]:
+        return lambda: take() if self.is_read else None
 
     def _ask_for_rule(self) -> None:
         """Rules, one on each line; a session's answer takes rules as well as an answer for good."""
@@ -74,3 +82,10 @@ class ApprovalDialog(Question[Answer]):
             ),
             "Enter says no, Esc goes back",
         )
+
+
+def _title(request: ApprovalRequest) -> str:
+    """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
+    if OUTSIDE in request.lifts or request.risk == "outside":
+        return f"Outside the sandbox: {f'run {request.tool} again?' if request.was_run else f'allow {request.tool}?'}"
+    return f"Run {request.tool} again with more allowed?" if request.was_run else f"Allow {request.tool}?"

@@ -1,4 +1,7 @@
-"""What a person has to see to answer a question about a call: what would happen, why it is asked, what a yes does."""
+"""What a person has to see to answer a question about a call: what a yes does, why it is asked, what would happen.
+
+In this order: a command can be long, and what follows it would be read by nobody.
+"""
 
 import difflib
 from collections.abc import Iterator
@@ -43,29 +46,33 @@ class ApprovalView:
         return [line for part in self._parts(width) for line in part]
 
     def _parts(self, width: int) -> Iterator[list[str]]:
-        request, palette = self._request, self._context.palette
+        request = self._request
         if request.problem is not None:
             yield self._said(request.problem, "warning", width)
         if request.warning is not None:
             yield self._said(f"Careful: {request.warning}", "error", width)
-        yield from self._what(width)
-        yield [""]
-        risk = _RISKS.get(request.risk, request.risk)
-        again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
-        yield self._said(f"{request.tool} {risk}.{again}", "muted", width)
-        for reason in request.reasons:
-            yield self._said(reason, "text", width, bullet=True)
         for lift in request.lifts:
             yield self._said(f"A yes {lift.text}.", "warning", width, bullet=True)
-        if len(request.parts) > 1:
-            yield self._said("Its commands:", "muted", width)
-            for part in request.parts:
-                glyph = self._context.glyphs.check if part.reason is None else self._context.glyphs.cross
-                token = "success" if part.reason is None else "warning"
-                spans: list[Span] = [(_shown(part.text), "")]
-                if part.reason is not None:
-                    spans.append((f"  {_shown(part.reason)}", palette["muted"]))
-                yield wrap(spans, width, [(f" {glyph} ", palette[token])], [("   ", "")])
+        for reason in request.reasons:
+            yield self._said(reason, "text", width, bullet=True)
+        again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
+        yield self._said(f"{request.tool} {_RISKS.get(request.risk, request.risk)}.{again}", "muted", width)
+        yield from self._judged(width)
+        yield [""]
+        yield from self._what(width)
+
+    def _judged(self, width: int) -> Iterator[list[str]]:
+        """The commands that a command consists of, if it is more than one."""
+        parts, palette, glyphs = self._request.parts, self._context.palette, self._context.glyphs
+        if len(parts) < 2:
+            return
+        yield self._said("Its commands:", "muted", width)
+        for part in parts:
+            glyph, token = (glyphs.check, "success") if part.reason is None else (glyphs.cross, "warning")
+            spans: list[Span] = [(_shown(part.text), "")]
+            if part.reason is not None:
+                spans.append((f"  {_shown(part.reason)}", palette["muted"]))
+            yield wrap(spans, width, [(f" {glyph} ", palette[token])], [("   ", "")])
 
     def _what(self, width: int) -> Iterator[list[str]]:
         """The call itself: the command, the change, or whatever the tool is told."""

@@ -36,6 +36,7 @@ class DialogFrame:
 
     Attributes:
         takes_keys: False as long as it is only to be looked at.
+        urge: why the body should be read to its end; shown as long as not all of it was on the screen.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class DialogFrame:
         token: str = "borderAccent",
     ) -> None:
         self.takes_keys = True
+        self.urge = ""
         self._context = context
         self._title = one_line(title)
         self._body = body
@@ -57,6 +59,7 @@ class DialogFrame:
         self._scroll = 0
         self._shown = 0  # lines of the body
         self._hidden = 0
+        self._seen = 0  # lines of the body that were on the screen, from the first one on
         self._is_tight = False
         self._body_for: tuple[int, int] | None = None
         self._body_lines: list[str] = []
@@ -70,19 +73,26 @@ class DialogFrame:
         """What takes the keys."""
         return self._control
 
+    @property
+    def is_read(self) -> bool:
+        """Whether every line of the body was on the screen."""
+        return self._body is None or (self._body_for is not None and self._seen >= len(self._body_lines))
+
     def exchange(self, control: Component, hint: str = "") -> None:
         """Let something else take the keys from now on."""
         self._control, self._hint, self._painted_for = control, hint, ()
 
     def tell(self, body: Body) -> None:
         """Let something else be read from now on, from its beginning."""
-        self._body, self._body_for, self._scroll, self._painted_for = body, None, 0, ()
+        self._body, self._body_for, self._scroll, self._seen, self._painted_for = body, None, 0, 0, ()
 
     def render(self, width: int) -> list[str]:
         """The dialog, not higher than the screen leaves room for."""
         inner = _inner(width)
         body, control = self._read(inner), self._control.render(inner)
         self._divide(len(body), len(control))
+        if self._scroll <= self._seen:
+            self._seen = max(self._seen, self._scroll + self._shown)
         painted_for = (width, self._context.palette.version, self._scroll, self._shown, self._context.size.rows)
         if painted_for != self._painted_for or control is not self._control_lines:
             self._painted_for, self._control_lines = painted_for, control
@@ -92,11 +102,17 @@ class DialogFrame:
         return self._lines
 
     def written(self, width: int) -> list[str]:
-        """The same without a frame and as long as it is, to be read line by line."""
+        """The same without a frame and as long as it is, to be read line by line.
+
+        Above the answers the title stands again if the first one has left the screen.
+        """
         inner = _inner(width)  # as within the frame: what was laid out for it is not laid out again
         control = self._control
         asked = control.written(inner) if isinstance(control, Choices) else control.render(inner)
-        return [paint(self._title, BOLD), *self._read(inner), *asked]
+        body = self._read(inner)
+        self._seen = len(body)
+        title = paint(self._title, BOLD)
+        return [title, *body, *([title] if len(body) + len(asked) + 2 > self._context.size.rows else []), *asked]
 
     def key(self, key: Input) -> bool:
         """The control takes it first; what it leaves scrolls the body."""
@@ -113,7 +129,12 @@ class DialogFrame:
     def _read(self, width: int) -> list[str]:
         body_for = (width, self._context.palette.version)
         if self._body is not None and body_for != self._body_for:
+            was_read = self.is_read
             self._body_for, self._body_lines = body_for, self._body(width)
+            if was_read:
+                self._seen = len(self._body_lines)
+            elif self._seen:  # in other lines nobody knows which of them were seen
+                self._seen = self._scroll = 0
         return self._body_lines
 
     def _divide(self, body: int, control: int) -> None:
@@ -142,7 +163,8 @@ class DialogFrame:
             more = (
                 f"{self._scroll} lines above, {self._hidden - self._scroll} below ({' / '.join(map(show_key, keys))})"
             )
-            rows.append(paint(clip(more, width), self._context.palette["dim"]))
+            urge, token = (self.urge, "warning") if self.urge and not self.is_read else ("", "dim")
+            rows.append(paint(clip(f"{urge}{': ' if urge else ''}{more}", width), self._context.palette[token]))
         if rows and not self._is_tight:
             rows.append("")
         return rows
