@@ -7,12 +7,12 @@ BIN := .venv/bin
 LOCK := requirements/dev.lock
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: demo test check format unit coverage lock clean setup bench screenshots
+.PHONY: demo test check format unit oldest coverage lock clean setup bench screenshots
 
 demo: setup ## fix a real bug in a small project with a recorded model; needs no key
 	$(BIN)/kaa demo
 
-test: check unit ## everything that must pass before a change lands
+test: check unit oldest ## everything that must pass before a change lands
 
 setup: .venv/.installed
 
@@ -34,6 +34,9 @@ check: setup ## formatting, lint, types, layers
 unit: setup ## all tests
 	$(BIN)/python -m pytest -n 2
 
+oldest: setup ## the command reader's tests on a Python before 3.11.5, where there is one (Debian 12 has 3.11.2)
+	@scripts/oldest_python.sh $(UV) $(LOCK)
+
 coverage: setup ## the same, and which lines they reach, also in processes they start; takes half as long again
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
@@ -52,4 +55,4 @@ lock: $(UV) ## refresh the lock file from pyproject.toml
 	$(UV) pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -o $(LOCK) pyproject.toml
 
 clean:
-	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf .venv .venv-oldest .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

@@ -7,7 +7,7 @@ from kaa.shell.home import Home
 
 _FILES = ("auth.json", "models.json")
 # A command is nobody's key, and may name anything. Not parsed: a comment or a mistake must not hide what follows.
-_COMMAND = re.compile(r'"!(?:[^"\\\n]|\\.)*+"')
+_COMMAND = re.compile(r'"!(?>(?:[^"\\\n]|\\.)*)"')
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 # Programs do not work without these, and nobody keeps a key there.
 _ORDINARY = re.compile(r"HOME|PATH|USER|LOGNAME|HOSTNAME|SHELL|PWD|LANG|LC_.*|TZ|TMPDIR|XDG_.*")

@@ -108,3 +108,8 @@ def test_only_a_line_of_words_can_be_split() -> None:
     assert split("git commit -m 'a b'") == ("git", "commit", "-m", "a b")
     assert split("git status; ls") is None
     assert split("echo \udc80") is None
+
+
+@pytest.mark.parametrize("command", ["ls .", "git add .", "pip install .", "ls ..", "cd ./a", "echo a.b .", "ls . ."])
+def test_a_dot_is_a_word(command: str) -> None:
+    assert split(command) == tuple(command.split(" "))

@@ -47,7 +47,7 @@ _CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "«": "»"}
 _SETTING = re.compile(r"`{3,}[^\n`]*$|</?tool_call>|<\|python_tag\|>|\[TOOL_CALLS\]|\s+", re.MULTILINE)
 
 _MARK = re.compile("|".join([r"^[ \t]*`{3,}[^\n`]*$", *map(re.escape, MARKS)]), re.MULTILINE)
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+\\?("|\Z)|[{}\[\]]', re.DOTALL)
+_JSON_TOKEN = re.compile(r'"(?>(?:[^"\\]++|\\.)*)\\?("|\Z)|[{}\[\]]', re.DOTALL)
 _BLANK = re.compile(r"\s*+")
 _BETWEEN = re.compile(r"[\s;,]*+")
 _NAME_KEY = re.compile(r"""["']name["']\s*+:\s*+["']([^"']{1,200})["']""")
@@ -56,7 +56,7 @@ _PARAMETER = re.compile(r"<parameter=\s*+[\"']?([^\s>\"'=]{1,200})[\"']?\s*+>")
 # A value may speak of the end of a parameter, but not so that more of the notation follows.
 _PARAMETER_END = re.compile(r"</parameter>(?=\s*+(?:<parameter=|</function>|</tool_call>|\Z))")
 _MISTRAL_NAME = re.compile(r"\s*+([A-Za-z0-9_.:-]{1,200})\s*+(?:\[CALL_ID\][A-Za-z0-9_-]*+)?(?:\[ARGS\])?\s*+(?=\{)")
-_END_OF_MESSAGE = re.compile(r"(?:\s*+<\|(?:eom_id|eot_id|im_end)\|>)*+")
+_END_OF_MESSAGE = re.compile(r"(?>(?:\s*+<\|(?:eom_id|eot_id|im_end)\|>)*)")
 
 
 class _Span(NamedTuple):

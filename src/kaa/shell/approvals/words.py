@@ -19,10 +19,11 @@ _REVISION = r"(?<=[A-Za-z0-9_~^])[~^]"
 _ESCAPED = r"\\[\x20-\x7e]"
 _SINGLE = r"'[^']*'"
 _DOUBLE = r'"(?:[^"\\$`]|\\[\n\x20-\x7e])*"'
-# Possessive (`++`), so that a hostile word cannot make the search backtrack.
 _PLACEHOLDER = r"\{\}"  # of find and xargs; braces with something between them are expanded
-_PIECE = re.compile(f"(?:{_BARE}|{_REVISION})++|{_PLACEHOLDER}|{_ESCAPED}|{_SINGLE}|{_DOUBLE}")
-_WORD = re.compile(f"(?:{_PIECE.pattern})++")
+# Atomic groups, so that a hostile word cannot make the search backtrack. Not possessive ones: Python before 3.11.5
+# misreads those (python/cpython#106052).
+_PIECE = re.compile(f"(?>(?:{_BARE}|{_REVISION})+)|{_PLACEHOLDER}|{_ESCAPED}|{_SINGLE}|{_DOUBLE}")
+_WORD = re.compile(f"(?>(?:{_PIECE.pattern})+)")
 _ALONE = re.compile(r"[{}!]")  # keywords, or themselves, if nothing else is in the word
 _ENDS_WORD = re.compile(r"[ \t\n;&|()<>]|\Z")
 
