@@ -7,13 +7,18 @@ import random
 import pytest
 from PIL import Image
 
-from kaa.builtin.images import ImageError, image_type, prepare_image
+from kaa.builtin.images import ImageError, PreparedImage, image_type
+from kaa.builtin.images import prepare_image as prepared_in_time
 from kaa.core.messages import ImageContent
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 from tests.support.toolbox import Toolbox, text_of
 
 MAX_BASE64 = int(4.5 * 1024 * 1024)
+
+
+def prepare_image(data: bytes, mime_type: str) -> PreparedImage:
+    return run(prepared_in_time(data, mime_type))
 
 
 def noise(width: int, height: int, mode: str = "RGB") -> Image.Image:

@@ -200,9 +200,11 @@ def test_an_image_of_the_clipboard_goes_along(seat: Seat) -> None:
     buffer = BytesIO()
     Image.new("RGB", (8, 8), "red").save(buffer, "png")
     (seat.project / "red.png").write_bytes(buffer.getvalue())
-    (seat.project / "wl-paste").write_text(f"#!/bin/sh\nexec cat {seat.project}/red.png\n")
-    (seat.project / "wl-paste").chmod(0o755)
-    seat.setenv(PATH=f"{seat.project}:{seat.environ['PATH']}", WAYLAND_DISPLAY="wayland-0")
+    programs = seat.project.with_name("bin")
+    programs.mkdir()
+    (programs / "wl-paste").write_text(f"#!/bin/sh\nexec cat {seat.project}/red.png\n")
+    (programs / "wl-paste").chmod(0o755)
+    seat.setenv(PATH=f"{programs}:{seat.environ['PATH']}", WAYLAND_DISPLAY="wayland-0")
 
     with seat.open(script=[say("Red, twice.")]) as program:
         program.press("ctrl+v")

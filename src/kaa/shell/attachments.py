@@ -1,6 +1,5 @@
 """Turns what is given on a command line (words, `@files`, piped text) into messages."""
 
-import asyncio
 from collections.abc import Sequence
 
 from kaa.builtin.encoding import display_text, is_binary
@@ -68,8 +67,7 @@ async def _attach(path: str, workspace: Workspace) -> tuple[str, ImageContent | 
             raise AttachmentError(f"@{path} is a binary file; only texts and images can be attached")
         return f'<file name="{name}">\n{display_text(data)}\n</file>', None
     try:
-        # Decoding takes long enough to be noticed by everything else on the event loop.
-        image = await asyncio.to_thread(prepare_image, data, mime_type)
+        image = await prepare_image(data, mime_type)
     except ImageError as error:
         raise AttachmentError(f"@{path} cannot be attached: {error}") from error
     return f'<file name="{name}">{image.note or ""}</file>', ImageContent(image.base64, image.mime_type)

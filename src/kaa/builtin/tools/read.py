@@ -113,7 +113,7 @@ def _binary(file: Located) -> ToolResult:
 async def _read_image(workspace: Workspace, file: Located, mime_type: str) -> ToolResult:
     data = await _read_whole(workspace, file)
     try:
-        image = await asyncio.to_thread(prepare_image, data, mime_type)
+        image = await prepare_image(data, mime_type)
     except ImageError as error:
         raise ToolError(f"{file.path} cannot be shown: {error}. Look into it with bash: file, xxd.") from error
     width, height = image.original_size

@@ -114,10 +114,8 @@ async def as_content(data: bytes) -> ImageContent:
     Raises:
         ImageError: it is none, or cannot be used.
     """
-    import asyncio  # lazy: this module is only loaded with the first image, in the core's thread
-
     mime_type = image_type(data[:64])
     if mime_type is None:
         raise ImageError("this is no image that models take: PNG, JPEG, GIF and WebP are")
-    prepared = await asyncio.to_thread(prepare_image, data, mime_type)
+    prepared = await prepare_image(data, mime_type)
     return ImageContent(prepared.base64, prepared.mime_type)
