@@ -118,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         "--session-id", metavar="ID", type=_session_id, help="go on with the session of this id, or begin it"
     )
     which.add_argument("--fork", metavar="PATH|ID", type=_given, help="go on in a copy of this session")
+    which.add_argument("--view", metavar="PATH|ID", type=_given, help="look at this session, and change nothing")
     which.add_argument("--no-session", action="store_true", help="keep nothing")
     session.add_argument("-n", "--name", metavar="NAME", type=_given, help="call the session so")
     session.add_argument(
@@ -290,8 +291,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ended
     try:
         parsed = _parser().parse_args(arguments)
-        if parsed.no_session and parsed.name:
-            raise _UsageError("argument -n/--name: not allowed with argument --no-session")
+        if parsed.name and (parsed.no_session or parsed.view):
+            other = "--no-session" if parsed.no_session else "--view"
+            raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
     except _UsageError as error:
         return _refuse(str(error), arguments)
     if parsed.list_models is not None:

@@ -120,11 +120,39 @@ def test_a_session_that_another_process_has_is_not_opened(two_sessions: Seat) ->
 
         program.wait_for(lambda screen: "is in use by" in " ".join(screen.text().split()))
         assert sys.platform != "linux" or f"process {holder.pid}" in " ".join(program.screen.text().split())
+        program.press("escape")
         program.wait_for(_LIST)
         program.press("escape")
         program.wait_for(is_idle)
 
     assert two_sessions.model.requests == []
+
+
+def test_a_session_that_another_process_has_can_be_looked_at(two_sessions: Seat) -> None:
+    with two_sessions.open("-c") as holder, two_sessions.open() as program:
+        holder.wait_for("All about pears.")
+        enter(program, "/resume")
+        program.wait_for("tell me of pears")
+        program.press("enter")
+        program.wait_for("Open it read-only")
+        program.type("v")
+
+        program.wait_for("All about pears.")
+        program.wait_for("It is open read-only")
+        enter(program, "anything new?")
+        program.wait_for("Continue in a copy")
+
+    assert two_sessions.model.requests == []
+
+
+def test_a_session_in_use_can_be_looked_at_from_the_start(two_sessions: Seat) -> None:
+    newest = max(two_sessions.session_files)
+    with two_sessions.open("-c") as holder:
+        holder.wait_for("All about pears.")
+        with two_sessions.start("--view", str(newest)) as program:
+            program.wait_for("All about pears.")
+            program.wait_for(READY)
+            leave(program)
 
 
 def test_who_cannot_have_the_last_session_can_take_another_one(two_sessions: Seat) -> None:

@@ -1,6 +1,7 @@
 """Which session a conversation is opened with: forks, clones, ids and names of the user's."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kaa.core.messages import AssistantMessage, UserMessage
 from kaa.llm.models.registry import NoModelError
 from kaa.session.entries import MessageEntry
+from kaa.session.errors import SessionReadOnlyError, SessionWriteError
 from kaa.session.naming import folder_name
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import (
@@ -19,9 +21,10 @@ from kaa.shell.options import (
     OpenSession,
     SessionChoice,
     UnkeptSession,
+    ViewSession,
 )
 from tests.support.model_server import say
-from tests.support.sessions import HEADER, JsonObject, user_entry, write_session
+from tests.support.sessions import HEADER, JsonObject, opened, user_entry, write_session
 from tests.support.stage import Stage
 
 
@@ -146,3 +149,39 @@ def test_a_session_of_pis_is_continued_where_it_is(stage: Stage, tmp_path: Path)
         "assistant",
     ]
     assert files(stage) == []
+
+
+def test_a_session_in_use_can_be_looked_at_and_stays_as_it_is(stage: Stage) -> None:
+    path = source(stage)
+    before = path.read_bytes()
+
+    with opened(path):
+        session_id, said, _ = play(stage, ViewSession("sour"))
+
+    assert (session_id, said) == ("source", ["one", "two", "three"])
+    assert path.read_bytes() == before
+
+
+def test_nothing_can_be_said_in_a_session_that_is_looked_at(stage: Stage) -> None:
+    path = source(stage)
+    before = path.read_bytes()
+    stage.server.begin([say("never asked for")])
+
+    async def scene(conversation: Conversation) -> None:
+        with pytest.raises(SessionWriteError, match="open read-only"):
+            await conversation.submit("hello")
+
+    stage.play(scene, ConversationOptions(model="m", session=ViewSession("sour")))
+
+    assert path.read_bytes() == before
+    assert stage.server.requests == []
+
+
+def test_a_session_that_cannot_be_written_says_how_to_look_at_it(stage: Stage) -> None:
+    path = source(stage)
+    path.chmod(0o400)
+    if os.access(path, os.W_OK):
+        pytest.skip("root may write everything")
+
+    with pytest.raises(SessionReadOnlyError, match="kaa --view ID"):
+        play(stage, OpenSession("sour"))

@@ -17,6 +17,7 @@ from kaa.shell.options import (
     SessionChoice,
     TrustChoice,
     UnkeptSession,
+    ViewSession,
     Wire,
 )
 
@@ -70,6 +71,8 @@ def _session(arguments: argparse.Namespace, other: SessionChoice | None) -> Sess
         return other
     if arguments.session:
         return OpenSession(arguments.session, name=arguments.name)
+    if arguments.view:
+        return ViewSession(arguments.view)
     if arguments.fork:
         return ForkSession(arguments.fork, name=arguments.name)
     if arguments.continue_last:

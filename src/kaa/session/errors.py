@@ -51,13 +51,25 @@ class SessionWriteError(SessionError):
         return cls(path, known or f"{cause.strerror or cause}; --no-session works without a session file")
 
 
+class SessionViewedError(SessionWriteError):
+    """The session was opened to look at it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "it is open read-only. Continue in a copy: /clone, or kaa --fork ID")
+
+
+class SessionReadOnlyError(SessionWriteError):
+    """The system lets us read a session, but not continue it."""
+
+
 class SessionBusyError(SessionError):
     """Another process writes this session. `pid` is None where the system does not tell."""
 
     def __init__(self, path: Path, pid: int | None) -> None:
         holder = f"process {pid}" if pid is not None else "another process"
         super().__init__(
-            f"the session {path} is in use by {holder}: end that one first, or go on in a copy (kaa --fork ID)"
+            f"the session {path} is in use by {holder}: end that one first, continue in a copy (kaa --fork ID), "
+            "or open it read-only (kaa --view ID)"
         )
         self.path = path
         self.pid = pid

@@ -1,5 +1,7 @@
 """Turns the events of a conversation into the entries of its session."""
 
+from contextlib import suppress
+
 from kaa.core.events import (
     Event,
     MessageEnd,
@@ -21,6 +23,7 @@ from kaa.session.entries import (
     SessionInfo,
     ThinkingLevelChange,
 )
+from kaa.session.errors import SessionViewedError
 from kaa.session.file.journal import ReplyBegun, ToolBegun
 from kaa.session.naming import new_entry_id
 from kaa.session.store import SessionStore
@@ -142,8 +145,9 @@ class SessionRecorder:
         """
         try:
             if len(self._store.tree) and (changes := self._changes()):
-                self._store.append(*changes)
-                self._store.request_sync()
+                with suppress(SessionViewedError):  # what is only looked at stays as it is
+                    self._store.append(*changes)
+                    self._store.request_sync()
         finally:
             await self._store.close()
 

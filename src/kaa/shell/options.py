@@ -32,6 +32,12 @@ class OpenSession(_Named, frozen=True):
     query: str
 
 
+class ViewSession(msgspec.Struct, frozen=True):
+    """Look at a session, named like one to open, and change nothing. Another process may have it open."""
+
+    query: str
+
+
 class ForkSession(_Named, frozen=True):
     """Copy a session, named like one to open, into a new one of this project, and go on there.
 
@@ -54,7 +60,9 @@ class UnkeptSession(msgspec.Struct, frozen=True):
     """Keep nothing."""
 
 
-SessionChoice: TypeAlias = NewSession | ContinueSession | OpenSession | ForkSession | CloneSession | UnkeptSession
+SessionChoice: TypeAlias = (
+    NewSession | ContinueSession | OpenSession | ViewSession | ForkSession | CloneSession | UnkeptSession
+)
 
 
 class Live(msgspec.Struct, frozen=True):

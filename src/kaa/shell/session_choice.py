@@ -17,6 +17,7 @@ from kaa.shell.options import (
     OpenSession,
     SessionChoice,
     UnkeptSession,
+    ViewSession,
 )
 
 
@@ -47,6 +48,10 @@ def open_session(
             return library.create() if recent is None else FileStore.open(recent)
         case OpenSession(query=query):
             return FileStore.open(library.resolve(query))
+        case ViewSession(query=query):
+            from kaa.session.viewed import ViewedStore  # lazy: few sessions are only looked at
+
+            return ViewedStore.open(library.resolve(query))
         case ForkSession(query=query, entry_id=None):
             return library.fork(library.resolve(query))
         case ForkSession(query=query, entry_id=entry_id):
@@ -64,5 +69,9 @@ def discard_copy(choice: SessionChoice, store: SessionStore) -> None:
 
 def name_session(choice: SessionChoice, naming: Naming) -> None:
     """Call the session what was chosen with it, if anything was."""
-    if not isinstance(choice, UnkeptSession) and choice.name is not None and (name := clean_name(choice.name)):
+    if (
+        not isinstance(choice, UnkeptSession | ViewSession)
+        and choice.name is not None
+        and (name := clean_name(choice.name))
+    ):
         naming.set_name(name)

@@ -37,6 +37,7 @@ class Board:
         self._activity = activity
         self._attention = attention
         self._status: Status | None = None
+        self._session_path: Path | None = None
         self._head: Head | None = None
         self._has_content = False  # something was said in the session
         self._is_newest = True  # of this directory
@@ -45,19 +46,20 @@ class Board:
     @property
     def is_worth_resuming(self) -> bool:
         """Whether the session is kept and has anything in it."""
-        return self._has_content and self._status is not None and self._status.session_path is not None
+        return self._has_content and self._session_path is not None
 
     @property
     def farewell(self) -> str:
         """How to go on with the session, if there is anything in it; the last word of the program."""
-        if not self.is_worth_resuming or self._status is None or self._status.session_path is None:
+        path = self._session_path
+        if path is None or not self.is_worth_resuming:
             return ""
-        path = Path(self._status.session_path)
         flags = "-c" if self._is_newest else f"--session {session_id_in(path.name) or shlex.quote(str(path))}"
         return f"kaa {flags} goes on with this session\n"
 
-    def show_session(self, entries: StoredTranscript) -> None:
-        """Show a session behind what is there."""
+    def show_session(self, entries: StoredTranscript, path: Path | None) -> None:
+        """Show a session behind what is there. `path`: its file; None if it is not kept."""
+        self._session_path = path
         self._has_content = len(entries) > 0
         self._is_newest = not self._has_content
         self._transcript.load(entries)

@@ -146,7 +146,7 @@ class Conversations:
         self._desk.status.show("")  # it has started
         self._commands.of_conversation = opened.commands
         self._desk.editor.history.prepend(opened.history)
-        self._board.show_session(opened.entries)
+        self._board.show_session(opened.entries, opened.path)
         self._on_opened()
         self._core.call(lambda engine: engine.talk.take_unsaid(), self._give_back, self._board.show_failure)
         self._core.call(lambda engine: engine.submit_first(), None, self._board.show_failure)

@@ -1,5 +1,6 @@
 """What the user interface needs to know of a conversation that was opened; gathered in the core's thread."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 from kaa.frontends.interactive.engine import Engine
@@ -13,11 +14,13 @@ class Opened(NamedTuple):
     """A conversation that was opened.
 
     Attributes:
+        path: its session's file; None if it is not kept.
         entries: what was said in it before; may be read from any thread as long as it is open.
         commands: its slash commands.
         history: what was typed in earlier sessions; empty if this is not the first of the process.
     """
 
+    path: Path | None
     entries: Transcript
     commands: tuple[Command, ...]
     history: list[str]
@@ -38,4 +41,4 @@ async def describe_opened(engine: Engine, session: SessionChoice | None, folder:
     history = PromptHistory(folder).load() if is_first else []
     conversation = await engine.open(session)
     commands = tuple(Command(command.name, command.description) for command in conversation.commands)
-    return Opened(conversation.transcript(), commands, history)
+    return Opened(engine.session_path, conversation.transcript(), commands, history)

@@ -1,13 +1,20 @@
 """A file that only grows: whole writes or none, one writer at a time, flushed to disk in the background."""
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from kaa.session.errors import NotASessionError, SessionError, SessionReadError, SessionWriteError
+from kaa.session.errors import (
+    NotASessionError,
+    SessionError,
+    SessionReadError,
+    SessionReadOnlyError,
+    SessionWriteError,
+)
 from kaa.session.file.disk_sync import DiskSync
 from kaa.session.file.lock import lock
 
@@ -15,6 +22,7 @@ PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
 _READ_BUFFER_BYTES = 1024 * 1024
 _CLOSED = -1
+_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def create_private_folders(folder: Path) -> None:
@@ -84,7 +92,8 @@ class AppendFile:
         Raises:
             SessionReadError: there is no such file.
             NotASessionError: it is not a regular file.
-            SessionWriteError: it may not be written.
+            SessionReadOnlyError: it may be read only.
+            SessionWriteError: it may not be opened.
             SessionBusyError: another process writes it.
         """
         try:
@@ -93,6 +102,10 @@ class AppendFile:
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise SessionReadError(path, error) from error
         except OSError as error:
+            if error.errno in _READ_ONLY and os.access(path, os.R_OK):
+                raise SessionReadOnlyError(
+                    path, f"{error.strerror}. Continue in a copy (kaa --fork ID), or open it read-only (kaa --view ID)"
+                ) from error
             raise SessionWriteError.because(path, error) from error
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -11,7 +11,8 @@ from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.session.catalogue.records import SessionSummary
-from kaa.shell.options import ForkSession, OpenSession, SessionChoice
+from kaa.session.errors import SessionBusyError, SessionError, SessionReadOnlyError
+from kaa.shell.options import ForkSession, OpenSession, SessionChoice, ViewSession
 from kaa.tui.sanitize import squeezed
 
 # Why something cannot be done to a session takes a while to read.
@@ -80,12 +81,37 @@ class SessionOpening:
             self._open(OpenSession(str(session.path)), session, arrived)
 
     def _open(self, choice: SessionChoice, session: SessionSummary, arrived: Callable[[], None]) -> None:
-        def failed(error: BaseException) -> None:  # such as: another process has it
-            self._desk.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+        def failed(error: BaseException) -> None:
+            if isinstance(choice, OpenSession) and isinstance(error, SessionBusyError | SessionReadOnlyError):
+                self._ask_how(error, session, arrived)
+            else:
+                self._desk.say(told(error), "warning", seconds=REFUSAL_SECONDS)
 
-        what = "A copy of it" if isinstance(choice, ForkSession) else "It"
-        notice = f"{squeezed(session.title)}\n{what} goes on here. The session before is kept."
+        match choice:
+            case ViewSession():
+                what = "It is open read-only: /clone continues in a copy."
+            case ForkSession():
+                what = "A copy of it goes on here."
+            case _:
+                what = "It goes on here."
+        notice = f"{squeezed(session.title)}\n{what} The session before is kept."
         self._conversations.open_other(choice, notice, arrived, failed)
+
+    def _ask_how(self, error: SessionError, session: SessionSummary, arrived: Callable[[], None]) -> None:
+        """Offer what can be done with a session that cannot be written."""
+        in_use = isinstance(error, SessionBusyError)
+        title = "The session is in use by another kaa" if in_use else "The session cannot be written"
+
+        def go(choice: SessionChoice) -> None:
+            self._lists.close(dialog)
+            self._open(choice, session, arrived)
+
+        path = str(session.path)
+        choices = [
+            Choice("v", "Open it read-only", lambda: go(ViewSession(path))),
+            Choice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
+        ]
+        dialog = self._lists.ask(title, squeezed(str(error)), choices)
 
     def _ask_where(self, session: SessionSummary, here: Here, arrived: Callable[[], None]) -> None:
         said = (

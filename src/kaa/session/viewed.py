@@ -1,0 +1,72 @@
+"""A session that is only looked at: another process may have it open, and its disk may be read-only."""
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from kaa.session.entries import Entry, SessionHeader
+from kaa.session.errors import SessionViewedError
+from kaa.session.export.source import SnapshotFile
+from kaa.session.file.journal import Journal, NoJournal
+from kaa.session.tree import Node, SessionTree
+
+
+class ViewedStore:
+    """A session as it was when it was opened, without a lock. Nothing can be added. Use `open`."""
+
+    def __init__(self, path: Path, snapshot: SnapshotFile, held: ExitStack) -> None:
+        self._path = path
+        self._snapshot = snapshot
+        self._held = held
+        self._journal = NoJournal()
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Read where the entries are.
+
+        Raises:
+            SessionReadError: there is no such file, or it cannot be read.
+            NotASessionError: it is something else.
+        """
+        with ExitStack() as held:
+            return cls(path, held.enter_context(SnapshotFile.open(path)), held.pop_all())
+
+    @property
+    def header(self) -> SessionHeader:
+        """Id, directory and time of creation."""
+        return self._snapshot.header
+
+    @property
+    def path(self) -> Path:
+        """Where the session is."""
+        return self._path
+
+    @property
+    def tree(self) -> SessionTree:
+        """All entries and the leaf."""
+        return self._snapshot.tree
+
+    @property
+    def journal(self) -> Journal:
+        """One that notes nothing."""
+        return self._journal
+
+    def append(self, *drafts: Entry) -> tuple[str, ...]:
+        """Refused.
+
+        Raises:
+            SessionViewedError: always.
+        """
+        raise SessionViewedError(self._path)
+
+    def line(self, node: Node) -> bytes:
+        """The line of an entry."""
+        return self._snapshot.line(node)
+
+    def request_sync(self) -> None:
+        """There is nothing to flush."""
+
+    async def close(self) -> None:
+        """Close the file."""
+        await asyncio.to_thread(self._held.close)
