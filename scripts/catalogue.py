@@ -115,6 +115,13 @@ _PREFERRED = {
     "zai-coding-cn": "glm-5.3",
 }
 
+# What OpenAI calls a window of 400,000 is 272,000 tokens of input and 128,000 of reply: a longer prompt is refused, so
+# the window that kaa keeps a conversation in is that of the input. platform.openai.com/docs/models/gpt-5,
+# github.com/openai/codex: `context_window` of gpt-5 is 272,000.
+_OF_OPENAI = re.compile(r"gpt-|chat-latest")
+_WINDOW_WITH_REPLY = 400_000
+_WINDOW_OF_INPUT = 272_000
+
 # A prompt needs room as well: a limit of a reply that is nearly the window is none, and servers refuse it.
 _LARGEST_SHARE_OF_REPLY = 0.75
 _USUAL_SHARE_OF_REPLY = 0.25
@@ -292,12 +299,15 @@ def _shared(flags: list[dict[str, Json]]) -> dict[str, Json]:
 
 
 def _entry(model: SourceModel, api: str, shared: Mapping[str, Json]) -> CatalogueEntry:
-    full = model.max_tokens <= 0 or model.max_tokens > model.context_window * _LARGEST_SHARE_OF_REPLY
+    window = model.context_window
+    if window == _WINDOW_WITH_REPLY and _OF_OPENAI.search(model.id):
+        window = _WINDOW_OF_INPUT
+    full = model.max_tokens <= 0 or model.max_tokens > window * _LARGEST_SHARE_OF_REPLY
     return CatalogueEntry(
         id=model.id,
         name=model.name,
-        context_window=model.context_window,
-        max_tokens=int(model.context_window * _USUAL_SHARE_OF_REPLY) if full else model.max_tokens,
+        context_window=window,
+        max_tokens=int(window * _USUAL_SHARE_OF_REPLY) if full else model.max_tokens,
         api=None if model.api == api else model.api,
         base_url=model.base_url or None,
         reasoning=model.reasoning,

@@ -26,6 +26,9 @@ ThinkingFormat = Literal[
     "baseten",
 ]
 
+BudgetField = Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"]
+"""Where the most tokens of reasoning go: vLLM; Qwen and SGLang; llama.cpp."""
+
 
 class Compat(msgspec.Struct, rename="camel", frozen=True):
     """What a server wants and can do.
@@ -53,6 +56,13 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         chat_template_args: the same for `baseten`.
         open_router_routing: OpenRouter's `provider`, as it is: which vendors may serve a request.
         vercel_gateway_routing: the same for Vercel's gateway.
+        thinking_token_budget_field: takes the most tokens of reasoning in this field.
+        supports_thinking_token_budget: the same for `thinking_token_budget`; pi's older name.
+        prompt_cache_key_mode: `enabled` sends `prompt_cache_key`, `disabled` does not, whatever else is known.
+        vllm_priority: (vLLM) the priority of all requests.
+        supports_finish_reason: ends a stream with a reason; otherwise its end is the end of the reply.
+        supports_max_output_tokens: (Responses) takes the limit of a reply's tokens.
+        supports_temperature: (Anthropic) takes `temperature`.
         supports_strict_mode: takes `strict` in tools, which kaa sets to false.
         zai_tool_stream: takes `tool_stream`, to get the arguments of calls while they are written.
         requires_non_null_assistant_content: a reply without text has an empty one.
@@ -90,6 +100,13 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     chat_template_args: dict[str, Json] = {}
     open_router_routing: dict[str, Json] = {}
     vercel_gateway_routing: dict[str, Json] = {}
+    thinking_token_budget_field: BudgetField | None = None
+    supports_thinking_token_budget: bool = False
+    prompt_cache_key_mode: Literal["auto", "enabled", "disabled"] = "auto"
+    vllm_priority: float | None = None
+    supports_finish_reason: bool = True
+    supports_max_output_tokens: bool = True
+    supports_temperature: bool = True
     supports_strict_mode: bool = False
     zai_tool_stream: bool = False
     requires_non_null_assistant_content: bool = False
@@ -102,6 +119,19 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     truncates_silently: bool = False
     force_adaptive_thinking: bool | None = None
     allow_empty_signature: bool = False
+
+    @property
+    def takes_cache_key(self) -> bool:
+        """Whether requests have a `prompt_cache_key`."""
+        if self.prompt_cache_key_mode == "auto":
+            return self.send_prompt_cache_key
+        return self.prompt_cache_key_mode == "enabled"
+
+    @property
+    def budget_field(self) -> str | None:
+        """The field that the most tokens of reasoning go into; None if the server takes none."""
+        older = "thinking_token_budget" if self.supports_thinking_token_budget else None
+        return self.thinking_token_budget_field or older
 
 
 _OPENAI: dict[str, Json] = {

@@ -11,6 +11,7 @@ from kaa.llm.compat import Compat
 from kaa.llm.http.authorized import Authorizer, authorized
 from kaa.llm.http.transport import Transport, host_of
 from kaa.llm.http.with_variables import with_variables
+from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import ThinkingLevels
 from kaa.llm.tuning import CacheRetention, Tuning
 
@@ -33,6 +34,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         auth: where the key goes; None for the usual place of the wire format.
         authorizer: lets requests in where no key that stays the same does; see `kaa.llm.http.authorized`.
         thinking_levels: what this model calls them.
+        sampling: what the user wants this model to be sent besides.
         tuning: how the user wants models asked, this one and others.
         network_variables: for this server alone; see `kaa.llm.http.transport.HttpRequest`.
         served_as: what this server calls the model, where that is not its id: at Azure the name of a deployment.
@@ -45,6 +47,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     authorizer: Authorizer | None = None
     compat: Compat = Compat()
     thinking_levels: ThinkingLevels = {}
+    sampling: Sampling = Sampling()
     tuning: Tuning = Tuning()
     network_variables: dict[str, str] = {}
     served_as: str | None = None

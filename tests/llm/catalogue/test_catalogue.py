@@ -133,3 +133,16 @@ def test_the_licence_of_the_data_goes_along() -> None:
 
     assert "@earendil-works/pi-ai" in notice
     assert "Permission is hereby granted" in notice
+
+
+def test_windows_of_openai_models_are_those_of_their_input() -> None:
+    """OpenAI counts 128,000 tokens of reply in a window of 400,000; kaa condenses before the prompt is refused."""
+    windows = {
+        known.model.qualified_id: known.model.context_window
+        for provider in provider_names()
+        for known in known_models(provider)
+        if "gpt-5" in known.model.id
+    }
+
+    assert windows["openai/gpt-5"] == windows["openrouter/openai/gpt-5"] == windows["azure/gpt-5"] == 272_000
+    assert 400_000 not in windows.values()

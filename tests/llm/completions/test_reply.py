@@ -371,3 +371,12 @@ def test_moonshot_counts_cached_tokens_beside_the_others() -> None:
 
 def test_the_end_of_mistrals_window_cuts_a_reply_off() -> None:
     assert _reply(_delta("model_length", content="x"))[-1] == Done("length")
+
+
+def test_a_server_that_gives_no_reason_ends_its_reply_with_the_stream() -> None:
+    parser = CompletionParser(_PEER, ends_with_reason=False)
+    parser.accept(SseEvent("", b'{"choices":[{"delta":{"content":"all"}}]}'))
+
+    parser.finish()
+
+    assert parser.drain()[-1] == Done("stop")

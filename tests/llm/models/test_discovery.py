@@ -82,7 +82,7 @@ def test_behind_a_gateway_the_best_model_kaa_knows_is_taken(tmp_path: Path) -> N
     resolved = _find(tmp_path, environ, server)
 
     assert resolved.model.id == "gpt-5-mini"
-    assert resolved.model.context_window == 400_000
+    assert resolved.model.context_window == 272_000
     assert dict(server.requests[0].headers)["authorization"] == "Bearer key"
 
 

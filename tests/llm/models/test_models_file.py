@@ -47,7 +47,8 @@ def test_models_have_pi_s_defaults_and_the_provider_s_format(tmp_path: Path) -> 
 
     small, big = models_of("box", file.providers["box"], ())
 
-    assert file.problems == ()
+    (problem,) = file.problems
+    assert problem == f"{path}: providers.box: kaa does not support and ignores futureKey, models.big.compat.unknown"
     assert small.model == Model("small", "box", "anthropic-messages", "small")
     assert (small.model.context_window, small.model.max_tokens, small.model.cost) == (128_000, 16_384, None)
     assert big.model == Model(
@@ -127,7 +128,7 @@ def test_objects_among_the_flags_are_joined_key_by_key(tmp_path: Path) -> None:
     assert known.compat == {"openRouterRouting": {"only": ["b"], "allow_fallbacks": True}, "supportsStore": False}
 
 
-def test_what_only_newer_programs_know_is_left_alone(tmp_path: Path) -> None:
+def test_what_only_newer_programs_know_is_reported_and_costs_nothing(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
     path.write_text(
         """{"$schema": "x", "providers": {"box": {"baseUrl": "http://box/v1", "future": {}, "models": [
@@ -138,7 +139,8 @@ def test_what_only_newer_programs_know_is_left_alone(tmp_path: Path) -> None:
 
     (known,) = models_of("box", file.providers["box"], ())
 
-    assert file.problems == ()
+    (problem,) = file.problems
+    assert problem.endswith("ignores future, models.m.promptCache, models.m.inputLimits")
     assert known.thinking_levels == {"max": "extreme"}
 
 
@@ -236,3 +238,34 @@ def test_whatever_is_written_there_the_rest_can_be_used(tmp_path: Path, provider
         models_of(name, config, known_models(name))
     assert [known.model.id for known in models_of("sound", file.providers["sound"], ())] == ["m"]
     assert all(problem.startswith(f"{path}: providers.") for problem in file.problems)
+
+
+def test_every_field_of_pi_s_schema_is_supported_or_reported_or_a_mere_permission(tmp_path: Path) -> None:
+    model: dict[str, object] = {
+        "id": "m",
+        "samplingParams": {"temperature": 0.5, "stream": False},
+        "samplingParamsByThinkingLevel": {"high": {"top_p": 0.9, "model": "x"}},
+        "compat": {
+            "openRouterRouting": {"zdr": True},
+            "supportsTemperature": False,
+            "thinkingTokenBudgetField": "thinking_budget",
+            "promptCacheKeyMode": "enabled",
+            "vllmPriority": 1,
+            "supportsFinishReason": False,
+            "supportsMaxOutputTokens": False,
+            "supportsToolSearch": True,
+            "allowedFallbackModels": [],
+            "imageInput": "assets",
+        },
+    }
+    box = {"baseUrl": "http://box/v1", "api": "google-generative-ai", "models": [model]}
+    path, _, problems = _load(tmp_path, json.dumps({"$schema": "x", "providers": {"box": box}}))
+
+    (problem,) = problems
+    assert problem.removeprefix(f"{path}: providers.box: kaa does not support and ignores ").split(", ") == [
+        "models.m.compat.allowedFallbackModels",
+        "models.m.compat.imageInput",
+        "models.m.compat.openRouterRouting",
+        "models.m.samplingParams.stream",
+        "models.m.samplingParamsByThinkingLevel.high.model",
+    ]

@@ -28,6 +28,7 @@ from kaa.llm.compat import Compat
 from kaa.llm.handoff import made_by, portable_id, portable_name, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.routing import routing_fields
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
@@ -102,6 +103,8 @@ def messages_body(
     if model.reasoning:
         broken_in = begun_without_thinking(spoken)
         body |= thinking_fields(request, endpoint, broken_in=broken_in, adaptive_only=made.adaptive_only)
+    body |= routing_fields(compat)
+    body |= _sampling(request, endpoint, body)
     mark = cache_mark(endpoint.retention(request))
     if request.system.strip():
         body["system"] = [{"type": "text", "text": clean(request.system), **mark}]
@@ -115,6 +118,17 @@ def messages_body(
         messages[position] = _marked(messages[position], mark)
     body["messages"] = messages
     return body
+
+
+def _sampling(request: Request, endpoint: Endpoint, body: JsonObject) -> JsonObject:
+    """What the user wants besides. While a Claude thinks, it takes neither a temperature nor `top_k`.
+
+    https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility
+    """
+    refused = set() if endpoint.compat.supports_temperature else {"temperature"}
+    if body.get("thinking", {}).get("type", "disabled") != "disabled":
+        refused |= {"temperature", "top_k"}
+    return {name: value for name, value in endpoint.sampling.fields(request.thinking).items() if name not in refused}
 
 
 def _tool(tool: ToolSchema, compat: Compat) -> JsonObject:

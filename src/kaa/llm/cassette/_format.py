@@ -11,6 +11,7 @@ from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.compat import Compat
+from kaa.llm.sampling import Sampling
 from kaa.llm.tuning import Tuning
 
 _FORMAT = "kaa-cassette"
@@ -34,6 +35,7 @@ class RecordedModel(msgspec.Struct, rename="camel", frozen=True):
     thinking: ThinkingLevel = "off"
     thinking_levels: dict[ThinkingLevel, str | None] = {}
     tuning: Tuning = Tuning()
+    sampling: Sampling = Sampling()
 
 
 class Header(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):

@@ -11,6 +11,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ModelRates
+from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import ThinkingLevels
 
 _DATA = Path(__file__).parent / "data"
@@ -24,6 +25,7 @@ class KnownModel(msgspec.Struct, frozen=True):
         compat: overrides with the names of models.json, see `kaa.llm.compat.Compat`.
         base_url: where this model is served, if not where its provider's other models are.
         headers: more headers for this model.
+        sampling: as the user has it in models.json.
     """
 
     model: Model
@@ -31,6 +33,7 @@ class KnownModel(msgspec.Struct, frozen=True):
     compat: dict[str, Json] = {}
     base_url: str | None = None
     headers: dict[str, str] = {}
+    sampling: Sampling = Sampling()
 
 
 @cache

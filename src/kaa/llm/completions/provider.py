@@ -62,6 +62,8 @@ class OpenAICompletions:
     def _ask(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
         # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
-        parser = CompletionParser(peer, call_id_prefix=f"call_{len(request.messages)}")
+        ends_with_reason = self._endpoint.compat.supports_finish_reason
+        prefix = f"call_{len(request.messages)}"
+        parser = CompletionParser(peer, call_id_prefix=prefix, ends_with_reason=ends_with_reason)
         asked = completion_request(request, self._endpoint, self._renderer)
         return stream_reply(self._transport, asked, parser, peer)

@@ -122,9 +122,11 @@ class CompletionParser:
         peer: whom to name in errors.
         call_id_prefix: of the ids kaa gives to tool calls that come without; the same request should give the
             same prefix, so that a recorded run can be replayed.
+        ends_with_reason: the server says why a reply ends; otherwise the end of the stream is its end.
     """
 
-    def __init__(self, peer: Peer, call_id_prefix: str = "call") -> None:
+    def __init__(self, peer: Peer, call_id_prefix: str = "call", *, ends_with_reason: bool = True) -> None:
+        self._ends_with_reason = ends_with_reason
         self._peer = peer
         self._call_id_prefix = call_id_prefix
         self._buffer = DeltaBuffer()
@@ -156,7 +158,7 @@ class CompletionParser:
 
     def finish(self) -> None:
         """See `ReplyParser`."""
-        if self._finish_reason is None and not self.finished:
+        if self._finish_reason is None and not self.finished and self._ends_with_reason:
             raise ended_early(self._peer)
         self._end_block()
         for call in self._calls:

@@ -36,6 +36,7 @@ from kaa.llm.handoff import (
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.routing import routing_fields
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
@@ -79,14 +80,17 @@ def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None 
         body["stream_options"] = {"include_usage": True}
     if compat.supports_store:
         body["store"] = False
-    if compat.send_prompt_cache_key and (key := endpoint.cache_key(request)):
+    if compat.takes_cache_key and (key := endpoint.cache_key(request)):
         body["prompt_cache_key"] = key
         if endpoint.retention(request) == "long":
             body["prompt_cache_retention"] = "24h"
     body[compat.max_tokens_field] = request.reply_limit
+    if compat.vllm_priority is not None:
+        body["priority"] = compat.vllm_priority
     if model.reasoning:
-        body |= thinking_fields(request.thinking, endpoint)
-    body |= _routing(compat)
+        body |= thinking_fields(request, endpoint)
+    body |= routing_fields(compat)
+    body |= endpoint.sampling.fields(request.thinking)
     render = kept or renderer(compat)
     tools = [tool for _, tool in render.tools(request.tools, model)]
     system = _system(request, compat)
@@ -104,16 +108,6 @@ def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None 
         body["tools"] = []
     body["messages"] = [*system, *messages]
     return body
-
-
-def _routing(compat: Compat) -> JsonObject:
-    """Which vendors a router may send the request to, as the user wishes."""
-    routing: JsonObject = {}
-    if compat.open_router_routing:
-        routing["provider"] = compat.open_router_routing
-    if compat.vercel_gateway_routing:
-        routing["providerOptions"] = {"gateway": compat.vercel_gateway_routing}
-    return routing
 
 
 def _has_tool_history(request: Request) -> bool:

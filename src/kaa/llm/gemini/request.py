@@ -72,7 +72,8 @@ def generate_body(request: Request, endpoint: Endpoint, kept: Renderer | None = 
     if request.tools:
         body["tools"] = [{"functionDeclarations": [tool for _, tool in render.tools(request.tools, model)]}]
     thinking = {"thinkingConfig": thinking_config(request, endpoint)} if model.reasoning else {}
-    body["generationConfig"] = {"maxOutputTokens": request.reply_limit, **thinking}
+    sampling = endpoint.sampling.fields(request.thinking)
+    body["generationConfig"] = {**sampling, "maxOutputTokens": request.reply_limit, **thinking}
     body["contents"] = list(_conversation(render.messages(request.messages, model), model))
     return body
 

@@ -3,18 +3,21 @@
 A mistake costs the provider or the model it is in, never the others, and is told with its place.
 """
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.core.provider import Model, ModelRates
+from kaa.core.provider import Model, ModelRates, ThinkingLevel
 from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import Compat, laid_over
 from kaa.llm.former_names import by_current_name
+from kaa.llm.models.ignored_fields import ignored_fields
+from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 
 # What most servers speak.
@@ -85,8 +88,8 @@ def load_models_file(path: Path) -> ModelsFile:
             continue
         models, wrong = _sound_models(path, place, config.models)
         overrides, wrong_overrides = _sound_overrides(path, place, config.model_overrides)
-        providers[name] = msgspec.structs.replace(config, models=models, model_overrides=overrides)
-        problems += (*wrong, *wrong_overrides)
+        providers[name] = config = msgspec.structs.replace(config, models=models, model_overrides=overrides)
+        problems += (*wrong, *wrong_overrides, *_ignored(path, name, config, entry))
     return ModelsFile(providers, tuple(problems))
 
 
@@ -134,6 +137,8 @@ class _ModelOverride(msgspec.Struct, rename="camel", frozen=True):
     max_tokens: _Tokens | None = None
     headers: dict[str, str] = {}
     compat: dict[str, Json] = {}
+    sampling_params: dict[str, Json] = {}
+    sampling_params_by_thinking_level: dict[ThinkingLevel, dict[str, Json]] = {}
 
 
 class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
@@ -151,6 +156,8 @@ class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
     max_tokens: _Tokens = 16_384
     headers: dict[str, str] = {}
     compat: dict[str, Json] = {}
+    sampling_params: dict[str, Json] = {}
+    sampling_params_by_thinking_level: dict[ThinkingLevel, dict[str, Json]] = {}
 
 
 def _sound_models(path: Path, place: str, entries: list[Json]) -> tuple[list[Json], list[str]]:
@@ -205,7 +212,12 @@ def _own_model(provider: str, entry: _ModelEntry, default_api: str) -> KnownMode
         max_tokens=entry.max_tokens,
         cost=entry.cost,
     )
-    return KnownModel(model, _levels(entry.thinking_level_map), entry.compat, entry.base_url, entry.headers)
+    levels, sampling = _levels(entry.thinking_level_map), _sampling(entry)
+    return KnownModel(model, levels, entry.compat, entry.base_url, entry.headers, sampling)
+
+
+def _sampling(entry: _ModelEntry | _ModelOverride) -> Sampling:
+    return Sampling(entry.sampling_params, entry.sampling_params_by_thinking_level)
 
 
 def _levels(names: dict[str, str | None]) -> ThinkingLevels:
@@ -228,7 +240,21 @@ def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
         laid_over(known.compat, override.compat),
         known.base_url,
         known.headers | override.headers,
+        known.sampling.laid_under(_sampling(override)),
     )
+
+
+def _ignored(path: Path, name: str, config: ProviderConfig, entry: Mapping[str, Json]) -> Iterator[str]:
+    """What says which fields of a provider have no effect, in one line; nothing if all have one."""
+    fields = [*ignored_fields(entry, ProviderConfig, config.api)]
+    for model in config.models:
+        found = ignored_fields(model, _ModelEntry, model.get("api", config.api))
+        fields += [f"models.{model['id']}.{field}" for field in found]
+    for model_id, override in config.model_overrides.items():
+        found = ignored_fields(override, _ModelOverride, config.api)
+        fields += [f"modelOverrides.{model_id}.{field}" for field in found]
+    if fields:
+        yield f"{path}: providers.{name}: kaa does not support and ignores {', '.join(fields)}"
 
 
 def _problem(path: Path, place: str, error: msgspec.ValidationError) -> str:

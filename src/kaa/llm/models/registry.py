@@ -335,6 +335,7 @@ class ModelRegistry:
                 {"writtenToolCalls": not provider.official, **laid_over(provider.config.compat, known.compat)},
             ),
             thinking_levels=known.thinking_levels,
+            sampling=known.sampling,
             tuning=self.tuning,
             network_variables=self._keys.network_variables(provider),
         )

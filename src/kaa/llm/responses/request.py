@@ -34,6 +34,7 @@ from kaa.llm.handoff import (
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.routing import routing_fields
 from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import AuthStyle, Endpoint
@@ -103,9 +104,12 @@ def responses_body(
     model = request.model
     body: JsonObject = {"model": endpoint.served_as or model.id, "stream": made.stream, "store": False}
     body |= _caching(request, endpoint, kept_long=made.kept_long)
-    body["max_output_tokens"] = max(request.reply_limit, _FEWEST_OUTPUT_TOKENS)
+    if endpoint.compat.supports_max_output_tokens:
+        body["max_output_tokens"] = max(request.reply_limit, _FEWEST_OUTPUT_TOKENS)
     if model.reasoning:
         body |= _reasoning(request.thinking, endpoint, summary=made.summary)
+    body |= routing_fields(endpoint.compat)
+    body |= endpoint.sampling.fields(request.thinking)
     render = kept or renderer(made.unreadable)
     if request.tools:
         body["tools"] = [tool for _, tool in render.tools(request.tools, model)]
@@ -118,7 +122,7 @@ def _caching(request: Request, endpoint: Endpoint, *, kept_long: bool) -> JsonOb
     """What the server shall keep of the request, and where requests of the same session find it."""
     compat, retention = endpoint.compat, endpoint.retention(request)
     caching: JsonObject = {}
-    if compat.send_prompt_cache_key and (key := endpoint.cache_key(request)):
+    if compat.takes_cache_key and (key := endpoint.cache_key(request)):
         caching["prompt_cache_key"] = key
     if compat.supports_explicit_prompt_cache_mode:
         # Of the two times there are, only the usual one has a price that kaa knows: `long` is no longer here.

@@ -190,6 +190,7 @@ def _recording(
         resolved.thinking,
         endpoint.thinking_levels,
         endpoint.tuning,
+        endpoint.sampling,
     )
     secrets = [endpoint.api_key] if endpoint.api_key else []
     return RecordingTransport(live, cassette, placeholders, secrets, answered_by)
@@ -219,6 +220,7 @@ async def _replaying(
             compat=recorded.compat,
             thinking_levels=recorded.thinking_levels,
             tuning=recorded.tuning,
+            sampling=recorded.sampling,
         )
         resolved = ResolvedModel(recorded.model, endpoint, recorded.thinking)
     return ModelLink(resolved, tape, fixed=_REPLAYED, farewell=farewell)
