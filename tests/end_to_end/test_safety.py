@@ -240,6 +240,18 @@ def test_the_doctor_says_what_holds(kaa: Kaa) -> None:
     assert os.fspath(kaa.project) in done.out
 
 
+def test_the_doctor_says_what_of_the_home_is_seen(kaa: Kaa) -> None:
+    home = Path(kaa.environ["HOME"])
+    for name in (".gitconfig", ".boto"):
+        (home / name).touch()
+
+    done = kaa.run("doctor")
+
+    assert "dot entries of the home that commands see: " in done.out
+    assert ".gitconfig" in done.out.partition("that commands see: ")[2].partition("\n")[0]
+    assert ".boto" in done.out.partition("hidden: ")[2].partition("\n")[0]
+
+
 def test_the_doctor_says_that_checkpoints_are_off_and_why(kaa: Kaa) -> None:
     assert "checkpoints of files: at most" in kaa.run("doctor").out
 

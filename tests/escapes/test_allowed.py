@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.escapes.attempts.kit import GIT_WRITES
+from tests.escapes.world.arena import LISTED
 from tests.escapes.world.people import ORDINARY, ROOT, Person
 from tests.escapes.world.possible import obstacle, tier_of
 from tests.escapes.world.work import Work, interpreter, working
@@ -78,7 +79,7 @@ print((cache / "x").read_text())
 
 
 def test_the_system_is_readable(work: Work) -> None:
-    assert "root:" in work.shell("cat /etc/passwd; ls / >/dev/null; ls ~ >/dev/null; cat ~/.bashrc")
+    assert "root:" in work.shell("cat /etc/passwd; ls / >/dev/null; ls ~ >/dev/null; cat ~/.config/git/ignore")
 
 
 def test_files_are_locked_and_watched(work: Work) -> None:
@@ -122,8 +123,13 @@ def test_variables_of_the_user_arrive(work: Work) -> None:
     assert work.shell('echo "$HOME"; test -n "$PATH"') == f"{work.home}\n"
 
 
-def test_settings_of_git_and_shells_are_readable(work: Work) -> None:
-    assert work.shell("cat ~/.profile") == "# the user's own\n"
+def test_settings_of_git_and_toolchains_are_readable(work: Work) -> None:
+    for name in LISTED:
+        assert work.shell(f"cat ~/{name}") == f"{name}\n"
+
+
+def test_a_start_up_file_that_is_hidden_hinders_no_login_shell(work: Work) -> None:
+    assert work.shell("bash -lc 'echo works'") == "works\n"
 
 
 # Repositories

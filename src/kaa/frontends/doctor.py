@@ -71,7 +71,8 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
         deliver(sys.stdout, msgspec.json.encode(told).decode() + "\n")
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
-        lines = [*_lines(status, workspace.root), *_code_lines(), *checkpoints]
+        dot_entries = _dot_entry_lines(*workspace.sandbox.dot_entries())
+        lines = [*_lines(status, workspace.root), *dot_entries, *_code_lines(), *checkpoints]
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
@@ -91,6 +92,14 @@ def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in status.warnings)
     if not status.confined and status.mode != "full-access":
         yield "Every write and command will need your approval; without anybody to ask they are denied."
+
+
+def _dot_entry_lines(seen: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
+    """What of the home commands see."""
+    if hidden:
+        yield f"dot entries of the home that commands see: {', '.join(seen) or 'none'}"
+        yield f"  hidden: {', '.join(hidden)}"
+        yield '  "!~/NAME" in sandbox.hidden of settings.json shows one'
 
 
 def _code_lines() -> Iterator[str]:

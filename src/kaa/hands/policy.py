@@ -20,7 +20,7 @@ _Choice = TypeVar("_Choice", bound=str)
 
 
 class Policy(NamedTuple):
-    """What slots may do. All paths are absolute; those in `hidden` and `shown` may be glob patterns.
+    """What slots may do. All paths are absolute; those of what may be read may be glob patterns.
 
     Attributes:
         tier: the mechanism to use; hands that cannot hold it refuse to serve.
@@ -29,7 +29,10 @@ class Policy(NamedTuple):
         temporary: directory of the host that slots see as /tmp (where there are mounts, else as itself).
         cache: directory for the caches of installers, writable under its own path.
         hidden: what may not be read.
-        shown: exceptions from `hidden`.
+        unlisted: entries of directories that may not be read either unless they are listed; only the last part of
+            such a pattern has wildcards of its own.
+        listed: those that may be read, or what is to be seen somewhere below one.
+        shown: exceptions from `hidden` and `unlisted`.
         git_writable: whether `.git` may be written, but for its hooks and configuration.
         network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
         executed: what the brain runs from, to be protected wherever it lies. It need not exist.
@@ -41,6 +44,8 @@ class Policy(NamedTuple):
     temporary: str = ""
     cache: str = ""
     hidden: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     git_writable: bool = False
     network: Network = "isolated"
@@ -61,6 +66,8 @@ class Policy(NamedTuple):
             temporary=text(fields, "temporary"),
             cache=text(fields, "cache"),
             hidden=tuple(texts(fields, "hidden")),
+            unlisted=tuple(texts(fields, "unlisted")),
+            listed=tuple(texts(fields, "listed")),
             shown=tuple(texts(fields, "shown")),
             git_writable=flag(fields, "git_writable"),
             network=_one_of(_NETWORKS, text(fields, "network")),

@@ -40,7 +40,9 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                     f"Writing {self.what} is blocked: commands may only read. (--sandbox workspace-write allows more.)"
                 )
             case "read":
-                return f"Reading {self.what} is blocked: it may hold secrets."
+                return (
+                    f'Reading {self.what} is blocked: it may hold secrets. ("!{self.what}" in sandbox.hidden shows it.)'
+                )
             case "git":
                 return "Writing to .git is blocked until the user allows git writes for this session."
             case "protected":

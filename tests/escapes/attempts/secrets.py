@@ -54,6 +54,23 @@ HIDDEN = (
     ".vault-token",
     ".bash_history",
     ".python_history",
+    # what no list of secrets names: hidden since it is not listed
+    ".bashrc-secrets",
+    ".boto",
+    ".s3cfg",
+    ".cloudflared/cert.pem",
+    ".electrum/wallets/default_wallet",
+    ".ethereum/keystore/key",
+    ".1password/session",
+    ".gemini/.env",
+    ".claude/projects/chat.jsonl",
+    ".config/1Password/settings.json",
+    ".config/wireguard/wg0.conf",
+    ".config/solana/id.json",
+    ".local/share/atuin/history.db",
+    ".local/state/wireplumber/token",
+    ".cache/some-agent/token",
+    ".tool-of-tomorrow/token",
 )
 
 
@@ -238,6 +255,18 @@ def replaced_later(given: Given) -> bytes:
 def home_is_a_link(given: Given) -> bytes:
     """Read by the real path of a home that is a symbolic link."""
     return read(os.path.realpath(given.path))
+
+
+@attempt("secret", path=".of-tomorrow", group="secrets that come later", late=True)
+def unlisted_and_created_later(given: Given) -> bytes:
+    """Read a file that no list names and that did not exist when the sandbox was made."""
+    return read(given.path)
+
+
+@attempt("secret", path=".config/of-tomorrow/token", group="secrets that come later", late=True)
+def unlisted_below_and_created_later(given: Given) -> bytes:
+    """Read a file of a program whose directory did not exist when the sandbox was made."""
+    return read(given.path)
 
 
 @attempt("environment", variable="ANTHROPIC_API_KEY")

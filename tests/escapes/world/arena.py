@@ -127,7 +127,14 @@ def _fresh(name: str, parent: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=parent))
 
 
+# What toolchains need, and no list of secrets hides.
+LISTED = (".gitconfig-work", ".config/git/ignore", ".rustup/settings.toml", ".nvm/alias", ".local/share/uv/python/x")
+
+
 def _lay_out(arena: Arena) -> None:
+    for name in LISTED:
+        (arena.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (arena.home / name).write_text(f"{name}\n")
     (arena.home / ".local" / "bin").mkdir(parents=True)
     (arena.home / ".bashrc").write_text("# the user's own\n")
     (arena.home / ".profile").write_text("# the user's own\n")

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,3 +152,23 @@ def test_output_made_to_take_long_does_not(piece: str) -> None:
     """What takes time in the square of its length would take hours here, and hold up all of kaa."""
     for tier in ("full", "landlock"):
         _denials(tier=tier).in_output(piece * (1_000_000 // len(piece)) + " permission denied", "/p")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat: {home}/.tool/config: No such file or directory",
+        "FileNotFoundError: [Errno 2] No such file or directory: '{home}/.tool/deep/er'",
+        "Error: ENOENT: no such file or directory, open '{home}/.tool'",
+        "error: ~/.tool/config does not exist",
+    ],
+)
+def test_what_the_home_does_not_show_is_said_to_be_hidden_and_not_missing(tmp_path: Path, line: str) -> None:
+    home = tmp_path.resolve()
+    (home / ".tool").mkdir()
+    policy = _POLICY._replace(unlisted=(f"{home}/.*",), listed=(f"{home}/.gitconfig", f"{home}/.other/bin"))
+    denials = Denials(policy, "/p", str(home))
+
+    assert denials.in_output(line.format(home=home), "/p") == (Blocked("read", f"{home}/.tool"),)
+    for seen in (".gitconfig", ".missing", ".other/bin/x"):
+        assert denials.in_output(line.format(home=home).replace(".tool", seen), "/p") == ()

@@ -1,16 +1,97 @@
-from kaa.workspace.sandbox.secrets import hidden_paths
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kaa.hands.confinement.listing import Listing
+from kaa.hands.policy import Policy
+from kaa.workspace.sandbox.secrets import Concealment, conceal
+
+
+def _concealed(*chosen: str, home: str = "/home/me", environment: Mapping[str, str] | None = None) -> Concealment:
+    return conceal(home, [f"{home}/.kaa/agent"], chosen, environment or {})
+
+
+def _seen(home: Path, *chosen: str, path: str = "") -> set[str]:
+    """Which of the home's files are not left out by the list."""
+    concealed = _concealed(*chosen, home=str(home), environment={"PATH": path})
+    listing = Listing(Policy("full", "workspace-write", **concealed._asdict()))
+    files = {file for file in home.rglob("*") if file.is_file()}
+    return {str(file.relative_to(home)) for file in files if not listing.hides(str(file))}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return (tmp_path / "home").resolve()
+
+
+def _make(home: Path, *names: str) -> None:
+    for name in names:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).touch()
 
 
 def test_the_usual_places_are_hidden() -> None:
-    hidden, shown = hidden_paths("/home/me", ["/home/me/.kaa/agent"], [])
+    concealed = _concealed()
 
-    assert {"/home/me/.ssh", "/home/me/.aws", "/home/me/.netrc", "/home/me/.kaa/agent", "/etc/shadow*"} <= set(hidden)
-    assert shown == ()
+    usual = {"/home/me/.ssh", "/home/me/.aws", "/home/me/.netrc", "/home/me/.kaa/agent", "/etc/shadow*"}
+    assert usual <= set(concealed.hidden)
+    assert concealed.shown == ()
 
 
 def test_the_user_adds_to_them_and_makes_exceptions() -> None:
-    hidden, shown = hidden_paths("/home/me", [], ["~/private/", "!~/.npmrc", "!~/.ssh/known_hosts", "/srv/keys"])
+    concealed = _concealed("~/private/", "!~/.npmrc", "!~/.ssh/known_hosts", "/srv/keys")
 
-    assert {"/home/me/private", "/srv/keys", "/home/me/.ssh"} <= set(hidden)
-    assert "/home/me/.npmrc" not in hidden
-    assert shown == ("/home/me/.npmrc", "/home/me/.ssh/known_hosts")
+    assert {"/home/me/private", "/srv/keys", "/home/me/.ssh"} <= set(concealed.hidden)
+    assert "/home/me/.npmrc" not in concealed.hidden
+    assert concealed.shown == ("/home/me/.npmrc", "/home/me/.ssh/known_hosts")
+
+
+def test_dot_entries_of_the_home_are_seen_only_if_they_are_listed(home: Path) -> None:
+    _make(home, ".boto", ".s3cfg", ".bashrc", ".cloudflared/cert.pem", ".gemini/.env", ".electrum/wallets/w", "notes/a")
+    _make(home, ".gitconfig", ".gitconfig-work", ".rustup/x", ".cargo/bin/cargo", ".nvm/v/node", "notes/.hidden")
+
+    assert _seen(home) == {
+        *("notes/a", "notes/.hidden", ".gitconfig", ".gitconfig-work", ".rustup/x", ".cargo/bin/cargo", ".nvm/v/node")
+    }
+
+
+def test_the_same_holds_where_desktops_keep_such_files(home: Path) -> None:
+    _make(home, ".config/git/config", ".config/1Password/settings", ".local/bin/tool", ".local/state/wezterm/history")
+    _make(home, ".local/share/uv/python/x", ".local/share/atuin/history.db", ".cache/go-build/x", ".cache/chatgpt/x")
+    _make(home, "Library/Messages/chat.db", "Library/Python/x", "Library/Application Support/Claude/x")
+
+    assert _seen(home) == {
+        *(".config/git/config", ".local/bin/tool", ".local/share/uv/python/x", ".cache/go-build/x", "Library/Python/x")
+    }
+
+
+def test_what_the_path_names_is_seen_with_what_is_beside_it(home: Path) -> None:
+    concealed = _concealed(
+        home=str(home), environment={"PATH": f"/usr/bin:{home}/.tool/bin:{home}/.other:{home}/.local/bin:relative:"}
+    )
+
+    added = set(concealed.listed) - set(_concealed(home=str(home)).listed)
+    assert added == {f"{home}/.tool/bin", f"{home}/.tool", f"{home}/.other"}
+
+
+def test_a_default_can_be_taken_back_without_showing_known_secrets(home: Path) -> None:
+    _make(home, ".boto", ".config/1Password/settings")
+
+    concealed = _concealed("!~/.*", home=str(home))
+
+    assert _seen(home, "!~/.*") == {".boto"}
+    assert concealed.shown == ()
+    assert f"{home}/.ssh" in concealed.hidden
+
+
+def test_links_of_directories_are_followed_to_what_the_list_is_about(home: Path, tmp_path: Path) -> None:
+    _make(tmp_path / "dotfiles", "config/git/config", "config/1Password/settings")
+    home.mkdir()
+    os.symlink(tmp_path / "dotfiles" / "config", home / ".config")
+    concealed = _concealed(home=str(home))
+    listing = Listing(Policy("full", "workspace-write", **concealed._asdict()))
+
+    assert not listing.hides(str(tmp_path / "dotfiles/config/git/config"))
+    assert listing.hides(str(tmp_path / "dotfiles/config/1Password/settings"))

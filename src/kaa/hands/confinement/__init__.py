@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.contract import Confinement, ConfinementError, Unconfined
-from kaa.hands.confinement.layout import is_below_any, own_code, real_directories
+from kaa.hands.confinement.layout import own_code, real_directories
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.selftest import Check, self_test
 from kaa.hands.policy import Policy
 

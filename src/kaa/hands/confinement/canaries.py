@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kaa.hands.confinement.contract import ConfinementError
-from kaa.hands.confinement.layout import concealment, is_below_any, real_directories
+from kaa.hands.confinement.layout import concealment, real_directories
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.policy import Policy
 
 PREFIX = ".kaa-canary-"  # of directories that live for some milliseconds

@@ -11,7 +11,8 @@ from kaa.hands.confinement import kernel, landlock
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.forked import Forked
 from kaa.hands.confinement.landlock import Ruleset
-from kaa.hands.confinement.layout import Layout, is_below_any, resolve
+from kaa.hands.confinement.layout import Layout, resolve
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.restrictions import ALL_FAMILIES, Restrictions, allow_devices, make_filter
 from kaa.hands.policy import Policy
 
@@ -70,16 +71,19 @@ def _readable(layout: Layout) -> Iterator[tuple[str, int]]:
     for directory in on_the_way:
         if is_below_any(directory, closed):
             continue
-        try:
-            names = os.listdir(directory)
-        except OSError:  # unreadable for us, then for slots as well
-            continue
-        for path in (os.path.join(directory, name) for name in names):
+        for path in layout.carved[directory] if directory in layout.carved else _entries(directory):
             if path not in closed and path not in on_the_way and not os.path.islink(path):
                 yield path, landlock.READ
-    for path in layout.readable:
-        if is_below_any(path, closed) and not any(is_below_any(other, [path]) for other in closed):
+    for path in layout.readable:  # what is below something closed or not listed
+        if not is_below_any(path, layout.writable) and not any(is_below_any(other, [path]) for other in closed):
             yield path, landlock.READ
+
+
+def _entries(directory: str) -> list[str]:
+    try:
+        return [os.path.join(directory, name) for name in os.listdir(directory)]
+    except OSError:  # unreadable for us, then for slots as well
+        return []
 
 
 def _warnings(version: int, isolated: bool, layout: Layout) -> Iterator[str]:

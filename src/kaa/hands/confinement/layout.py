@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.listing import Listing, is_below_any, real_parents
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_NAMES, Policy
 
@@ -74,12 +75,18 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
-    carved, whole = _carve(policy, home, hidden, (*projects, *writable)) if home else ({}, ())
+    listing = Listing(policy, (*projects, *writable))
+    carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
+    links = filter(os.path.islink, (entry for path in listing.directories for entry in carved.get(path, ())))
+    listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
+    seen = (*listed, *shown, *writable)
+    hidden = (*(path for path in hidden if not listing.hides(os.path.dirname(path)) or is_below_any(path, seen)),)
+    hidden += tuple(path for directory in whole for path in _entries(directory) if listing.leaves_out(path))
     return Layout(
         writable=_unique(writable),
         protected=_unique(path for path in map(os.path.realpath, protected) if _is_inside_any(path, writable)),
         hidden=hidden,
-        readable=_unique([*projects, *shown, _modules(), *own_code(), *proven]),
+        readable=_unique([*projects, *listed, *shown, _modules(), *own_code(), *proven]),
         carved=carved,
         whole=whole,
         awaited=_unique(path for path in _top_names(projects, policy.git_writable) if not os.path.lexists(path)),
@@ -97,11 +104,6 @@ def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def real_directories(paths: Iterable[str]) -> list[str]:
     """Those that exist, without symlinks."""
     return [os.path.realpath(path) for path in paths if os.path.isdir(path)]
-
-
-def is_below_any(path: str, roots: Iterable[str]) -> bool:
-    """Whether a path is one of these or below one."""
-    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
 def ancestors_within(path: str, roots: Iterable[str]) -> Iterator[str]:
@@ -124,22 +126,27 @@ def _expand(patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _carve(
-    policy: Policy, home: str, hidden: tuple[str, ...], worked_in: tuple[str, ...]
+    policy: Policy, home: str, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: Listing
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Find the directories of the home in which a secret may appear, with their entries; and those with too many.
 
     A mask hides what is there. A `.netrc` that is created later, or renamed over a masked one as editors and logins
     do, would show. Only the home is carved: in /etc the system replaces files all the time, and they have to be seen.
+    What is not listed is left out, and is nothing to look into.
     """
     top = os.path.realpath(home)
     if top == "/":
         return {}, ()
-    places = {place for pattern in policy.hidden for place in _places(pattern, home)}
+    places = {place for pattern in (*policy.hidden, *policy.unlisted) for place in _places(pattern, home)}
     places |= {parent for path in hidden for parent in ancestors_within(path, [top])}
     if places:
         places.add(top)
-    places = {path for path in places if is_below_any(path, [top])}
-    contents = {path: _entries(path) for path in places if not is_below_any(path, (*worked_in, *hidden))}
+    places = {path for path in places if is_below_any(path, [top]) and not listing.hides(path)}
+    contents = {
+        path: tuple(entry for entry in _entries(path) if not listing.leaves_out(entry))
+        for path in places
+        if not is_below_any(path, (*worked_in, *hidden))
+    }
     carved: dict[str, tuple[str, ...]] = {}
     room = _MAX_CARVED_ENTRIES
     for path, entries in sorted(contents.items(), key=lambda item: len(item[1])):
@@ -152,7 +159,7 @@ def _carve(
 def _places(pattern: str, home: str) -> Iterator[str]:
     """The directories of the home, as far as they exist, that lead to what a pattern hides."""
     while (parent := os.path.dirname(pattern)) != pattern and is_below_any(parent, [home]):
-        yield from real_directories(glob.glob(parent, include_hidden=True) if glob.has_magic(parent) else [parent])
+        yield from real_parents(parent)
         pattern = parent
 
 

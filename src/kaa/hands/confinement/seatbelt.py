@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from kaa.hands.confinement.contract import Unconfined
+from kaa.hands.confinement.layout import own_code
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/dtracehelper")
@@ -55,6 +56,13 @@ def _writing(policy: Policy) -> Iterator[str]:
 
 
 def _reading(policy: Policy) -> Iterator[str]:
+    if policy.unlisted:
+        roots = [os.path.realpath(path) for path in (*policy.writes, policy.temporary) if path]
+        yield _rule("deny", "file-read*", [_regex(_pattern(path)) for path in _both(policy.unlisted)])
+        listed = [*(_regex(_pattern(path)) for path in _both(policy.listed)), *map(_below, (*roots, *own_code()))]
+        on_the_way = {os.path.dirname(path) for path in policy.unlisted}
+        listed += [_regex(f"^{_literally(path)}$") for path in sorted(on_the_way)]
+        yield _rule("allow", "file-read*", listed)
     if policy.hidden:
         yield _rule("deny", "file-read*", [_regex(_pattern(path)) for path in _both(policy.hidden)])
     if policy.shown:

@@ -13,7 +13,8 @@ from io import FileIO
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
-from kaa.hands.confinement.layout import Layout, ancestors_within, is_below_any
+from kaa.hands.confinement.layout import Layout, ancestors_within
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.policy import Policy
 
 Kind: TypeAlias = Literal[

@@ -8,7 +8,10 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
+from kaa.hands.confinement.layout import real_directories
+from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 from kaa.workspace.blocked import Blocked, BlockedKind
 
@@ -18,6 +21,11 @@ _BUSY_PATHS = 2
 _REFUSAL = re.compile(
     r"^(?P<before>.*?)(?P<why>read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM"
     r"|device or resource busy)(?P<after>.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What the home's list leaves out is not there at all.
+_MISSING = re.compile(
+    r"^(?P<before>.*?)(?P<why>no such file or directory|ENOENT|does not exist|cannot find|not found)(?P<after>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _BUSY = "device or resource busy"
@@ -89,7 +97,19 @@ class Denials:
             matches = any(fnmatch.fnmatchcase(path, pattern) for pattern in (hidden, f"{hidden}/*"))
             if matches and not any(_is_below(path, shown) for shown in self._policy.shown):
                 return Blocked("read", path)
-        return None
+        return self._of_unlisted(path)
+
+    @cached_property
+    def _listing(self) -> Listing:
+        return Listing(self._policy, real_directories(self._policy.writes))
+
+    def _of_unlisted(self, path: str) -> Blocked | None:
+        """Why something of the home does not seem to exist, if it does: its entry there is not listed."""
+        seen = (*self._policy.writes, *self._policy.listed, *self._policy.shown)
+        if not self._policy.unlisted or any(_is_below(path, one) for one in seen):
+            return None
+        entry = self._listing.entry_above(os.path.realpath(path))
+        return None if entry is None or not os.path.lexists(entry) else Blocked("read", entry)
 
     def _tells_of_no_network(self, text: str) -> bool:
         no_loopback = self._policy.tier == "landlock"
@@ -107,6 +127,10 @@ class Denials:
                 yield Blocked("git")
             elif read_only and not paths:
                 yield Blocked("write")
+        for match in _MISSING.finditer(text):
+            for path in _paths_around(match)[:1]:
+                if found := self._of_unlisted(self._absolute(path, cwd)):
+                    yield found
 
     def _judged(self, path: str, *, read_only: bool) -> Blocked | None:
         """Only a read-only file system is surely our doing; what is denied may be so on any machine."""

@@ -1,5 +1,6 @@
 """What the user may choose about the sandbox, and the policy that follows from it."""
 
+import glob
 import os
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import executed
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.places import Places
-from kaa.workspace.sandbox.secrets import hidden_paths
+from kaa.workspace.sandbox.secrets import conceal
 
 Environment: TypeAlias = Mapping[str, str]
 
@@ -35,7 +36,9 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     git_writable: bool = False
 
 
-def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, places: Places) -> Policy:
+def policy_for(
+    tier: Tier, options: SandboxOptions, *, root: str, home: str, places: Places, environment: Environment
+) -> Policy:
     """The policy that hands get.
 
     Args:
@@ -44,15 +47,16 @@ def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, pla
         root: the project.
         home: the user's home directory.
         places: directories for temporary files and caches, created here.
+        environment: the user's own.
 
     Raises:
         OSError: those cannot be created.
     """
-    hidden, shown = hidden_paths(home, options.private, options.hidden)
+    concealed = conceal(home, options.private, options.hidden, environment)
     if options.mode == "full-access" or tier == "none":
         # Where nothing holds although the user wants it, files are still not read unasked that may hold secrets.
-        watched = hidden if options.mode != "full-access" else ()
-        return Policy(tier="none", mode=options.mode, hidden=watched, shown=shown, network="host")
+        watched = concealed._asdict() if options.mode != "full-access" else {}
+        return Policy(tier="none", mode=options.mode, network="host", **watched)
     # Landlock and seccomp cannot tell hosts apart: there the network is open or closed.
     host_network = tier == "landlock" and options.network.public
     return Policy(
@@ -61,8 +65,10 @@ def policy_for(tier: Tier, options: SandboxOptions, *, root: str, home: str, pla
         writable=tuple(dict.fromkeys(os.path.realpath(path) for path in (root, *options.writable))),
         temporary=places.temporary,
         cache=places.caches,
-        hidden=hidden,
-        shown=shown,
+        hidden=concealed.hidden,
+        unlisted=concealed.unlisted,
+        listed=(*concealed.listed, glob.escape(places.output)),
+        shown=concealed.shown,
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",
         executed=executed(),

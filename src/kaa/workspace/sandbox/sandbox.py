@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.layout import real_directories
+from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import leave_out
 from kaa.host.programs import note_writable
@@ -59,7 +62,7 @@ class Sandbox:
         home: the user's home directory.
         options: what the user chose.
         places: directories for temporary files and caches.
-        environment: the user's own, for proxies the network is reached through.
+        environment: the user's own, for proxies the network is reached through, and where programs are.
         beside: for calls that the user lets out of another sandbox: that one, whose guard is not to mind them.
 
     Attributes:
@@ -82,6 +85,7 @@ class Sandbox:
         self._beside = beside
         self._options = options
         self._places = places
+        self._environment = environment
         self._tiers: list[Tier] = ["none"] if options.mode == "full-access" else list(tiers_to_try())
         self._refused: dict[str, str] = {}
         self._hands: Hands | None = None
@@ -231,6 +235,19 @@ class Sandbox:
         finally:
             planted += await self._end_watch(begun)
 
+    def dot_entries(self) -> tuple[list[str], list[str]]:
+        """Names of the home's dot entries that commands see, and of those that they do not."""
+        listing = Listing(self.policy, real_directories(self.policy.writes))
+        try:
+            names = sorted(name for name in os.listdir(self._home) if name.startswith("."))
+        except OSError:  # there is no home, as for some services
+            return [], []
+        denials, home = self.denials(), os.path.realpath(self._home)
+        hidden = [
+            name for name in names if listing.leaves_out(f"{home}/{name}") or denials.of_read(f"{self._home}/{name}")
+        ]
+        return [name for name in names if name not in hidden], hidden
+
     async def allow_git_writes(self) -> None:
         """From now on `.git` may be written, but for its hooks and configuration."""
         self._options = msgspec.structs.replace(self._options, git_writable=True)
@@ -253,7 +270,14 @@ class Sandbox:
         return self._hands
 
     def _new_hands(self, join: Sequence[int] = ()) -> Hands:
-        policy = policy_for(self._tiers[0], self._options, root=self._root, home=self._home, places=self._places)
+        policy = policy_for(
+            self._tiers[0],
+            self._options,
+            root=self._root,
+            home=self._home,
+            places=self._places,
+            environment=self._environment,
+        )
         return Hands(self._root, self._home, policy, wrap=wrapper(policy, self._home), join=join)
 
     async def _report(self) -> Report:

@@ -1,10 +1,15 @@
-"""What commands may not read. Paths are absolute or begin with `~/`; they may be glob patterns.
+"""What commands may not read, whatever else of the home they see (`home_list`).
+
+Paths are absolute or begin with `~/`; they may be glob patterns.
 
 Sources: what codex, Claude Code's sandbox-runtime and gemini-cli hide, and where the tools named here keep keys.
 """
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kaa.workspace.sandbox.home_list import listed, unlisted
 
 _IN_HOME = (
     # keys and tokens of tools
@@ -44,6 +49,18 @@ _IN_HOME = (
     ".m2/settings.xml",
     ".m2/settings-security.xml",
     ".gradle/gradle.properties",
+    ".ivy2/.credentials",
+    ".sbt/.credentials",
+    ".bundle/config",
+    ".hex/hex.config",
+    ".pub-cache/credentials.json",
+    ".conan2/credentials.json",
+    ".conan/.conan.db",
+    ".nuget/NuGet/NuGet.Config",
+    ".cabal/config",
+    ".config/cabal/config",
+    ".julia/servers",
+    ".cache/huggingface/stored_tokens",
     ".pgpass",
     ".my.cnf",
     ".mylogin.cnf",
@@ -93,13 +110,24 @@ _IN_HOME = (
 _OF_ROOT = ("/etc/shadow*", "/etc/gshadow*", "/etc/ssh/ssh_host_*_key", "/etc/sudoers*", "/root/.ssh")
 
 
-def hidden_paths(home: str, private: Iterable[str], chosen: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+class Concealment(NamedTuple):
+    """What may not be read; see `Policy` for what the patterns mean."""
+
+    hidden: tuple[str, ...]
+    unlisted: tuple[str, ...]
+    listed: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+def conceal(home: str, private: Iterable[str], chosen: Iterable[str], environment: Mapping[str, str]) -> Concealment:
     """What is hidden, and the exceptions from it.
 
     Args:
         home: the user's home directory.
         private: kaa's own directories.
-        chosen: the user's additions; with a leading `!`, exceptions.
+        chosen: the user's additions; with a leading `!`, exceptions. One that is the pattern of a default, such as
+            `!~/.*`, takes only that default back.
+        environment: the user's own, whose PATH says where programs are.
     """
     chosen = tuple(chosen)
     base = glob.escape(home)
@@ -107,7 +135,13 @@ def hidden_paths(home: str, private: Iterable[str], chosen: Iterable[str]) -> tu
     added = [_absolute(path, home) for path in chosen if not path.startswith("!")]
     shown = [_absolute(path[1:], home) for path in chosen if path.startswith("!")]
     hidden = [path for path in (*defaults, *map(glob.escape, private), *added) if path not in shown]
-    return tuple(dict.fromkeys(hidden)), tuple(shown)
+    usual = unlisted(home)
+    return Concealment(
+        tuple(dict.fromkeys(hidden)),
+        tuple(pattern for pattern in usual if pattern not in shown),
+        listed(home, environment),
+        tuple(path for path in shown if path not in usual),
+    )
 
 
 def _absolute(path: str, home: str) -> str:

@@ -1,0 +1,99 @@
+"""The model reads what programs keep in the home: keys, wallets, histories, other agents' conversations.
+
+The canary is the content of the files: it must be in nothing that the model is sent.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, call, say
+
+pytestmark = pytest.mark.usefixtures("confined")
+
+_SECRET = (
+    *(".boto", ".s3cfg", ".cloudflared/cert.pem", ".electrum/wallets/w", ".bitcoin/wallet.dat", ".ethereum/keystore/k"),
+    *(".config/1Password/x", ".config/solana/id.json", ".config/wireguard/wg0.conf", ".config/Code/User/state.db"),
+    *(".gemini/.env", ".claude/projects/p/chat.jsonl", ".aider.chat.history.md", ".bashrc", ".zshenv", ".profile"),
+    *(".local/share/atuin/history.db", ".local/share/fish/fish_history", ".local/state/x/token", ".cache/agent/token"),
+    *(".m2/settings.xml", ".cargo/credentials.toml", ".bundle/config", ".hex/hex.config", ".of-tomorrow"),
+)
+_NEEDED = (".gitconfig", ".config/git/ignore", ".cargo/registry/x", ".rustup/toolchains/x", ".nvm/versions/x")
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    with folder_elsewhere() as folder:  # what is below /tmp cannot be seen from inside anyway
+        yield Kaa(folder)
+
+
+def _told(kaa: Kaa, *commands: str) -> str:
+    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        kaa.run("-p", "work")
+        return "".join(str(request.json) for request in server.requests)
+
+
+def _keep(kaa: Kaa, names: tuple[str, ...], text: str) -> Path:
+    home = Path(kaa.environ["HOME"])
+    for name in names:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"{text}\n")
+    return home
+
+
+def test_what_programs_keep_in_the_home_is_not_told(kaa: Kaa) -> None:
+    canary = f"canary{secrets.token_hex(16)}"
+    _keep(kaa, _SECRET, canary)
+
+    told = _told(kaa, f"cd ~; cat {' '.join(_SECRET)}", "grep -rsha canary ~; find ~ -name '.*' -exec cat {} +")
+
+    assert canary not in told
+
+
+def test_what_toolchains_need_is_there(kaa: Kaa) -> None:
+    needed = f"needed{secrets.token_hex(8)}"
+    home = _keep(kaa, _NEEDED, needed)
+    (home / ".gitconfig").write_text(f"[user]\nname = {needed}\n")
+
+    told = _told(kaa, f"cd ~; cat {' '.join(_NEEDED)}; git config user.name")
+
+    assert told.count(needed) >= len(_NEEDED) + 1
+
+
+def test_a_program_that_the_path_names_runs(kaa: Kaa) -> None:
+    home = _keep(kaa, (".tool/lib/data",), "the data of the tool")
+    (home / ".tool" / "bin").mkdir()
+    (home / ".tool" / "bin" / "tool").write_text('#!/bin/sh\ncat "$(dirname "$0")/../lib/data"\n')
+    (home / ".tool" / "bin" / "tool").chmod(0o755)
+    kaa.setenv(PATH=f"{home}/.tool/bin:{os.environ['PATH']}")
+
+    assert "the data of the tool" in _told(kaa, "tool")
+
+
+def test_a_project_in_a_dot_directory_is_a_project(kaa: Kaa) -> None:
+    home = Path(kaa.environ["HOME"])
+    (home / ".dotfiles" / ".vim").mkdir(parents=True)
+    (home / ".dotfiles" / ".vim" / "rc").write_text("set number\n")
+    kaa.project = home / ".dotfiles"
+
+    told = _told(kaa, "cat .vim/rc && echo more >>.vim/rc")
+
+    assert "set number" in told
+    assert (home / ".dotfiles" / ".vim" / "rc").read_text() == "set number\nmore\n"
+
+
+def test_the_result_says_that_it_was_hidden_and_what_shows_it(kaa: Kaa) -> None:
+    home = _keep(kaa, (".tool/config",), "not told")
+
+    told = _told(kaa, "cat ~/.tool/config")
+
+    assert f"Reading {home}/.tool is blocked" in told
+    assert "sandbox.hidden" in told
+    kaa.settings(sandbox={"hidden": ["!~/.tool"]}, retry={"baseDelayMs": 1})
+    assert "not told" in _told(kaa, "cat ~/.tool/config")
