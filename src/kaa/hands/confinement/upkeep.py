@@ -5,7 +5,8 @@ import os
 from collections.abc import Iterable
 from io import FileIO
 
-from kaa.hands.confinement.layout import concealment, is_below_any
+from kaa.hands.confinement.layout import concealment
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import View, host_sockets, is_replaced
 from kaa.hands.policy import Policy
