@@ -161,8 +161,11 @@ class SessionBudget(Protocol):
 class SessionNavigation(Protocol):
     """Goes elsewhere in the session. All raise CommandError where there is nowhere to go."""
 
-    async def undo(self) -> str:
-        """Take back the user's last message and what was done for it to files. Returns what that did, in words."""
+    async def undo(self, *, uncertain: Literal["keep", "restore"] = "keep") -> str:
+        """Take back the user's last message and what was done for it to files. Returns what that did, in words.
+
+        `uncertain`: what happens to files that changed while only a background process ran.
+        """
         ...
 
     async def redo(self) -> str:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.builtin.counted import counted
 from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
@@ -25,6 +26,8 @@ Restore: TypeAlias = Literal["conversation", "files", "both"]
 """What goes to the destination: what the model knows, the project's files, or both."""
 
 
+_UNCERTAIN = "changed while only a background process ran, maybe by someone else"
+_KEPT = " (/undo --all would restore it)"
 _SAID = frozenset({"message", "custom_message", "branch_summary", "compaction"})
 
 
@@ -58,6 +61,11 @@ class Destination(msgspec.Struct, frozen=True):
     left: int
     files: RestorePlan
     files_problem: str | None = None
+
+    def keeping_uncertain(self, hint: str = "") -> "Destination":
+        """The same without files that somebody else may have changed. `hint`: how to restore them nevertheless."""
+        files = self.files.leaving_out(self.files.uncertain, _UNCERTAIN + hint)
+        return msgspec.structs.replace(self, files=files)
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -195,8 +203,11 @@ class Navigation:
             await self._checkpoints.carry(destination.leaf_id, kept)
         return Arrival(destination.message if restore != "files" else None, restored)
 
-    async def undo(self) -> str:
+    async def undo(self, *, uncertain: Literal["keep", "restore"] = "keep") -> str:
         """Take back the user's last message and what was done for it to files. Returns what that did, in words.
+
+        Args:
+            uncertain: what happens to files that changed while only a background process ran.
 
         Raises:
             CommandError: there is nothing to take back. The rest is as with `go`.
@@ -204,7 +215,7 @@ class Navigation:
         destination = await self.back()
         if destination is None:
             raise CommandError("there is no message to take back")
-        return await self._go_along(destination)
+        return await self._go_along(destination if uncertain == "restore" else destination.keeping_uncertain(_KEPT))
 
     async def redo(self) -> str:
         """Return to where the conversation and its files were. Returns what that did, in words.
@@ -248,6 +259,11 @@ class Navigation:
             lines.append(f"files stay as they are: {destination.files_problem}")
         if arrival.files is not None:
             lines += [f"{step.action}d {_in_a_line(step.path)}" for step in arrival.files.done]
+            if changed := sum(step.by == "command" for step in arrival.files.done):
+                lines.append(
+                    f"note: {counted(changed, 'file')} changed while a command ran; "
+                    "if another program changed them too, /redo brings that back"
+                )
             lines += _not_restored(destination.files, arrival.files)
         return "\n".join(lines)
 

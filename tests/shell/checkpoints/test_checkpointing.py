@@ -5,11 +5,11 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import pytest
 
-from kaa.core.events import CheckpointTaken, Event
+from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
 from kaa.ext.api import CommandError
 from kaa.shell.conversation import Conversation
@@ -96,13 +96,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield Scene(tmp_path, server)
 
 
-async def undone(conversation: Conversation) -> list[str]:
-    """What `/undo` says of files, without what no checkpoint ever covers."""
-    return _files(await conversation.navigation.undo())
+async def undone(conversation: Conversation, uncertain: Literal["keep", "restore"] = "keep") -> list[str]:
+    """What `/undo` says of files, without what it says of all of them."""
+    return _files(await conversation.navigation.undo(uncertain=uncertain))
 
 
 def _files(said: str) -> list[str]:
-    return [line for line in said.splitlines()[1:] if line != "not covered by checkpoints: what is in .git"]
+    usual = ("note: ", "not covered by checkpoints: what is in .git")
+    return [line for line in said.splitlines()[1:] if not line.startswith(usual)]
 
 
 def test_each_turn_that_changes_something_is_named_behind_its_last_message(scene: Scene) -> None:
@@ -153,19 +154,53 @@ def test_commands_of_the_users_own_are_taken_back_with_what_was_said_before_them
     assert (scene.project / "a.txt").read_text() == "one\n"
 
 
-def test_what_a_background_process_did_after_the_turn_is_taken_back_too(scene: Scene) -> None:
+@pytest.mark.parametrize("uncertain", ["keep", "restore"])
+def test_what_changed_while_only_a_background_process_ran_is_restored_only_when_it_is_asked_for(
+    scene: Scene, uncertain: Literal["keep", "restore"]
+) -> None:
     async def act(conversation: Conversation) -> list[str]:
         await conversation.submit("serve")
+        await conversation.checkpoints.preview(None)  # the call is over, and kaa knows it
+        (scene.project / "a.txt").write_text("mine")  # as in an editor, while the server runs
         (scene.project / "go").touch()
         while not (scene.project / "late").exists():
             await asyncio.sleep(0.01)
-        return await undone(conversation)
+        plan = await conversation.checkpoints.preview(None)
+        assert plan.uncertain == ("a.txt", "go", "late")
+        return await undone(conversation, uncertain)
 
     waiting = "while [ ! -e go ]; do sleep 0.02; done; echo x > soon; mv soon late"
 
     said = scene.play([bash(waiting, background=True), say("It runs.")], act)
 
-    assert "deleted late" in said
+    reason = "changed while only a background process ran, maybe by someone else (/undo --all would restore it)"
+    if uncertain == "keep":
+        assert said == [f"kept {path}: {reason}" for path in ("a.txt", "go", "late")]
+        assert (scene.project / "a.txt").read_text() == "mine"
+    else:
+        assert said == ["restored a.txt", "deleted go", "deleted late"]
+        assert (scene.project / "a.txt").read_text() == "one\n"
+
+
+def test_beside_a_write_only_its_own_file_is_taken_back(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        def change(event: Event) -> None:
+            if isinstance(event, ToolExecutionStart):
+                (scene.project / "mine").write_text("mine")
+
+        conversation.subscribe(change)
+        await conversation.submit("work")
+        return (await conversation.navigation.undo()).splitlines()
+
+    script = [Answer(calls=(Call("write", json.dumps({"path": "d/new", "content": "x"})),)), say("Done.")]
+
+    assert scene.play(script, act) == [
+        "took back: work",
+        "deleted d/new",
+        "not covered by checkpoints: what is in .git",
+    ]
+    assert (scene.project / "mine").exists()
+    assert not (scene.project / "d").exists()
 
 
 def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str, tmp_path: Path) -> None:
@@ -298,6 +333,7 @@ def test_what_is_kept_and_what_is_not_covered_ends_what_undo_says(scene: Scene) 
     assert scene.play([bash("echo two > a.txt; echo x > b"), say("Done.")], act) == [
         "took back: work",
         "deleted b",
+        "note: 1 file changed while a command ran; if another program changed them too, /redo brings that back",
         "kept a.txt: changed since by someone else",
         "not covered by checkpoints: what is in .git; 1 folder that programs generate "
         "(node_modules, virtual environments, caches)",

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaa.workspace.checkpoints.attribution import ChangeRow
 from kaa.workspace.checkpoints.contract import StateRow
-from kaa.workspace.checkpoints.reports import ChangeRow, change_set_of, doing_of, read_report
+from kaa.workspace.checkpoints.reports import doing_of, read_report
 from kaa.workspace.checkpoints.store import Turn
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
@@ -60,15 +61,3 @@ def test_only_what_changed_while_a_turn_lived_is_its_doing() -> None:
     ]
 
     assert [path for path, *_ in doing_of(turn, rows)] == ["during", "at its end", "deleted"]
-
-
-def test_rows_of_one_path_are_one_change() -> None:
-    one: StateRow = changed_at(1)
-    other: StateRow = ("file", "11" * 20, 0o644, 1, "")
-
-    change_set = change_set_of([("a", None, one), ("a", one, other), ("b", one, None), ("b", None, one)])
-
-    assert change_set is not None
-    assert [(change.path, change.kind, change.after and change.after.digest) for change in change_set.changes] == [
-        ("a", "created", "11" * 20)
-    ]

@@ -112,7 +112,7 @@ def test_a_change_between_two_turns_keeps_a_file_from_going_back_over_it(play: P
         done = await turns.undo(first, second)
 
         assert [(conflict.path, conflict.reason) for conflict in done.kept] == [
-            ("a.txt", "changed by someone else between the turns")
+            ("a.txt", "changed by someone else in between")
         ]
         assert (turns.root / "a.txt").read_text() == "2\n"
         assert not (turns.root / "b.txt").exists()
@@ -251,6 +251,60 @@ def test_what_goes_on_in_the_background_belongs_to_the_next_change_set(play: Pla
 
         assert change_set is not None
         assert [change.path for change in change_set.files] == ["background"]
+
+    play(scene, FILES)
+
+
+def test_what_somebody_else_changed_between_two_calls_of_a_turn_is_never_taken_back(
+    play: Play, tiers: SandboxOptions
+) -> None:
+    async def scene(turns: Turns) -> None:
+        await turns.skip_unless_held()
+
+        async def call(number: int, script: str) -> None:
+            await turns.checkpoints.ready(call=str(number))
+            await turns.workspace.run(Command(("bash", "-c", script)))
+            await turns.checkpoints.ended(str(number))
+
+        await call(1, "echo 1 > a.txt; echo 1 > b.txt; rm .env")
+        (turns.root / "a.txt").write_text("mine")
+        (turns.root / "mine").write_text("mine")
+        (turns.root / "run.sh").unlink()
+        await call(2, "echo 2 > a.txt; echo 2 > c.txt; echo new > run.sh")
+        (turns.root / "c.txt").write_text("mine")
+        (turns.root / "later").write_text("mine")
+        change_set = await turns.checkpoints.collect()
+
+        assert change_set is not None
+        plan = await turns.checkpoints.preview([change_set.id], [])
+        assert {step.path: step.by for step in plan.steps} == dict.fromkeys((".env", "b.txt", "run.sh"), "command")
+        done = await turns.checkpoints.restore(plan)
+        assert {conflict.path: conflict.reason for conflict in done.kept} == {
+            "a.txt": "changed by someone else in between",
+            "c.txt": "changed since by someone else",
+        }
+        assert turns.contents() == {
+            ".env": "KEY=1\n",
+            "a.txt": "2\n",
+            **dict.fromkeys(("c.txt", "later", "mine"), "mine"),
+            "sub": "/",
+            "sub/b.txt": "b\n",
+        }
+
+    play(scene, FILES, sandbox=tiers)
+
+
+def test_beside_a_call_that_changes_one_file_nothing_else_is_its_doing(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await turns.turn("true")  # everything has been looked at
+        await turns.checkpoints.ready("sub/b.txt", call="write")
+        (turns.root / "a.txt").write_text("mine")
+        await turns.workspace.write("sub/b.txt", b"written")
+        await turns.checkpoints.ended("write")
+        change_set = await turns.checkpoints.collect()
+
+        assert change_set is not None
+        assert [(change.path, change.by) for change in change_set.files] == [("sub/b.txt", "call")]
 
     play(scene, FILES)
 

@@ -16,7 +16,7 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
 
     {"id", "contents": lengths}, body: contents one after another      any number of these, first
     {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count}}
-    {"id", "noted": true}
+    {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...]}
     {"id", "results": [null, "" or a text, ...]}    done; something else is there; why the system refused
     {"id", "error", "errno"}

@@ -102,9 +102,9 @@ class _Service:
             raise WireError("the first request must be begin")
         match operation:
             case "note":
-                self._tracker.note(self._settings.absolute(text(frame.header, "path")))
+                name = self._tracker.note(self._settings.absolute(text(frame.header, "path")))
                 self._flush()
-                self._send({"noted": True})
+                self._send({"noted": name})
             case "collect":
                 self._send_changes(self._tracker.collect())
             case "look":

@@ -61,11 +61,18 @@ class Tracker:
         self._manifest.load(manifest)  # not with the first step: a file may be noted before that
         return self._look_at_first()
 
-    def note(self, path: str) -> None:
-        """Take in what is at an absolute path, or that nothing is there, before somebody changes it."""
+    def note(self, path: str) -> str:
+        """Take in what is at an absolute path, or that nothing is there, before somebody changes it.
+
+        Returns what the path is called here; "" if nothing is ever covered there.
+        """
         found = self.roots.name_of(os.path.realpath(path))
         if found is None or not covers_path(found):
-            return
+            return ""
+        self._note(found)
+        return found
+
+    def _note(self, found: str) -> None:
         start = self.roots.start_of(found)
         directory = start
         for name in found[len(start) :].strip("/").split("/"):

@@ -4,7 +4,7 @@ Files are at an entry as the change sets on the path to it left them.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kaa.core.events import (
     MessageUpdate,
     RestoreProgress,
     ToolCallStart,
+    ToolExecutionEnd,
     TurnEnd,
     UserCommandEnd,
     UserCommandStart,
@@ -40,6 +41,7 @@ from kaa.workspace.checkpoints.contract import (
 )
 from kaa.workspace.protocol import Workspace
 
+_USER_COMMAND = "!"  # no model gives this id to a call
 _MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
@@ -109,6 +111,7 @@ class Checkpointing:
         self._recovered = False
         self._touched = False
         self._command_runs = False
+        self._running: set[str] = set()  # calls that may change files
         self._collecting: asyncio.Task[None] | None = None
         self._entries = CheckpointEntries(store)
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
@@ -119,15 +122,16 @@ class Checkpointing:
         """The hook before tools: wait until what the call will change can be told from what was there."""
         path = self._path_of(call)
         if path != "":
-            await self.before_change(path)
+            await self.before_change(path, call.id)
 
-    async def before_change(self, path: str | None = None) -> None:
+    async def before_change(self, path: str | None = None, call_id: str = _USER_COMMAND) -> None:
         """Wait until what changes from here on can be told from what was there.
 
         That no checkpoint can be taken stops nobody: it is said once.
 
         Args:
             path: the only file that is about to change; None if it may be anything.
+            call_id: of the call that is about to change something; by default, a command of the user's own.
 
         Raises:
             SessionWriteError: the session can no longer be written.
@@ -139,7 +143,8 @@ class Checkpointing:
         self._touched = True
         try:
             await self._settle()
-            await checkpoints.ready(path)
+            await checkpoints.ready(path, call=call_id)
+            self._running.add(call_id)
         except OSError as error:
             self._tell(error)
         else:
@@ -270,14 +275,36 @@ class Checkpointing:
             case UserCommandStart():
                 self._command_runs = True
                 self._begin()
+            case ToolExecutionEnd(tool_call_id=call_id):
+                self._end(call_id)
             case TurnEnd() | AgentEnd():
+                for call_id in self._running - {_USER_COMMAND}:
+                    self._end(call_id)
                 self._collect()
             case UserCommandEnd():
                 self._command_runs = False
+                self._end(_USER_COMMAND)
                 if not self._agent.is_running:
                     self._collect()
             case _:
                 pass
+
+    def _end(self, call_id: str) -> None:
+        """A call is over: what changes from here on is not its doing."""
+        if call_id in self._running and self._checkpoints is not None:
+            self._running.remove(call_id)
+            ended = self._checkpoints.ended(call_id, in_background=self._in_background())
+            self._collecting = asyncio.ensure_future(self._go_on(self._collecting, ended))
+
+    async def _go_on(self, earlier: asyncio.Task[None] | None, ended: Awaitable[None]) -> None:
+        try:
+            if earlier is not None:
+                await earlier
+        finally:
+            try:
+                await ended
+            except OSError as error:
+                self._tell(error)
 
     def _collect(self, *, in_a_turn: bool = False) -> None:
         """Begin to take in what changed, if anything can have.

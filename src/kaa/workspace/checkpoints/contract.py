@@ -3,7 +3,7 @@
 Paths are relative to the project's root, with `/`; those in other writable directories are absolute.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -43,12 +43,26 @@ def is_same(one: FileState | None, other: FileState | None) -> bool:
     return other is None if one is None else one.same_as(other)
 
 
+# What ran when something changed: a call that can change only this file; a command, so that another program may have
+# done it as well; only a process in the background.
+Origin: TypeAlias = Literal["call", "command", "background"]
+
+
+_CERTAINTY: Mapping[Origin, int] = {"background": 0, "command": 1, "call": 2}
+
+
+def least_certain(one: Origin, other: Origin) -> Origin:
+    """Of two origins the one that tells less of who changed something."""
+    return min(one, other, key=_CERTAINTY.__getitem__)
+
+
 class FileChange(msgspec.Struct, frozen=True):
-    """What a turn did at a path; None: nothing was, or is, there."""
+    """What a turn did at a path; None: nothing was, or is, there. `by`: what ran then."""
 
     path: str
     before: FileState | None
     after: FileState | None
+    by: Origin = "command"
 
     @property
     def kind(self) -> Literal["created", "changed", "deleted"]:
@@ -89,12 +103,16 @@ class FileMove(msgspec.Struct, frozen=True):
 
 
 class FileStep(msgspec.Struct, frozen=True):
-    """What restoring does to a file. `added` and `removed` count lines; both are 0 for a binary file."""
+    """What restoring does to a file. `added` and `removed` count lines; both are 0 for a binary file.
+
+    `by`: what ran when the file changed; the least certain, if it changed several times.
+    """
 
     path: str
     action: Literal["restore", "create", "delete"]
     added: int = 0
     removed: int = 0
+    by: Origin = "call"
 
 
 class FileConflict(msgspec.Struct, frozen=True):
@@ -120,6 +138,20 @@ class RestorePlan(msgspec.Struct, frozen=True):
     uncovered: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     moves: tuple[FileMove, ...] = ()
+
+    @property
+    def uncertain(self) -> tuple[str, ...]:
+        """Files that changed while only a background process ran: it may have been somebody else who changed them."""
+        return tuple(step.path for step in self.steps if step.by == "background")
+
+    def leaving_out(self, paths: Collection[str], reason: str) -> "RestorePlan":
+        """The same without what would happen to some files."""
+        return msgspec.structs.replace(
+            self,
+            steps=tuple(step for step in self.steps if step.path not in paths),
+            moves=tuple(move for move in self.moves if move.path not in paths),
+            conflicts=(*self.conflicts, *(FileConflict(path, reason) for path in paths)),
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -159,19 +191,32 @@ class Checkpoints(Protocol):
         """Start to take in what the project looks like, in the background. Again, it does nothing."""
         ...
 
-    async def ready(self, path: str | None = None) -> None:
-        """Wait until what changes from here on can be told from what was there before.
+    async def ready(self, path: str | None = None, *, call: str = "") -> None:
+        """Wait until what changes from here on can be told from what was there before. A call begins.
 
         Args:
             path: the only file that is about to change, as the tool was given it; None if it may be anything.
+            call: what is about to change something, for `ended`.
 
         Raises:
             OSError: it cannot be told; what changes is not kept.
         """
         ...
 
+    async def ended(self, call: str, *, in_background: bool = False) -> None:
+        """A call is over. What changes until the next `ready` is somebody else's.
+
+        Args:
+            call: as `ready` was told.
+            in_background: something that it, or another one, started goes on; what changes may be its doing.
+
+        Raises:
+            OSError: it cannot be told what changed.
+        """
+        ...
+
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
-        """Keep what changed since the first `ready` as a change set; None if nothing did.
+        """Keep what calls changed since the first `ready` as a change set; None if nothing did.
 
         Args:
             more_to_come: something goes on in the background: what it changes belongs to the next change set. Otherwise

@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+from kaa.workspace.channel import parse
+from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     CheckpointLimits,
@@ -14,7 +16,7 @@ from kaa.workspace.checkpoints.contract import (
 )
 from kaa.workspace.checkpoints.lookout import MAX_FILES, Lookout, failed, in_thread_if
 from kaa.workspace.checkpoints.planning import Way
-from kaa.workspace.checkpoints.reports import ChangeRow, change_set_of, doing_of
+from kaa.workspace.checkpoints.reports import Noted, doing_of
 from kaa.workspace.checkpoints.restoring import CHANGED_SINCE, Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
@@ -65,7 +67,7 @@ class LocalCheckpoints:
         self._is_open = False
         self._began = 0
         self._lost_slot = False  # while a turn was under way
-        self._rows: list[ChangeRow] = []  # of the open turn, seen by a slot in place of one that was lost
+        self._record = TurnRecord()
         self._killed: Turn | None = None
         self._interrupted: ChangeSet | None = None
         self._signs: asyncio.Task[None] | None = None
@@ -74,40 +76,55 @@ class LocalCheckpoints:
         """See `Checkpoints.begin`."""
         self._lookout.begin()
 
-    async def ready(self, path: str | None = None) -> None:
+    async def ready(self, path: str | None = None, *, call: str = "") -> None:
         """See `Checkpoints.ready`."""
+        name = None
         if path is not None:
-            await (await self._lookout.link()).ask({"op": "note", "path": path})
+            answer = await (await self._lookout.link()).ask({"op": "note", "path": path})
+            name = parse(answer.header, Noted).noted
         else:
             await self._lookout.looked()
         async with self._turn:
-            if self._is_open:
-                return
-            if self._lookout.has_looked:
-                await self._take_in(await self._lookout.changes())
-            store = await self._store()
-            self._began = time.time_ns()
-            await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
-            self._is_open = True
-            if self._signs is None:
-                self._signs = asyncio.create_task(self._give_signs(store))
+            if self._record.is_idle and self._lookout.has_looked:
+                await self._take_in_idle(await self._lookout.changes())
+            if not self._is_open:
+                store = await self._store()
+                self._began = time.time_ns()
+                await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
+                self._is_open = True
+                if self._signs is None:
+                    self._signs = asyncio.create_task(self._give_signs(store))
+            self._record.begin(call, name)
+
+    async def ended(self, call: str, *, in_background: bool = False) -> None:
+        """See `Checkpoints.ended`."""
+        async with self._turn:
+            is_last = self._record.end(call)
+            # Nobody waits for the first look here: what changes until then is taken for the calls' doing.
+            if is_last and self._lookout.has_looked:
+                self._record.add(await self._lookout.changes())
+                self._record.close()
+            self._record.in_background = in_background
 
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
         """See `Checkpoints.collect`."""
         async with self._turn:
             if not self._is_open:
                 return None
-            seen = await self._lookout.changes()
-            rows, self._rows = [*self._rows, *seen], []
-            change_set = await in_thread_if(len(rows) > _SORTED_AT_ONCE, change_set_of, rows)
+            if not self._record.is_idle or self._record.in_background:
+                self._record.add(await self._lookout.changes())
+            rows = self._record.rows
+            changes = await in_thread_if(len(rows) > _SORTED_AT_ONCE, self._record.take)
+            change_set = ChangeSet(new_change_set_id(), changes) if changes else None
             store = await self._store()
             try:
-                await self._take_in(rows)
                 if change_set is not None:
                     await asyncio.to_thread(store.save, change_set)
+                await self._take_in(rows)  # after that: were kaa killed in between, nothing would know of them
             finally:  # also where it cannot be kept: what changes from here on is not the turn's doing
                 if not more_to_come:
                     self._is_open = False
+                    self._record = TurnRecord()
                     self._stop_signs()
                     await asyncio.to_thread(store.end_turn, self._session_id)
         return change_set
@@ -150,13 +167,17 @@ class LocalCheckpoints:
         kept = {conflict.path: conflict for conflict in plan.conflicts}
         failures: dict[str, FileConflict] = {}
         async with self._turn:
-            if not self._is_open:
-                await self._take_in(await self._lookout.changes())
+            if self._record.is_idle:
+                await self._take_in_idle(await self._lookout.changes())
             try:
                 for move, problem in await restore(link, store, self._session_id, plan.moves, progress):
                     (kept if problem == CHANGED_SINCE else failures)[move.path] = FileConflict(move.path, problem)
-            finally:
-                await self._take_in(await self._lookout.changes())  # our own doing belongs to no turn
+            finally:  # our own doing belongs to no turn
+                rows = await self._lookout.changes()
+                if self._is_open:
+                    self._record.pass_over(rows)
+                else:
+                    await self._take_in(rows)
         done = tuple(step for path, step in steps.items() if path not in kept and path not in failures)
         return RestoreResult(done, _of_files(kept, steps, plan), _of_files(failures, steps, plan))
 
@@ -201,9 +222,20 @@ class LocalCheckpoints:
         if self._is_open:  # from now on, what it does can be told even when it is killed
             await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
         if self._lost_slot:
-            self._rows += rows
+            self._record.add(rows)
         elif self._killed is not None:
-            self._interrupted = change_set_of(doing_of(self._killed, rows), interrupted=True)
+            record = TurnRecord()
+            record.begin("killed", None)
+            record.add(doing_of(self._killed, rows))
+            changes = record.take()
+            self._interrupted = ChangeSet(new_change_set_id(), changes, interrupted=True) if changes else None
+
+    async def _take_in_idle(self, rows: list[ChangeRow]) -> None:
+        """Take in what changed while no call ran."""
+        if self._is_open:
+            self._record.add(rows)  # their order with what the turn did matters
+        else:
+            await self._take_in(rows)
 
     async def _take_in(self, rows: list[ChangeRow]) -> None:
         """Note how things are now."""

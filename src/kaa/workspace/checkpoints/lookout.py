@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from kaa.hands.wire import Frame
 from kaa.workspace.channel import parse
+from kaa.workspace.checkpoints.attribution import ChangeRow, state_of
 from kaa.workspace.checkpoints.contract import FileState
 from kaa.workspace.checkpoints.link import Link, checked, to_end
-from kaa.workspace.checkpoints.reports import ChangeRow, Report, States, read_report, state_of
+from kaa.workspace.checkpoints.reports import Report, States, read_report
 from kaa.workspace.checkpoints.store import Store
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slots

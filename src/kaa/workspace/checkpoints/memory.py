@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     FileChange,
@@ -13,6 +14,7 @@ from kaa.workspace.checkpoints.contract import (
     MissingCheckpointError,
     RestorePlan,
     RestoreResult,
+    StateRow,
     is_same,
 )
 from kaa.workspace.checkpoints.planning import Way, in_order
@@ -42,27 +44,36 @@ class MemoryCheckpoints:
         self._kept = kept
         self._snapshot = snapshot
         self._put = put
-        self._before: Snapshot | None = None
+        self._known: Snapshot = {}
+        self._record = TurnRecord()
+        self._is_open = False
 
     def begin(self) -> None:
         """Looking takes no time here."""
 
-    async def ready(self, path: str | None = None) -> None:
-        """See `Checkpoints.ready`."""
-        if self._before is None:
-            self._before = self._look()
+    async def ready(self, path: str | None = None, *, call: str = "") -> None:
+        """See `Checkpoints.ready`. `path` is taken as it is called in the project."""
+        rows = self._changes()
+        if self._is_open:
+            self._record.add(rows)
+        self._is_open = True
+        self._record.begin(call, path)
+
+    async def ended(self, call: str, *, in_background: bool = False) -> None:
+        """See `Checkpoints.ended`."""
+        if self._record.end(call):
+            self._record.add(self._changes())
+            self._record.close()
+        self._record.in_background = in_background
 
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
         """See `Checkpoints.collect`."""
-        if self._before is None:
+        if not self._is_open:
             return None
-        before, after = self._before, self._look()
-        self._before = after if more_to_come else None
-        changes = []
-        for path in sorted({*before, *after}):
-            one, other = (snapshot[path][0] if path in snapshot else None for snapshot in (before, after))
-            if not is_same(one, other):
-                changes.append(FileChange(path, one, other))
+        self._record.add(self._changes())
+        changes = self._record.take()
+        if not more_to_come:
+            self._is_open, self._record = False, TurnRecord()
         return self._keep(changes)
 
     async def interrupted(self) -> None:
@@ -90,8 +101,7 @@ class MemoryCheckpoints:
             content = self._content(target) if target is not None and target.kind == "file" else b""
             if not (as_expected and self._put(move.path, target, content)) and move.path in files:
                 kept[move.path] = FileConflict(move.path, "changed since the preview")
-        if self._before is not None:
-            self._before = self._look()
+        self._known = self._look()
         return RestoreResult(
             tuple(step for step in plan.steps if step.path not in kept),
             tuple(conflict for _, conflict in sorted(kept.items())),
@@ -103,6 +113,15 @@ class MemoryCheckpoints:
 
     async def close(self) -> None:
         """There is nothing to let go of."""
+
+    def _changes(self) -> list[ChangeRow]:
+        """What changed since the last time."""
+        before, self._known = self._known, self._look()
+        return [
+            (path, _row(before, path), _row(self._known, path))
+            for path in sorted({*before, *self._known})
+            if not is_same(_state(before, path), _state(self._known, path))
+        ]
 
     def _look(self) -> Snapshot:
         snapshot = self._snapshot()
@@ -121,6 +140,11 @@ class MemoryCheckpoints:
 
     async def _way(self, undo: Sequence[str], redo: Sequence[str]) -> Way:
         return Way([await self.change_set(one) for one in undo], [await self.change_set(one) for one in redo])
+
+
+def _row(snapshot: Snapshot, path: str) -> StateRow | None:
+    state = _state(snapshot, path)
+    return None if state is None else (state.kind, state.digest, state.mode, state.size, "")
 
 
 def _state(snapshot: Snapshot, path: str) -> FileState | None:

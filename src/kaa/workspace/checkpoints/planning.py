@@ -10,12 +10,14 @@ from kaa.workspace.checkpoints.contract import (
     FileMove,
     FileState,
     FileStep,
+    Origin,
     RestorePlan,
     is_same,
+    least_certain,
 )
 
 _NOT_KEPT = "its content was not kept, as it is too large or no regular file"
-_BETWEEN = "changed by someone else between the turns"
+_BETWEEN = "changed by someone else in between"
 # Line by line comparison takes the product of both lengths; above this, lines are only counted.
 _MAX_COMPARED = 4_000_000
 
@@ -34,13 +36,14 @@ class Way:
 
     def __init__(self, undo: Iterable[ChangeSet], redo: Iterable[ChangeSet]) -> None:
         self._moves: dict[str, FileMove] = {}
+        self._by: dict[str, Origin] = {}
         self.broken: dict[str, str] = {}
         for change_set in undo:
-            for change in change_set.changes:
-                self._add(change.path, change.after, change.before)
+            for change in reversed(change_set.changes):
+                self._add(change, change.after, change.before)
         for change_set in redo:
             for change in change_set.changes:
-                self._add(change.path, change.before, change.after)
+                self._add(change, change.before, change.after)
         self.moves = tuple(move for _, move in sorted(self._moves.items()) if not is_same(move.expected, move.target))
 
     def plan(
@@ -72,18 +75,24 @@ class Way:
                     conflicts.append(FileConflict(move.path, reason))
             else:
                 moves.append(move)
-        steps = tuple(_step(move, content) for move in moves if not _only_directories(move.expected, move.target))
+        steps = tuple(
+            _step(move, content, self._by[move.path])
+            for move in moves
+            if not _only_directories(move.expected, move.target)
+        )
         return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves))
 
     def changes(self, leave_out: Collection[str]) -> tuple[FileChange, ...]:
         """The whole way as changes, without the broken paths and some others."""
         return tuple(
-            FileChange(move.path, move.expected, move.target)
+            FileChange(move.path, move.expected, move.target, self._by[move.path])
             for move in self.moves
             if move.path not in leave_out and move.path not in self.broken
         )
 
-    def _add(self, path: str, start: FileState | None, end: FileState | None) -> None:
+    def _add(self, change: FileChange, start: FileState | None, end: FileState | None) -> None:
+        path = change.path
+        self._by[path] = least_certain(self._by.get(path, change.by), change.by)
         known = self._moves.get(path)
         if known is not None and not is_same(known.target, start):
             self.broken[path] = _NOT_KEPT if _is_other(known.target) or _is_other(start) else _BETWEEN
@@ -132,7 +141,7 @@ def _takes_two_steps(move: FileMove) -> bool:
     return one is not None and other is not None and (one.kind == "directory") != (other.kind == "directory")
 
 
-def _step(move: FileMove, content: Callable[[FileState], bytes]) -> FileStep:
+def _step(move: FileMove, content: Callable[[FileState], bytes], by: Origin) -> FileStep:
     before, after = (
         content(state) if state is not None and state.kind in ("file", "symlink") else b""
         for state in (move.expected, move.target)
@@ -143,9 +152,9 @@ def _step(move: FileMove, content: Callable[[FileState], bytes]) -> FileStep:
     elif move.target is None or move.target.kind == "directory":
         action = "delete"
     if b"\0" in before or b"\0" in after:
-        return FileStep(move.path, action)
+        return FileStep(move.path, action, by=by)
     added, removed = _lines_changed(before.splitlines(), after.splitlines())
-    return FileStep(move.path, action, added, removed)
+    return FileStep(move.path, action, added, removed, by)
 
 
 def _lines_changed(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:

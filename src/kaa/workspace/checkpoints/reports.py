@@ -1,16 +1,14 @@
 """What the slot says of changes, checked: it is the only one who sees the project, and it may lie."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import msgspec
 
-from kaa.workspace.checkpoints.contract import ChangeSet, FileChange, FileState, StateRow, is_same
-from kaa.workspace.checkpoints.store import Turn, new_change_set_id
+from kaa.workspace.checkpoints.attribution import ChangeRow
+from kaa.workspace.checkpoints.contract import FileState, StateRow
+from kaa.workspace.checkpoints.store import Turn
 from kaa.workspace.protocol import WorkspaceUnavailableError
-
-ChangeRow: TypeAlias = tuple[str, StateRow | None, StateRow | None]
 
 # How much later than its last sign of life a turn that was killed may have changed something.
 _SIGN_TOLERANCE_NS = 2_000_000_000
@@ -24,6 +22,12 @@ class Report(msgspec.Struct, frozen=True):
 
     changes: tuple[ChangeRow, ...]
     uncovered: dict[str, int]
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """The header of an answer to `note`: what the path is called here; "" if it is not covered."""
+
+    noted: str
 
 
 class States(msgspec.Struct, frozen=True):
@@ -56,24 +60,9 @@ def read_report(body: bytes) -> Report:
     return report
 
 
-def state_of(row: StateRow | None) -> FileState | None:
-    """The state without its stamp."""
-    return None if row is None else FileState(*row[:4])
-
-
 def row_of(state: FileState | None) -> StateRow | None:
     """A state as the slot wants it."""
     return None if state is None else (state.kind, state.digest, state.mode, state.size, "")
-
-
-def change_set_of(changes: Iterable[ChangeRow], *, interrupted: bool = False) -> ChangeSet | None:
-    """What changed in the end; None if nothing did."""
-    ends: dict[str, tuple[StateRow | None, StateRow | None]] = {}
-    for path, before, after in changes:
-        ends[path] = (ends[path][0] if path in ends else before, after)
-    found = [FileChange(path, state_of(before), state_of(after)) for path, (before, after) in sorted(ends.items())]
-    differing = tuple(change for change in found if not is_same(change.before, change.after))
-    return ChangeSet(new_change_set_id(), differing, interrupted) if differing else None
 
 
 def doing_of(turn: Turn, changes: Sequence[ChangeRow]) -> list[ChangeRow]:

@@ -39,3 +39,15 @@ def test_names_of_files_do_not_act_on_the_terminal() -> None:
     plan = RestorePlan((FileStep("a\x1b[2Jb\nc", "create", 1, 0),), (FileConflict("x\x07", "\x1b]0;owned\x07"),), ())
 
     assert_well_formed(PlanView(make_context(), plan, "").lines(80), 80)
+
+
+def test_files_that_somebody_else_may_have_changed_are_marked_and_explained() -> None:
+    plan = RestorePlan((FileStep("a", "restore", by="background"), FileStep("b", "restore", by="command")))
+
+    assert visible(PlanView(make_context(), plan, "These would be:").lines(200)) == [
+        "These would be:",
+        "?changed back  a",
+        " changed back  b",
+        "? changed while only a background process of kaa's ran: maybe you or another program changed it",
+        "1 file changed while a command ran: kaa cannot tell changes by other programs apart",
+    ]

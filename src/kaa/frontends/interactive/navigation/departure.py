@@ -83,21 +83,27 @@ class Departure:
         else:
             title, lead = "Files stay as they are", "No file is put back."
 
-        def chosen(restore: Restore) -> None:
+        def chosen(restore: Restore, there: Destination = destination) -> None:
             self._close(dialog)
             if restore == "files":
-                self._depart(destination, restore, None)
+                self._depart(there, restore, None)
             else:
-                self._ask_for_summary(destination, wish, restore)
+                self._ask_for_summary(there, wish, restore)
 
         choices = [Choice("c", "The conversation only; files stay", lambda: chosen("conversation"))]
+        proposed = wish.proposed
         if plan.steps:
             choices = [
                 Choice("b", "Both: the conversation and the files", lambda: chosen("both")),
                 *choices,
                 Choice("f", "The files only", lambda: chosen("files")),
             ]
-        control = Choices(self._desk.context, choices, lambda: self._close(dialog), wish.proposed)
+        if plan.uncertain:
+            proposed = "k" if proposed == "b" else proposed
+            kept = destination.keeping_uncertain()
+            what = f"Both, but keep {counted(len(plan.uncertain), 'file')} marked ?"
+            choices.insert(0, Choice("k", what, lambda: chosen("both", kept)))
+        control = Choices(self._desk.context, choices, lambda: self._close(dialog), proposed)
         dialog = DialogFrame(
             self._desk.context, title, PlanView(self._desk.context, plan, lead).lines, control, "Esc stays here"
         )

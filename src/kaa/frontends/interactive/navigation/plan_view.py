@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kaa.builtin.counted import counted
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
@@ -50,6 +51,13 @@ class PlanView:
             yield wrap([(f"Not restored: {squeezed(gap)}", palette["warning"])], width)
         yield wrap([(squeezed(self._lead), palette["text"])], width)
         yield [self._step(step, width) for step in self._plan.steps]
+        if self._plan.uncertain:
+            said = "? changed while only a background process of kaa's ran: maybe you or another program changed it"
+            yield wrap([(said, palette["warning"])], width)
+        if commands := sum(step.by == "command" for step in self._plan.steps):
+            files = counted(commands, "file")
+            said = f"{files} changed while a command ran: kaa cannot tell changes by other programs apart"
+            yield wrap([(said, palette["dim"])], width)
         for rule in self._plan.uncovered:
             yield wrap([(f"Not covered: {squeezed(rule)}", palette["dim"])], width)
 
@@ -61,7 +69,7 @@ class PlanView:
             counts.append((f" +{step.added}", palette["toolDiffAdded"]))
         if step.removed:
             counts.append((f" -{step.removed}", palette["toolDiffRemoved"]))
-        before = f" {name.ljust(_ACTION_WIDTH)}  "
+        before = f"{'?' if step.by == 'background' else ' '}{name.ljust(_ACTION_WIDTH)}  "
         room = width - cells(before) - sum(cells(text) for text, _ in counts)
         path = truncated(one_line(step.path), max(1, room), self._context.glyphs.ellipsis)
         return paint_spans([(before, palette[token]), (path, palette["text"]), *counts])

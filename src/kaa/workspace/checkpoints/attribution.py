@@ -1,0 +1,94 @@
+"""Whose doing a change is, as far as the time at which it happened tells.
+
+What changes while a call of a tool runs is the call's: of one that can change a single file only that file, of a
+command everything. What changes while only a background process runs may be that process's. All else is somebody
+else's: an editor, git by hand, a server that kaa did not start.
+"""
+
+from collections.abc import Iterable
+
+from kaa.workspace.checkpoints.contract import FileChange, FileState, Origin, StateRow, is_same, least_certain
+
+ChangeRow = tuple[str, StateRow | None, StateRow | None]
+
+
+class TurnRecord:
+    """What happened since a turn began, in the order in which it was seen.
+
+    Attributes:
+        in_background: whether a process that kaa started runs although no call does.
+    """
+
+    def __init__(self) -> None:
+        self.in_background = False
+        self._running: set[str] = set()
+        self._names: set[str | None] = set()  # what the calls since then can change; None: anything
+        self._rows: list[tuple[ChangeRow, Origin | None]] = []
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call has begun since `close`."""
+        return not self._names
+
+    @property
+    def rows(self) -> list[ChangeRow]:
+        """All changes, whosever they are."""
+        return [row for row, _ in self._rows]
+
+    def begin(self, call: str, name: str | None) -> None:
+        """A call begins. `name`: the only path that it can change, None if that may be any."""
+        self._running.add(call)
+        self._names.add(name)
+
+    def end(self, call: str) -> bool:
+        """A call is over; whether it was the last one that ran."""
+        if call not in self._running:
+            return False
+        self._running.remove(call)
+        return not self._running
+
+    def close(self) -> None:
+        """No call runs, and what they changed has been added."""
+        self._running.clear()
+        self._names.clear()
+
+    def add(self, rows: Iterable[ChangeRow]) -> None:
+        """Take in what changed since the last time."""
+        self._rows += [(row, self._origin(row[0])) for row in rows]
+
+    def pass_over(self, rows: Iterable[ChangeRow]) -> None:
+        """Take in what is certainly not the turn's doing."""
+        self._rows += [(row, None) for row in rows]
+
+    def take(self) -> tuple[FileChange, ...]:
+        """What the turn did, by path, and forget it. A path has several changes if somebody else changed it between."""
+        found: dict[str, list[FileChange]] = {}
+        for (path, before, after), origin in self._rows:
+            if origin is None:
+                continue
+            start, end = state_of(before), state_of(after)
+            changes = found.setdefault(path, [])
+            if changes and is_same(changes[-1].after, start):
+                known = changes.pop()
+                changes.append(FileChange(path, known.before, end, least_certain(known.by, origin)))
+            else:
+                changes.append(FileChange(path, start, end, origin))
+        self._rows.clear()
+        return tuple(
+            change
+            for _, changes in sorted(found.items())
+            for change in changes
+            if not is_same(change.before, change.after)
+        )
+
+    def _origin(self, path: str) -> Origin | None:
+        if any(name is not None and (name == path or name.startswith(path + "/")) for name in self._names):
+            return "call"
+        if None in self._names:
+            return "command"
+        return "background" if self.in_background else None
+
+
+def state_of(row: StateRow | None) -> FileState | None:
+    """The state without its stamp."""
+    return None if row is None else FileState(*row[:4])
