@@ -88,9 +88,10 @@ def _one_of(choices: tuple[_Choice, ...], word: str) -> _Choice:
     raise WireError(f"{word!r} is none of {', '.join(choices)}")
 
 
-# Names that other programs execute or obey when somebody opens a project. They are protected at the top of every
-# writable directory, whether they exist or not. (`.git` has rules of its own.)
+# Names that other programs execute or obey when somebody opens a directory: an editor, an agent, a shell, a debugger or
+# an interpreter. (`.git` has rules of its own; `protected.py` says what else is protected, and where.)
 PROTECTED_NAMES = (
+    # agents
     ".kaa",
     ".pi",
     ".codex",
@@ -98,13 +99,57 @@ PROTECTED_NAMES = (
     ".gemini",
     ".cursor",
     ".agents",
+    ".aider.conf.yml",
+    ".amazonq",
+    ".augment",
+    ".continue",
+    ".crush.json",
+    ".factory",
+    ".junie",
+    ".kilocode",
+    ".kiro",
+    ".opencode",
+    ".qwen",
+    ".roo",
+    ".trae",
+    ".windsurf",
+    ".mcp.json",
+    "crush.json",
+    "opencode.json",
+    "opencode.jsonc",
+    # editors
     ".vscode",
     ".idea",
     ".zed",
+    ".fleet",
+    ".helix",
+    ".theia",
     ".devcontainer",
     ".devcontainer.json",
-    ".mcp.json",
+    ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".exrc",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    # shells, debuggers and interpreters
     ".envrc",
+    ".mise",
+    ".mise.toml",
+    "mise.toml",
+    "mise.local.toml",
+    ".gdbinit",
+    ".lldbinit",
+    ".pdbrc",
+    ".Rprofile",
+    ".Renviron",
+    ".RData",
+    ".ghci",
+    ".iex.exs",
+    ".irbrc",
+    ".ocamlinit",
+    ".pryrc",
+    # hooks of git
     ".gitmodules",
     ".husky",
 )

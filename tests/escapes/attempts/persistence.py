@@ -23,7 +23,56 @@ PROTECTED = (
     ".envrc",
     ".gitmodules",
     ".husky/pre-commit",
+    ".aider.conf.yml",
+    ".amazonq/mcp.json",
+    ".augment/settings.json",
+    ".continue/config.yaml",
+    ".crush.json",
+    ".factory/mcp.json",
+    ".junie/mcp/mcp.json",
+    ".kilocode/mcp.json",
+    ".kiro/settings/mcp.json",
+    ".opencode/plugin/evil.ts",
+    ".qwen/settings.json",
+    ".roo/mcp.json",
+    ".trae/mcp.json",
+    ".windsurf/workflows/evil.md",
+    "crush.json",
+    "opencode.json",
+    "opencode.jsonc",
+    ".fleet/run.json",
+    ".helix/languages.toml",
+    ".theia/tasks.json",
+    ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".exrc",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    ".mise/config.toml",
+    ".mise.toml",
+    "mise.toml",
+    "mise.local.toml",
+    ".gdbinit",
+    ".lldbinit",
+    ".pdbrc",
+    ".Rprofile",
+    ".Renviron",
+    ".RData",
+    ".ghci",
+    ".iex.exs",
+    ".irbrc",
+    ".ocamlinit",
+    ".pryrc",
+    "evil.code-workspace",
+    # Judged by what is in them; "harm" is not what a package manager writes.
+    ".cargo/config.toml",
+    ".github/hooks/evil.json",
+    ".hg/hgrc",
+    ".jj/repo/config.toml",
 )
+# Editors, agents and shells open directories below the top as well.
+_BELOW = ("sub/.vscode/tasks.json", "a/b/.envrc", "a/.claude/settings.json", "a/b/c/d/e/f/.mcp.json")
 # What shells, desktops, daemons and interpreters run or obey, below the home.
 _HOME = (
     ".bashrc",
@@ -75,6 +124,10 @@ for _name in PROTECTED:
     attempt(
         "kept", name=f"change {_name}", base="project", path=_name, existing=True, group="persistence of what exists"
     )(_append)
+
+
+for _name in _BELOW:
+    attempt("kept", name=f"create {_name}", base="project", path=_name)(_create)
 
 
 @attempt("kept", base="project", path=".claude", existing_directory=True)

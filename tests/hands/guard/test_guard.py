@@ -14,7 +14,9 @@ import pytest
 
 from kaa.hands import guard
 from kaa.hands.guard import service
+from kaa.hands.guard.judged import JUDGES
 from kaa.hands.policy import PROTECTED_NAMES, Policy
+from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection
 
@@ -161,14 +163,100 @@ def test_a_finding_says_what_it_is_about(project: Path, start: Callable[..., Bra
     assert "execute" in by_name["config"]["why"]
 
 
-def test_protected_names_further_down_and_ordinary_files_stay(project: Path, start: Callable[..., Brain]) -> None:
+def test_names_that_nobody_obeys_there_and_ordinary_files_stay(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 
-    (project / "sub" / ".vscode").mkdir(parents=True)
+    (project / "sub" / ".husky").mkdir(parents=True)
+    (project / "sub" / ".gitmodules").touch()
+    (project / "a" / "node_modules" / "x" / ".vscode").mkdir(parents=True)
     (project / "config").write_text(_EVIL)
     (project / ".gitignore").touch()
 
     assert brain.check() == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["sub/.vscode", "a/b/c/d/e/f/g/h/.envrc", "a/.claude", "x.code-workspace", "sub/X.Code-Workspace", "a/.VSCode"],
+)
+def test_names_that_are_obeyed_anywhere_are_moved_away(project: Path, start: Callable[..., Brain], path: str) -> None:
+    brain = start()
+
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    _write(project / path, "evil")
+
+    assert brain.check() == {path: f"{path}.kaa-blocked"}
+
+
+def test_a_change_further_down_is_undone(project: Path, start: Callable[..., Brain]) -> None:
+    settings = project / "sub" / ".vscode" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("mine")
+    brain = start()
+
+    settings.write_text("evil")
+
+    assert list(brain.check()) == ["sub/.vscode/settings.json"]
+    assert settings.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (".yarnrc.yml", "yarnPath: .yarn/evil.cjs\n"),
+        (".yarnrc.yml", '"yarn\\x50ath": evil'),
+        ("sub/.yarnrc.yml", "plugins:\n  - evil\n"),
+        (".yarnrc", "yarn-path evil\n"),
+        (".cargo/config.toml", '[build]\nrustc-wrapper = "evil"'),
+        (".cargo/config.toml", '[target.x86_64-unknown-linux-gnu]\nrunner = "evil"'),
+        (".cargo/config.toml", '[alias]\nt = ["--config=build.rustc=evil", "test"]'),
+        (".cargo/config.toml", 'registries.x.credential-provider = "evil"'),
+        ("sub/.cargo/config", "= not read by cargo either"),
+        (".hg/hgrc", "[hooks]\nupdate = evil\n"),
+        (".hg/hgrc", "[paths]\n%include ../evil\n"),
+        ("sub/.hg/sharedpath", "../evil\n"),
+        (".jj/repo/config.toml", '[ui]\npager = "evil"'),
+        (".github/hooks/x.json", "{}"),
+    ],
+)
+def test_what_a_file_would_make_others_execute_is_moved_away(
+    project: Path, start: Callable[..., Brain], path: str, content: str
+) -> None:
+    brain = start()
+
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    _write(project / path, content)
+
+    assert brain.check() == {path: f"{path}.kaa-blocked"}
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (".yarnrc.yml", "nodeLinker: node-modules\n"),
+        (".yarnrc", 'registry "https://registry.example"\n'),
+        (
+            ".cargo/config.toml",
+            '[build]\ntarget-dir = "x"\n[alias]\nxtask = "run --package xtask --"\n[net]\noffline = true',
+        ),
+        (".hg/hgrc", "# example\n[paths]\ndefault = https://example.org/x\n"),
+        (".github/workflows/test.yml", "on: push\n"),
+        (".jj/repo/store/type", "git"),
+    ],
+)
+def test_what_toolchains_write_by_themselves_stays(
+    project: Path, start: Callable[..., Brain], path: str, content: str
+) -> None:
+    brain = start()
+
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    _write(project / path, content)
+
+    assert brain.check() == {}
+
+
+def test_every_judged_path_has_a_judge() -> None:
+    assert set(JUDGES) == set(JUDGED_PATHS)
 
 
 def test_a_change_below_a_protected_name_is_undone(project: Path, start: Callable[..., Brain]) -> None:
@@ -674,6 +762,17 @@ def test_what_the_configuration_names_is_guarded(project: Path, start: Callable[
         "tools/diff.sh": "tools/diff.sh.kaa-blocked",
     }
     assert (tools / "diff.sh").read_text() == "exit 0\n"
+
+
+def test_a_name_of_the_configuration_is_guarded_where_it_would_not_be_otherwise(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _repository(project / "sub" / ".git", "[core]\n\thooksPath = .husky\n")
+    brain = start()
+
+    (project / "sub" / ".husky").mkdir()
+
+    assert brain.check() == {"sub/.husky": "sub/.husky.kaa-blocked"}
 
 
 def test_repository_far_down_is_guarded(project: Path, start: Callable[..., Brain]) -> None:

@@ -15,6 +15,7 @@ from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.listing import Listing, is_below_any, real_parents
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_NAMES, Policy
+from kaa.hands.protected import JUDGED_PATHS, is_protected_name
 
 # Each is a mount: 14 us at the start and 1 us in each slot (measured). A home of 2026 with its `.config` has some 200.
 _MAX_CARVED_ENTRIES = 512
@@ -71,6 +72,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     hidden, shown = concealment(policy)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
     protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
+    protected += _protected_by_kind(projects)
     if policy.cache:  # what lies around it is kaa's, also when the whole home is the project
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
@@ -190,6 +192,13 @@ def _top_names(projects: Iterable[str], git_writable: bool) -> Iterator[str]:
     """Paths of the names that are protected at the top of projects, whether they exist or not."""
     names = PROTECTED_NAMES if git_writable else (*PROTECTED_NAMES, ".git")
     return (os.path.join(project, name) for project in projects for name in names)
+
+
+def _protected_by_kind(projects: Iterable[str]) -> Iterator[str]:
+    """What is protected for the end of its name, or since it may execute: the guard judges only what comes later."""
+    for project in projects:
+        yield from filter(os.path.exists, (os.path.join(project, path) for path in JUDGED_PATHS))
+        yield from (path for path in _entries(project) if is_protected_name(os.path.basename(path), 0))
 
 
 def _protected_in_repositories(gits: Iterable[repositories.Repository], writable: bool) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from kaa.hands.confinement.contract import Unconfined
 from kaa.hands.confinement.layout import own_code
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
+from kaa.hands.protected import PROTECTED_ENDINGS
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/dtracehelper")
 _SPECIAL = frozenset(".^$+?{}[]()|\\")
@@ -44,7 +45,7 @@ def _writing(policy: Policy) -> Iterator[str]:
     yield _rule("allow", "file-write*", [*map(_below, roots), *(f'(literal "{path}")' for path in _DEVICES)])
     yield '(allow file-write* (regex #"^/dev/ttys[0-9]*$"))'
     projects = [os.path.realpath(path) for path in policy.writable] if policy.mode == "workspace-write" else []
-    names = "|".join(map(_literally, PROTECTED_NAMES))
+    names = "|".join((*map(_literally, PROTECTED_NAMES), *(f"[^/]*{_literally(end)}" for end in PROTECTED_ENDINGS)))
     in_git = f"/(.*/)?({'|'.join(map(_literally, PROTECTED_GIT_NAMES))})(/|$)" if policy.git_writable else "(/|$)"
     for project in map(_literally, projects):
         yield _rule("deny", "file-write*", [_regex(f"^{project}/({names})(/|$)")])

@@ -5,8 +5,9 @@ user's disk, and where there are no mounts (Landlock, macOS) nothing inside the 
 the guard notes at its start what is there, is told by the kernel (inotify) where something changes, and *moves it
 away in place*, to `<name>.kaa-blocked`, if it is
 
-- a new protected name (`PROTECTED_NAMES`) at the top of a writable directory, or a change in an existing one; the
-  same anywhere for what git's configuration names, such as `core.hooksPath`;
+- a new protected name (`protected.py`) in a writable directory or below, or a change in an existing one; of files that
+  package managers write, only what executes (`judged.py`); the same for what git's configuration names, such as
+  `core.hooksPath`;
 - a new `.git` at the top while git writes are not allowed, or one anywhere that is a symlink or points elsewhere;
 - in any repository down to `GUARDED_DEPTH`, bare ones included: an entry of its configuration that makes git
   execute something or work outside the repository, a hook, a `commondir`, an `exec` in the state of a rebase, or one

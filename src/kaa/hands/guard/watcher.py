@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from kaa.hands.below import Root, open_below
 from kaa.hands.guard.held import Held
 from kaa.hands.guard.items import MAX_FILES, Items, is_kept, protected_items
+from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.quarantine import Finding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import (
     MAX_MODULE_DEPTH,
@@ -21,7 +22,8 @@ from kaa.hands.guard.repository import (
     repository_items,
 )
 from kaa.hands.inotify import Happening, Inotify, WatchLimitError
-from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
+from kaa.hands.policy import GUARDED_DEPTH
+from kaa.hands.protected import GUARDED_NAMES, PROTECTED_ENDINGS, is_judged_name, is_protected_name
 
 _MAX_DIRECTORIES = 4096
 _MAX_DIRECTORIES_UNWATCHED = 1024  # each is read again at every check
@@ -32,7 +34,6 @@ _MAX_FINDINGS = 32  # between two checks; more of them come from a loop
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 # Huge, and nobody opens a repository in them: of these only the first level is watched.
 _SKIPPED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
-_PROTECTED = frozenset(name.casefold() for name in PROTECTED_NAMES)
 _GIT = ".git"
 _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
 
@@ -308,6 +309,8 @@ class Guard:
 
         if not subject.name:
             return bare_repository_items(directory, watch)
+        if is_judged_name(subject.name) and subject.path.casefold() not in self._named:
+            return judged_items(directory, subject.name, watch)
         if not subject.is_git:
             return protected_items(directory, subject.name, watch)
         return repository_items(
@@ -369,7 +372,8 @@ class Guard:
 
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git
-        if folded == _GIT or (not directory.path and folded in _PROTECTED):
+        is_known = folded in GUARDED_NAMES or folded.endswith(PROTECTED_ENDINGS)  # the others are many
+        if is_known and (folded == _GIT or is_judged_name(name) or is_protected_name(name, directory.depth)):
             return True
         return bool(self._named) and Subject(directory, name).path.casefold() in self._named
 

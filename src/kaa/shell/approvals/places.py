@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from kaa.builtin.file_paths import spellings
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.messages import Json
-from kaa.hands.policy import PROTECTED_NAMES
+from kaa.hands.protected import is_protected as is_protected_below
 
-_PROTECTED = frozenset(name.casefold() for name in PROTECTED_NAMES)
 _GIT = ".git"
 _END_OF_PATH = r"""(?=$|[\s'"`;|&<>()/])"""
 _REST_OF_PATH = r"""[^\s'"`;|&<>()]*"""
@@ -69,4 +68,4 @@ def _names_below(path: str, writable: Iterable[str]) -> list[str]:
 
 
 def _is_obeyed(names: Sequence[str]) -> bool:
-    return _GIT in names or not _PROTECTED.isdisjoint(names[:1])
+    return _GIT in names or is_protected_below(names)

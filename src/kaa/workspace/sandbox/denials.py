@@ -12,7 +12,8 @@ from functools import cached_property
 
 from kaa.hands.confinement.layout import real_directories
 from kaa.hands.confinement.listing import Listing
-from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
+from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
+from kaa.hands.protected import is_protected
 from kaa.workspace.blocked import Blocked, BlockedKind
 
 _MAX_REPORTED = 5
@@ -159,7 +160,7 @@ class Denials:
             if _is_protected_git(parts[parts.index(".git") + 1 :]):
                 return "protected"  # also when git writes are allowed: asking for them would not help
             return None if self._policy.git_writable else "git"
-        return "protected" if parts[0] in PROTECTED_NAMES else None
+        return "protected" if is_protected(parts) else None
 
     def _own_code(self, root: str) -> Iterator[str]:
         """What kaa runs from in a writable directory."""

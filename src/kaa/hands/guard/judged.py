@@ -1,0 +1,139 @@
+"""What executes of files that package managers and version control make by themselves, and mostly without harm."""
+
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from kaa.hands.guard.items import (
+    MAX_DEPTH,
+    MAX_FILES,
+    Items,
+    Watch,
+    file_item,
+    is_kept,
+    names_in,
+    opened,
+    other_names,
+    special_items,
+    whatever,
+)
+
+_REASON = "other programs execute or obey what it says"
+# Of cargo's configuration; everything else names programs, or options for them.
+_HARMLESS_IN_CARGO = frozenset(
+    [
+        "cache",
+        "cargo-new",
+        "future-incompat-report",
+        "http",
+        "net",
+        "patch",
+        "profile",
+        "registries",
+        "registry",
+        "source",
+        "term",
+    ]
+)
+_HARMLESS_IN_CARGO_BUILD = frozenset(("build-dir", "incremental", "jobs", "target", "target-dir"))
+_OPTIONS_OF_CARGO = ("--config", "-C", "-Z")
+_PROGRAMS_OF_YARN = (b"path", b"plugins", b"shell", b"\\")  # an escape could hide the others
+
+Judge: TypeAlias = Callable[[bytes], frozenset[str]]
+_Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
+
+
+def judged_items(directory: int, name: str, watch: Watch) -> Items:
+    """What executes of a file, or of the files in a directory, that may be there as such."""
+    items: Items = {}
+    _collect(directory, name, "", _below(JUDGES, name), items, watch)
+    return items
+
+
+def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items, watch: Watch) -> None:
+    with opened(name, directory) as found:
+        if found is None:
+            items.update(special_items(directory, name, path, _REASON))
+        elif stat.S_ISDIR(found[1].st_mode):
+            everything = judges if "" in judges else None
+            watch(found[0], None if everything else frozenset(path.partition("/")[0] for path in judges))
+            for inner in names_in(found[0]) if path.count("/") < MAX_DEPTH else ():
+                below = everything or _below(judges, inner)
+                if below and not is_kept(inner) and len(items) < MAX_FILES:
+                    _collect(found[0], inner, f"{path}/{inner}" if path else inner, below, items, watch)
+        elif judge := judges.get(""):
+            watch(found[0], None)
+            item = file_item(*found, _REASON)
+            if item.content is not None:
+                item = item._replace(dangers=judge(item.content) | other_names(found[1]))
+            items[path] = item
+
+
+def _below(judges: _Judges, name: str) -> _Judges:
+    """The judges of what is in a directory, or of a file."""
+    parts = ((path.partition("/"), judge) for path, judge in judges.items())
+    return {rest: judge for (first, _, rest), judge in parts if first == name.casefold()}
+
+
+def _mercurial(content: bytes) -> frozenset[str]:
+    """Lines outside the section that says where other repositories are; hg runs hooks, aliases and extensions."""
+    harmful, section = set(), b""
+    for line in content.splitlines():
+        if line.startswith(b"["):
+            section = line.strip()
+        elif line.startswith(b"%") or (section != b"[paths]" and line.strip() and not line.startswith((b"#", b";"))):
+            harmful.add(line)
+    return frozenset(line.decode("utf-8", "backslashreplace") for line in harmful)
+
+
+def _yarn(content: bytes) -> frozenset[str]:
+    """Lines that name a program or a plugin."""
+    lines = content.splitlines()
+    harmful = (line for line in lines if any(word in line.lower() for word in _PROGRAMS_OF_YARN))
+    return frozenset(line.decode("utf-8", "backslashreplace") for line in harmful)
+
+
+def _cargo(content: bytes) -> frozenset[str]:
+    """Settings that are not known to run nothing."""
+    import tomllib  # 5 ms, and few projects have this file
+
+    try:
+        settings = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return whatever(content)
+    return frozenset(f"{key}={value}" for key, value in _settings(settings) if not _is_harmless_in_cargo(key, value))
+
+
+def _settings(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Whatever is no table, with the path to it."""
+    if not isinstance(value, dict):
+        yield key, value
+        return
+    for name, below in value.items():
+        yield from _settings(below, f"{key}.{name}" if key else name)
+
+
+def _is_harmless_in_cargo(key: str, value: object) -> bool:
+    section, _, rest = key.partition(".")
+    if section == "alias":
+        words = value.split() if isinstance(value, str) else value if isinstance(value, list) else [""]
+        return not any(str(word).startswith(_OPTIONS_OF_CARGO) for word in words)
+    if section == "build":
+        return rest in _HARMLESS_IN_CARGO_BUILD
+    return section in _HARMLESS_IN_CARGO and "credential" not in rest and "rustflags" not in rest
+
+
+JUDGES: _Judges = MappingProxyType(
+    {
+        ".cargo/config": _cargo,
+        ".cargo/config.toml": _cargo,
+        ".github/hooks": whatever,
+        ".hg/hgrc": _mercurial,
+        ".hg/hgrc-not-shared": _mercurial,
+        ".hg/sharedpath": whatever,
+        ".jj/repo/config.toml": whatever,
+        ".yarnrc": _yarn,
+        ".yarnrc.yml": _yarn,
+    }
+)

@@ -1,0 +1,60 @@
+"""Which names are protected, how far down, and which only if what is in them executes.
+
+Protected is what a program executes or obeys because somebody opens the directory, or runs a program there that they
+trust. What a build, a test or a commit hook of the project executes is not: whoever runs them runs the project.
+"""
+
+from collections.abc import Sequence
+
+from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
+
+# In repositories below the top, git and husky obey them only if the configuration says so, and that is judged.
+_AT_TOP = frozenset((".gitmodules", ".husky"))
+_EVERYWHERE = frozenset(name.casefold() for name in PROTECTED_NAMES) - _AT_TOP
+PROTECTED_ENDINGS = (".code-workspace",)
+# What may be made, as long as nothing in it executes: package managers and version control make them by themselves.
+JUDGED_PATHS = (
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".github/hooks",
+    ".hg/hgrc",
+    ".hg/hgrc-not-shared",
+    ".hg/sharedpath",
+    ".jj/repo/config.toml",
+    ".yarnrc",
+    ".yarnrc.yml",
+)
+_JUDGED = tuple(path.split("/") for path in JUDGED_PATHS)
+_JUDGED_FIRST = frozenset(path[0] for path in _JUDGED)
+# What may have to be looked at, in lower case: the guard sees every name of a project.
+GUARDED_NAMES = _EVERYWHERE | _AT_TOP | _JUDGED_FIRST | {".git"}
+
+
+def is_protected_name(name: str, depth: int) -> bool:
+    """Whether all of a file or directory is protected because of its name.
+
+    Args:
+        name: in whatever case: on some filesystems .VSCODE is .vscode.
+        depth: how many directories it is below a writable one; 0 at the top.
+    """
+    folded = name.casefold()
+    return folded in _EVERYWHERE or folded.endswith(PROTECTED_ENDINGS) or (not depth and folded in _AT_TOP)
+
+
+def is_judged_name(name: str) -> bool:
+    """Whether a file, or something in a directory, is protected if it executes."""
+    return name.casefold() in _JUDGED_FIRST
+
+
+def is_protected(names: Sequence[str]) -> bool:
+    """Whether a path is protected, or is below one that is, or is judged.
+
+    Args:
+        names: that lead from a writable directory to it.
+    """
+    folded = [name.casefold() for name in names]
+    starts = range(min(len(names), GUARDED_DEPTH + 1))
+    return any(
+        is_protected_name(names[depth], depth) or any(folded[depth:][: len(path)] == path for path in _JUDGED)
+        for depth in starts
+    )
