@@ -64,7 +64,9 @@ def repository_items(
             watch(descriptor, None)
             item = file_item(descriptor, status, reason)
             target = (item.content or b"").decode("utf-8", "surrogateescape").strip().removeprefix("gitdir: ")
-            items[""] = item._replace(dangers=frozenset()) if allowed and is_known(target) else item
+            # One that git has not written the content of yet is refused by git, and looked at again.
+            is_harmless = item.content == b"" or (allowed and is_known(target))
+            items[""] = item._replace(dangers=frozenset()) if is_harmless else item
             _Collection(items, watch, links, directory).follow(target)
         else:
             items[""] = Item(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
