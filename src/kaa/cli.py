@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kaa.core.budget import Measure
 
 _USAGE_ERROR = 2
+_INFORMING = frozenset(("-h", "--help", "-v", "--version"))
 
 _EPILOG = """\
 examples:
@@ -286,6 +287,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if _INFORMING.isdisjoint(arguments):
+        from kaa.host.process import forbid_dumps, unsafe_variables  # lazy: not for `kaa --version`
+
+        forbid_dumps()
+        if arguments[:1] != ["doctor"] and (reason := unsafe_variables(os.environ)):
+            return _refuse(reason, arguments)
     ended = _run_command(arguments)
     if ended is not None:
         return ended

@@ -13,6 +13,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.host.code import shared_files
+from kaa.host.process import unsafe_variables
 from kaa.shell.checkpoints.checkpointing import limits_of
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
@@ -103,7 +104,9 @@ def _dot_entry_lines(seen: Sequence[str], hidden: Sequence[str]) -> Iterator[str
 
 
 def _code_lines() -> Iterator[str]:
-    """What is wrong with where kaa itself is installed."""
+    """What is wrong with how kaa itself is installed and started."""
+    if problem := unsafe_variables(os.environ):
+        yield f"warning: kaa does not start: {problem}"
     shared = shared_files()
     if shared:
         yield (

@@ -29,6 +29,8 @@ def executed() -> tuple[str, ...]:
     paths += [os.path.join(prefix, "pyvenv.cfg") for prefix in _prefixes()]
     paths += [os.path.dirname(place) for place in trail(interpreter)]
     paths += [path for path in sys.path if os.path.isabs(path)]
+    paths += [sys.pycache_prefix] if sys.pycache_prefix else []
+    paths += [path for path in _left_out if path.endswith("-packages")]  # with .pth files, for the next start
     paths += [script] if os.path.isfile(script) else []
     paths += [
         os.path.join(path, name + suffix) for path in _left_out for name in _LOADED_AT_START for suffix in _SUFFIXES

@@ -1,0 +1,47 @@
+"""A PYTHONPATH that begins with a colon makes Python execute files of whatever project kaa is started in."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.model_server import ModelServer, say
+
+pytestmark = pytest.mark.usefixtures("confined")
+
+
+@pytest.mark.parametrize("value", [":/nonexistent", ".", "lib"])
+def test_kaa_does_not_start_with_it(kaa: Kaa, value: str) -> None:
+    kaa.setenv(PYTHONPATH=value)
+
+    with ModelServer([say("Hello.")]) as server:
+        kaa.use(server, "openai-completions")
+        text, events = kaa.run("-p", "hi"), kaa.run("--mode", "json", "-p", "hi")
+        assert server.requests == []
+
+    for done in (text, events):
+        assert done.code == 2
+    assert f"PYTHONPATH is '{value}'" in text.err
+    assert "before kaa can prevent it" in events.out.splitlines()[-1]
+
+
+def test_the_doctor_says_so(kaa: Kaa) -> None:
+    kaa.setenv(PYTHONPATH=":/nonexistent")
+
+    assert "warning: kaa does not start: PYTHONPATH is ':/nonexistent'" in kaa.run("doctor").out
+    assert kaa.run("--version").code == 0
+
+
+def test_modules_of_an_absolute_one_in_the_project_are_not_loaded(kaa: Kaa, tmp_path: Path) -> None:
+    modules = kaa.project / "modules"
+    modules.mkdir()
+    # Loaded when a run begins; the interpreter itself loads others before kaa can prevent it.
+    (modules / "httptools.py").write_text(f"open({str(tmp_path / 'canary')!r}, 'w').close()\n")
+    kaa.setenv(PYTHONPATH=str(modules))
+
+    with ModelServer([say("Hello.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "hi")
+
+    assert done.out == "Hello.\n", done.err
+    assert not (tmp_path / "canary").exists()
