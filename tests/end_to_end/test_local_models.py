@@ -24,6 +24,15 @@ def test_a_written_call_is_run_and_answered_like_any_other(kaa: Kaa) -> None:
         assert "the content of a" in str(result["content"])
 
 
+def test_thinking_in_the_text_is_no_part_of_the_answer(kaa: Kaa) -> None:
+    with ModelServer([say("<th", "ink>\nI won", "der.</thi", "nk>\n\nYes", ".")]) as server:
+        done = kaa.run("--model", f":{_port(server)}", "-p", "is it?")
+
+    assert (done.code, done.out) == (0, "Yes.\n")
+    assert '"type":"thinking"' in kaa.session_text
+    assert "think>" not in kaa.session_text
+
+
 def test_a_session_goes_on_with_the_server_it_began_with(kaa: Kaa) -> None:
     with ModelServer([say("one"), say("two")]) as server:
         kaa.run("--model", f":{_port(server)}", "-p", "count")

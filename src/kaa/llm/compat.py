@@ -72,6 +72,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         supports_explicit_prompt_cache_mode: (Responses) takes `prompt_cache_options`, as those models of OpenAI do that
             charge for what they write to the cache.
         written_tool_calls: leaves calls in the text that its models write, so that kaa looks for them.
+        inline_thinking: leaves what its models think in the text, so that kaa looks for it.
         truncates_silently: cuts off what does not fit the window and answers all the same.
         supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
         force_adaptive_thinking: (Anthropic) the model decides how long it thinks; None: by the model's name.
@@ -116,6 +117,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     supports_explicit_prompt_cache_mode: bool = False
     supports_cache_control_on_tools: bool = True
     written_tool_calls: bool = False
+    inline_thinking: bool = False
     truncates_silently: bool = False
     force_adaptive_thinking: bool | None = None
     allow_empty_signature: bool = False

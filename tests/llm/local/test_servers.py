@@ -119,8 +119,8 @@ def test_ollamas_small_window_is_known_and_told(tmp_path: Path) -> None:
     model = resolved.model
     assert (model.provider, model.id, model.context_window, model.reasoning) == ("ollama", "qwen3:8b", 4096, True)
     assert resolved.endpoint.compat.truncates_silently
-    assert "OLLAMA_CONTEXT_LENGTH" in said[0]
-    assert "40,960" in said[0]
+    assert "OLLAMA_CONTEXT_LENGTH" in said[-1]
+    assert "40,960" in said[-1]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_window_in_force_is_the_one_ollama_gives(tmp_path: Path, changes: Js
 def test_a_model_without_tools_is_told_of(tmp_path: Path) -> None:
     answers = {**_OLLAMA, "qwen3:8b": {"capabilities": ["completion"]}}
 
-    assert "cannot call tools" in _find(tmp_path, ModelChoice("ollama"), answers)[1][0]
+    assert "cannot call tools" in _find(tmp_path, ModelChoice("ollama"), answers)[1][-1]
 
 
 def test_the_loaded_model_of_lm_studio_is_preferred(tmp_path: Path) -> None:
@@ -241,3 +241,27 @@ def test_servers_that_were_found_stay_when_the_files_are_read_again(tmp_path: Pa
 
     assert registry.is_free("vllm", "m")
     assert ("vllm", "m") in [(model.provider, model.id) for model in registry.available()]
+
+
+def test_a_cold_model_of_ollama_is_loaded_to_learn_its_window(tmp_path: Path) -> None:
+    running = "http://127.0.0.1:11434/api/ps"
+
+    class Loading(_Machine):
+        """Says of the model what Ollama says once it is loaded."""
+
+        @asynccontextmanager
+        async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
+            if request.url.endswith("/api/generate"):
+                assert msgspec.json.decode(request.body) == {"model": "qwen3:8b", "stream": False}
+                loaded = {"models": [{"name": "qwen3:8b", "context_length": 32768}]}
+                self._answers = {**self._answers, running: loaded}
+            async with super().send(request) as response:
+                yield response
+
+    said: list[str] = []
+    registry = ModelRegistry(tmp_path, {})
+
+    resolved = asyncio.run(find_model(registry, ModelChoice("ollama"), Loading(_OLLAMA), notify=said.append))
+
+    assert resolved.model.context_window == 32768
+    assert said == ["ollama loads qwen3:8b, to learn how large its window is"]

@@ -7,27 +7,24 @@ llama.cpp's tools/server/README.md (also run), vLLM's OpenAI-compatible `/v1/mod
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
-from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.local.addresses import USUAL_PORTS, name_for, root_of
+from kaa.llm.local.questions import JSON_HEADERS, ask, get
 
 # On this machine an answer takes milliseconds; whoever hangs is not waited for.
 _PROBE_SECONDS: Final = 1.0
 # A server that somebody named may be busy loading a model.
 _NAMED_SECONDS: Final = 10.0
-_LONGEST_ANSWER_BYTES: Final = 4 << 20
 # More models than anybody chooses from; each is asked for on its own.
 _MOST_SHOWN: Final = 64
 # What Ollama gives a model at least when nobody says otherwise: docs.ollama.com/context-length. That is for less than
 # 24 GiB of VRAM; from there on it is 32,768, from 48 GiB on 262,144. The one in force is known once a model is loaded.
 OLLAMA_DEFAULT_WINDOW: Final = 4096
-
-T = TypeVar("T")
 
 
 class LocalModel(msgspec.Struct, frozen=True):
@@ -36,6 +33,7 @@ class LocalModel(msgspec.Struct, frozen=True):
     Attributes:
         window: tokens that it gives the model.
         longest: tokens that the model could have.
+        guessed: the server says what `window` is once the model is loaded.
     """
 
     id: str
@@ -45,6 +43,7 @@ class LocalModel(msgspec.Struct, frozen=True):
     vision: bool = False
     thinks: bool = False
     loaded: bool = False
+    guessed: bool = False
 
 
 class LocalServer(msgspec.Struct, frozen=True):
@@ -111,7 +110,7 @@ async def look_around(
 
 
 async def _identified(root: str, transport: Transport, environ: Mapping[str, str]) -> LocalServer | None:
-    listed = await _get(f"{root}/v1/models", _Listed, transport)
+    listed = await get(f"{root}/v1/models", _Listed, transport)
     if listed is None:
         return None
     entries = listed.data or ()
@@ -158,7 +157,7 @@ class _Props(msgspec.Struct, frozen=True):
 
 
 async def _of_llamacpp(root: str, entries: Iterable[_Entry], transport: Transport) -> tuple[LocalModel, ...]:
-    props = await _get(f"{root}/props", _Props, transport) or _Props()
+    props = await get(f"{root}/props", _Props, transport) or _Props()
     return tuple(
         LocalModel(
             entry.id,
@@ -176,7 +175,7 @@ async def _of_llamacpp(root: str, entries: Iterable[_Entry], transport: Transpor
 async def _of_others(root: str, entries: Iterable[_Entry], transport: Transport) -> tuple[str, tuple[LocalModel, ...]]:
     """Servers whose list does not say which they are."""
     version, native = await asyncio.gather(
-        _get(f"{root}/api/version", _Version, transport), _get(f"{root}/api/v0/models", _LmList, transport)
+        get(f"{root}/api/version", _Version, transport), get(f"{root}/api/v0/models", _LmList, transport)
     )
     if native is not None:
         return "lmstudio", tuple(map(_of_lmstudio, (one for one in native.data if one.type != "embeddings")))
@@ -217,7 +216,9 @@ class _Running(msgspec.Struct, frozen=True):
     context_length: int | None = None
 
 
-class _RunningList(msgspec.Struct, frozen=True):
+class RunningList(msgspec.Struct, frozen=True):
+    """What Ollama has loaded."""
+
     models: tuple[_Running, ...] = ()
 
 
@@ -231,14 +232,16 @@ async def _of_ollama(root: str, names: list[str], transport: Transport) -> tuple
     """Ollama's models. Those that only embed are left out."""
 
     async def show(name: str) -> _Shown | None:
-        return await _ask(
-            HttpRequest("POST", f"{root}/api/show", _HEADERS, msgspec.json.encode({"model": name})), _Shown, transport
+        return await ask(
+            HttpRequest("POST", f"{root}/api/show", JSON_HEADERS, msgspec.json.encode({"model": name})),
+            _Shown,
+            transport,
         )
 
     running, *shown = await asyncio.gather(
-        _get(f"{root}/api/ps", _RunningList, transport), *map(show, names[:_MOST_SHOWN])
+        get(f"{root}/api/ps", RunningList, transport), *map(show, names[:_MOST_SHOWN])
     )
-    loaded = {one.name: one.context_length for one in running.models} if isinstance(running, _RunningList) else {}
+    loaded = {one.name: one.context_length for one in running.models} if isinstance(running, RunningList) else {}
     models = []
     for name, about in zip(names, shown, strict=False):
         known = about if isinstance(about, _Shown) else _Shown()
@@ -257,16 +260,17 @@ def _ollama_model(name: str, shown: _Shown, *, is_loaded: bool, window: int | No
         ),
         None,
     )
-    window = window or _num_ctx(shown.parameters) or min(OLLAMA_DEFAULT_WINDOW, longest or OLLAMA_DEFAULT_WINDOW)
+    told = window or _num_ctx(shown.parameters)
     abilities = shown.capabilities
     return LocalModel(
         name,
-        window,
+        told or min(OLLAMA_DEFAULT_WINDOW, longest or OLLAMA_DEFAULT_WINDOW),
         longest,
         tools=None if abilities is None else "tools" in abilities,
         vision="vision" in (abilities or ()),
         thinks="thinking" in (abilities or ()),
         loaded=is_loaded,
+        guessed=told is None,
     )
 
 
@@ -277,26 +281,3 @@ def _num_ctx(parameters: str) -> int | None:
             case ["num_ctx", value] if value.isdecimal() and value.isascii():
                 return int(value[:9])
     return None
-
-
-_HEADERS: Final = (("accept", "application/json"), ("content-type", "application/json"))
-
-
-async def _get(url: str, shape: type[T], transport: Transport) -> T | None:
-    return await _ask(HttpRequest("GET", url, _HEADERS), shape, transport)
-
-
-async def _ask(request: HttpRequest, shape: type[T], transport: Transport) -> T | None:
-    """The answer to a question; None if nobody answers, or with something else."""
-    body = bytearray()
-    try:
-        async with transport.send(request) as response:
-            if response.status != 200:
-                return None
-            async for chunk in response.chunks():
-                body += chunk
-                if len(body) > _LONGEST_ANSWER_BYTES:
-                    return None
-        return msgspec.json.decode(body, type=shape)
-    except (ProviderError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

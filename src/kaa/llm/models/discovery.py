@@ -9,6 +9,7 @@ from kaa.core.errors import ProviderError
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
+from kaa.llm.local.loading import with_loaded
 from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
 from kaa.llm.models.local_providers import described
 from kaa.llm.models.matching import split_thinking
@@ -86,8 +87,9 @@ async def find_local_model(
         raise registry.no_model(f"the server at {host} has no model: load one there")
     if server.name in registry.set_up:  # the user calls something else so
         server = msgspec.structs.replace(server, name=f"local:{host.rpartition(':')[2]}")
-    registry.add_found(server.name, described(server))
     model_id = _model_of(registry, server, address.model)
+    server = await with_loaded(server, model_id, transport, notify)
+    registry.add_found(server.name, described(server))
     return _resolve_found(registry, choice, server, model_id, level, notify)
 
 

@@ -332,7 +332,8 @@ class ModelRegistry:
                 base_url,
                 known.model.id,
                 # Vendors know the notations of their own models.
-                {"writtenToolCalls": not provider.official, **laid_over(provider.config.compat, known.compat)},
+                dict.fromkeys(("writtenToolCalls", "inlineThinking"), not provider.official)
+                | laid_over(provider.config.compat, known.compat),
             ),
             thinking_levels=known.thinking_levels,
             sampling=known.sampling,
