@@ -62,7 +62,7 @@ class HeldCore:
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
-        self._opening.pop(0)[0](Opened(StoredTranscript(MemoryStore("/project")), (), []))
+        self._opening.pop(0)[0](Opened(None, StoredTranscript(MemoryStore("/project")), (), []))
 
     def fails(self) -> None:
         """It cannot be opened."""
