@@ -357,6 +357,31 @@ def test_where_the_index_of_a_submodule_leads_is_guarded(project: Path, start: C
 
 
 @_needs_git
+def test_the_repository_elsewhere_of_a_worktree_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    allow = ("-c", "protocol.file.allow=always")
+    dependency, main = project.parent / "dependency", project.parent / "main"
+    for path in (dependency, main):
+        _git("init", str(path), cwd=project)
+        _git("commit", "--allow-empty", "-m", "x", cwd=path)
+    _git(*allow, "submodule", "add", "../dependency", "module", cwd=main)
+    _git("commit", "-m", "x", cwd=main)
+    _git("worktree", "add", str(project), cwd=main)
+    brain = start(git_writable=True)
+
+    _git(*allow, "submodule", "update", "--init", cwd=project)
+    assert brain.check() == {}
+    module = main / ".git" / "worktrees" / "project" / "modules" / "module"
+    with (module / "config").open("a") as file:
+        file.write("[core]\n\tworktree = /etc\n")
+    (main / ".git" / "hooks" / "post-commit").touch()
+
+    assert sorted(brain.check()) == [
+        "../main/.git/hooks/post-commit",
+        "../main/.git/worktrees/project/modules/module/config",
+    ]
+
+
+@_needs_git
 def test_more_repositories_than_can_be_watched_are_reported(project: Path, start: Callable[..., Brain]) -> None:
     _git("init", cwd=project)
     brain = start(git_writable=True)

@@ -94,6 +94,25 @@ def test_going_on_with_a_rebase_executes_nothing(kaa: Kaa, canary: Path, when: s
     assert not canary.exists()
 
 
+@pytest.mark.parametrize("prepared", [True, False])
+def test_going_on_with_a_rebase_in_a_worktree_executes_nothing(kaa: Kaa, canary: Path, prepared: bool) -> None:
+    """The state of the rebase is outside the project, in a repository that git writes make writable."""
+    main = kaa.project.rename(kaa.project.with_name("main"))
+    subprocess.run(["git", "worktree", "add", "-q", kaa.project], cwd=main, check=True, capture_output=True)
+    start = "git rebase -q --onto HEAD~2 HEAD~1 || true"
+    add = f"printf 'x %s\\n' {canary.with_name('evil')} >> $(git rev-parse --git-dir)/rebase-merge/git-rebase-todo"
+    if prepared:
+        _git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1", check=False)
+
+    _run(kaa, *([] if prepared else [start]), add)
+    (kaa.project / "file").write_text("resolved")
+    _git(kaa, "add", "file")
+    _git(kaa, "rebase", "--continue", check=False)
+
+    assert (main / ".git" / "worktrees" / "project" / "ORIG_HEAD").exists()
+    assert not canary.exists()
+
+
 def test_a_working_tree_elsewhere_is_not_written(kaa: Kaa) -> None:
     """`git checkout` in a repository whose working tree is the home."""
     kaa_home = kaa.environ["HOME"]

@@ -11,7 +11,8 @@ away in place*, to `<name>.kaa-blocked`, if it is
 - a new `.git` at the top while git writes are not allowed, or one anywhere that is a symlink or points elsewhere;
 - in any repository down to `GUARDED_DEPTH`, bare ones included: an entry of its configuration that makes git
   execute something or work outside the repository, a hook, a `commondir`, an `exec` in the state of a rebase, or one
-  of these in its submodules and worktrees; the same in every directory that an index says is a submodule.
+  of these in its submodules and worktrees; the same in every directory that an index says is a submodule, and in the
+  repository elsewhere that a writable directory belongs to, if git may write there.
 
 What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
 files is not undone, since nothing executes by that. What mounts have held since before any command ran was changed by

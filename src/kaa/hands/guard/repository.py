@@ -74,11 +74,17 @@ def repository_items(
     return items
 
 
-def bare_repository_items(directory: int, watch: Watch) -> Items:
-    """What git executes or obeys of an open directory, if that has the layout of a bare repository."""
+def bare_repository_items(directory: int, watch: Watch, is_ours: Callable[[str], bool]) -> Items:
+    """What git executes or obeys of an open directory, if that has the layout of a bare repository.
+
+    Args:
+        directory: open.
+        watch: see `Watch`.
+        is_ours: says whether the files of a submodule may be at a path, relative to the directory.
+    """
     items: Items = {}
     if looks_bare(set(names_in(directory))):
-        _Collection(items, watch, lambda _: True, directory).collect(_Place(directory, ""))
+        _Collection(items, watch, lambda _: True, directory, is_ours=is_ours).collect(_Place(directory, ""))
     return items
 
 
@@ -122,14 +128,24 @@ class _Collection:
         links: see `Links`.
         directory: where the `.git` is.
         name: of the `.git`; empty for a repository that is not inside a working tree.
+        is_ours: says where the files of submodules may be besides `directory`.
     """
 
-    def __init__(self, items: Items, watch: Watch, links: Links, directory: int, name: str = "") -> None:
+    def __init__(
+        self,
+        items: Items,
+        watch: Watch,
+        links: Links,
+        directory: int,
+        name: str = "",
+        is_ours: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._items = items
         self._watch = watch
         self._links = links
         self._directory = directory
         self._name = name
+        self._is_ours = is_ours
 
     def follow(self, target: str) -> None:
         """Report where the index leads of the git directory that a `.git` file names."""
@@ -170,7 +186,9 @@ class _Collection:
 
     def _leads_to(self, place: _Place, path: str) -> str | None:
         """Where `core.worktree` leads, below the directory that has the `.git`; None if elsewhere."""
-        top = os.path.normpath(os.path.join(self._name, place.path, path)) if self._name else ".."
+        if not self._name:
+            return path if place.is_module and self._is_ours(os.path.join(place.path, path)) else None
+        top = os.path.normpath(os.path.join(self._name, place.path, path))
         parts = [] if top == "." else top.split("/")
         if os.path.isabs(path) or parts[:1] == [".."] or (parts and not place.is_module):
             return None

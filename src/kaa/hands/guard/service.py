@@ -6,6 +6,7 @@ import select
 from collections.abc import Sequence
 
 from kaa.hands.confinement import repositories
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.fields import text
 from kaa.hands.guard.watcher import Guard
@@ -25,7 +26,8 @@ def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
     gits = [repository for root in roots for repository in repositories.find(root)]
     missing = (path for path in policy.executed if not os.path.lexists(path))
     named = (*named_paths(gits, roots, settings.home), *missing)
-    guard = Guard(roots, policy.git_writable, inotify, named)
+    elsewhere = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, roots))
+    guard = Guard(roots, policy.git_writable, inotify, named, elsewhere if policy.git_writable else ())
     signs = None if inotify is None else Signs(inotify)
     try:
         _serve(connection, settings, guard, signs)

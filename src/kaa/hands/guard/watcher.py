@@ -99,6 +99,7 @@ class Guard:
         git_writable: whether a repository may come into being at the top of a root.
         inotify: tells where to look; without it everything is looked at every time.
         named: absolute paths of further guarded names, anywhere below the roots.
+        git_directories: absolute paths of git directories elsewhere that belong to the roots and can be written.
 
     Attributes:
         stuck: what to move away that a mount keeps, which came while a command could write. It has to be released.
@@ -106,10 +107,17 @@ class Guard:
     """
 
     def __init__(
-        self, roots: Iterable[str], git_writable: bool, inotify: Inotify | None, named: Iterable[str] = ()
+        self,
+        roots: Iterable[str],
+        git_writable: bool,
+        inotify: Inotify | None,
+        named: Iterable[str] = (),
+        git_directories: Iterable[str] = (),
     ) -> None:
         self._named = frozenset(path.casefold() for path in named)
         self._roots = [root for path in roots if (root := _open_root(path)) is not None]
+        elsewhere = (root for path in git_directories if (root := _open_root(path)) is not None)
+        self._elsewhere = [Subject(Directory(root, ""), "") for root in elsewhere]
         self._git_writable = git_writable
         self._inotify = inotify
         self._blind = inotify is None
@@ -177,6 +185,7 @@ class Guard:
         for happening in happenings:
             if happening.watch < 0:
                 directories.update(dict.fromkeys(Directory(root, "") for root in self._roots))
+                subjects.update(dict.fromkeys(self._elsewhere))
             elif happening.over:
                 self._spots.pop(happening.watch, None)
             else:
@@ -192,7 +201,7 @@ class Guard:
     def close(self) -> None:
         """Let go of the directories and of inotify."""
         self._held.close()
-        for root in self._roots:
+        for root in (*self._roots, *(subject.directory.root for subject in self._elsewhere)):
             os.close(root.descriptor)
         if self._inotify is not None:
             self._inotify.close()
@@ -201,6 +210,8 @@ class Guard:
         self._to_look_into.extend(self._linked)
         for root in self._roots:
             self._look_into(Directory(root, ""))
+        for subject in self._elsewhere:
+            self._inspect(subject)
         self._follow_links()
 
     def _follow_links(self) -> None:
@@ -308,7 +319,9 @@ class Guard:
             self._watch(descriptor, Inside(subject, names))
 
         if not subject.name:
-            return bare_repository_items(directory, watch)
+            return bare_repository_items(
+                directory, watch, lambda path: self._is_in_root(os.path.join(subject.path, path))
+            )
         if is_judged_name(subject.name) and subject.path.casefold() not in self._named:
             return judged_items(directory, subject.name, watch)
         if not subject.is_git:
@@ -322,6 +335,10 @@ class Guard:
             is_known=lambda target: self._is_known(subject, target),
         )
 
+    def _is_in_root(self, path: str) -> bool:
+        """Whether a path, with all links followed, is in a writable directory."""
+        return any(_contains(os.path.realpath(root.path), os.path.realpath(path)) for root in self._roots)
+
     def _is_known(self, subject: Subject, target: str) -> bool:
         """Whether a `.git` file points to a worktree or submodule of a `.git` where those are watched over."""
         target = os.path.realpath(os.path.join(os.path.dirname(subject.path), target))
@@ -330,12 +347,17 @@ class Guard:
             top = os.path.realpath(root.path)
             if _contains(top, repository):
                 directory = Directory(root, repository[len(top) + 1 :])
-                kind, *names = inner.split("/")
                 is_watched = directory.is_watched or directory in self._linked
-                return is_watched and kind in ("modules", "worktrees") and len(names) <= MAX_MODULE_DEPTH
+                return is_watched and _is_collected(inner)
+        for elsewhere in self._elsewhere:
+            top = os.path.realpath(elsewhere.path)
+            if _contains(top, target):
+                return _is_collected(target[len(top) + 1 :])
         return False
 
     def _is_expected(self, subject: Subject) -> bool:
+        if subject in self._elsewhere:
+            return any(path == root.path for path in self._expected for root in self._roots)
         return any(_contains(path, subject.path) or _contains(subject.path, path) for path in self._expected)
 
     def _remove(self, subject: Subject, directory: int, path: str, before: Items, items: Items, released: bool) -> None:
@@ -410,6 +432,12 @@ def _harmful(before: Items, items: Items) -> Sequence[str]:
         for path, item in items.items()
         if (item.dangers - before[path].dangers if path in before else known and item.dangers)
     )
+
+
+def _is_collected(inner: str) -> bool:
+    """Whether a path in a git directory is that of a worktree or submodule that is looked at."""
+    kind, *names = inner.split("/")
+    return kind in ("modules", "worktrees") and len(names) <= MAX_MODULE_DEPTH
 
 
 def _contains(path: str, below: str) -> bool:
