@@ -1,5 +1,6 @@
 """The command slot: runs commands one after another, watches over each one's processes and reports how it ended."""
 
+import contextlib
 import errno
 import os
 import select
@@ -12,6 +13,7 @@ from kaa.hands import places
 from kaa.hands.fields import is_real, text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
 from kaa.hands.settings import Settings
+from kaa.hands.standing import standing
 from kaa.hands.wire import Connection, Frame, FrameDecoder, Header, WireError, close_all, encode
 
 # Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
@@ -19,8 +21,8 @@ _LINGER_SECONDS = 0.05
 _LEFTOVER_GRACE_SECONDS = 0.1
 _NOT_FOUND = 127 << 8  # wait statuses that mean what they mean in a shell
 _NOT_EXECUTABLE = 126 << 8
-# Python ignores these; a command expects the default.
-_DEFAULT_SIGNALS = [number for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if (number := getattr(signal, name, None))]
+# The slot ignores them, since a command may send them to whoever started it; the command gets the defaults.
+_IGNORED_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
 
 
 class Streams(NamedTuple):
@@ -82,6 +84,7 @@ def serve(connection: Connection, settings: Settings, *, own_namespace: bool) ->
     """Wait for a command, run it, report; and again, as long as nothing of a command stays behind.
 
     In a process namespace of one's own that is certain, and such a slot takes longer to make than most commands run.
+    What a command changed about the slot itself would stay: then it was the last one.
 
     Args:
         connection: to the brain.
@@ -90,7 +93,11 @@ def serve(connection: Connection, settings: Settings, *, own_namespace: bool) ->
     """
     become_subreaper()  # before the wait, while it costs nobody any time
     signals = ChildSignals()
+    for number in _IGNORED_SIGNALS:
+        with contextlib.suppress(OSError):  # those that libraries keep to themselves
+            signal.signal(number, signal.SIG_IGN)
     _rehearse(settings)
+    own = standing() if own_namespace else ()
     watch = _Watch(signals, own_namespace)
     while (frame := connection.receive()) is not None:
         if frame.header.get("op") == "stop":  # it crossed our report
@@ -100,7 +107,7 @@ def serve(connection: Connection, settings: Settings, *, own_namespace: bool) ->
             reply, clean = _answer(request, connection, settings, watch)
         except BrainGoneError:
             return
-        again = clean and own_namespace
+        again = clean and own_namespace and standing() == own
         connection.send({**reply, "again": again})
         if not again:
             return
@@ -193,7 +200,7 @@ def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Strea
     ]
     try:
         return os.posix_spawn(
-            program, argv, env, file_actions=redirections, setsid=True, setsigmask=[], setsigdef=_DEFAULT_SIGNALS
+            program, argv, env, file_actions=redirections, setsid=True, setsigmask=[], setsigdef=_IGNORED_SIGNALS
         )
     except OSError as error:
         if error.errno != errno.ENOEXEC or program == "/bin/sh":

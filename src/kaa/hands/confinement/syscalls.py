@@ -38,6 +38,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "ioctl": (16, 29),
     "ioperm": (173, None),
     "iopl": (172, None),
+    "ioprio_get": (252, 31),
     "ioprio_set": (251, 30),
     "kcmp": (312, 272),
     "kexec_file_load": (320, 294),
