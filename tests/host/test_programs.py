@@ -130,6 +130,12 @@ def test_the_project_need_not_exist_yet(tmp_path: Path) -> None:
     assert programs.environment()["PATH"] == os.defpath
 
 
+def test_where_all_is_the_project_programs_are_found(machine: Machine) -> None:
+    path = install(machine.programs)
+
+    assert HostPrograms({"PATH": str(machine.programs)}, ("/",)).find("gh") == path
+
+
 def test_ordinary_programs_of_the_machine_are_found() -> None:
     shell = HostPrograms({"PATH": "/usr/bin:/bin"}, (sysconfig.get_path("scripts"),)).find("sh")
 

@@ -47,7 +47,7 @@ def leave_out(writable: Iterable[str]) -> None:
     Args:
         writable: the directories.
     """
-    directories = [os.path.realpath(path) for path in writable]
+    directories = [path for path in map(os.path.realpath, writable) if path != "/"]  # as for programs
     libraries = [os.path.realpath(os.path.join(top, name)) for top in _prefixes() for name in ("lib", sys.platlibdir)]
     own = os.path.dirname(os.path.dirname(os.path.realpath(kaa.__file__)))
     kept: dict[str, None] = {}

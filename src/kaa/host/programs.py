@@ -46,7 +46,8 @@ class HostPrograms:
 
     def __init__(self, environ: Mapping[str, str], writable: Iterable[str]) -> None:
         self._environ = environ
-        self._writable = tuple(dict.fromkeys(map(os.path.realpath, writable)))
+        # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
+        self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program; None if there is none that commands cannot write.

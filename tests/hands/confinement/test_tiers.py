@@ -544,3 +544,30 @@ def test_names_that_other_programs_replace_are_held_again(someone: Arena) -> Non
     assert set(report.outcomes[:-2]) <= _WRITE_STOPPED
     assert report.outcomes[-2:] == ["EACCES", "ok"]
     assert {path.read_text() for path in replaced} == {"new"}
+
+
+def test_what_kaa_runs_from_cannot_be_changed(someone: Arena, tier: Tier) -> None:
+    environment = someone.project / ".venv"
+    packages = environment / "lib" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "module.py").write_text("honest\n")
+    (environment / "pyvenv.cfg").touch()
+    policy = someone.policy(tier, executed=(str(environment), str(packages)))
+    attempts = (
+        ("write", str(packages / "module.py")),
+        ("write", str(packages / "evil.pth")),
+        ("write", str(environment / "pyvenv.cfg")),
+        ("rename", str(packages), str(someone.project / "packages")),
+        ("rename", str(environment), str(someone.project / "environment")),
+        ("write", str(someone.project / "new")),
+    )
+
+    if tier == "landlock":
+        assert f"kaa itself runs from {environment}" in someone.probe(policy, *attempts).refused
+        return
+    report = probe(someone, policy, *attempts)
+
+    assert set(report.outcomes[:-1]) <= _WRITE_STOPPED | {"EBUSY", "EXDEV"}
+    assert report.outcomes[-1] == "ok"
+    assert (packages / "module.py").read_text() == "honest\n"
+    assert f"kaa itself runs from {environment}" in " ".join(report.warnings)

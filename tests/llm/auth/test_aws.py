@@ -83,6 +83,25 @@ def test_the_judge_agrees_with_a_published_example() -> None:
     assert mac == "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"
 
 
+def test_a_program_of_the_project_gives_no_credentials(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, key in (("project", "PLANTED"), ("bin", "HONEST")):
+        program = tmp_path / name / "give"
+        program.parent.mkdir()
+        answer = f'{{"Version":1,"AccessKeyId":"{key}","SecretAccessKey":"s"}}'
+        program.write_text(f"#!/bin/sh\necho '{answer}'\n")
+        program.chmod(0o700)
+    machine.write_text("[profile work]\ncredential_process = give\n")
+    monkeypatch.chdir(tmp_path / "project")
+    path = f"{tmp_path}/project:{tmp_path}/bin"
+
+    monkeypatch.setenv("PATH", path)
+    headers = _authorized({"AWS_PROFILE": "work", "PATH": path})
+
+    assert _parts(headers)["key"] == "HONEST"
+
+
 @pytest.mark.usefixtures("machine")
 def test_what_arrives_at_the_server_is_signed() -> None:
     environ = {**_KEYS, "AWS_SESSION_TOKEN": "session-token", "AWS_REGION": "eu-west-1"}

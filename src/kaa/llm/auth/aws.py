@@ -6,13 +6,16 @@ machines. It comes with the extra `kaa[bedrock]`; who has a Bedrock API key need
 
 import asyncio
 import re
+import subprocess
 from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from kaa.core.errors import AuthError
+from kaa.host.programs import host_programs
 from kaa.llm.http.transport import HttpRequest, host_of
 
 if TYPE_CHECKING:
@@ -100,9 +103,22 @@ class SigV4Authorizer:
             key, secret = environ["AWS_ACCESS_KEY_ID"], environ["AWS_SECRET_ACCESS_KEY"]
             return ReadOnlyCredentials(key, secret, environ.get("AWS_SESSION_TOKEN"))
         if self._credentials is None:
-            from botocore.session import Session  # lazy: see above
-
-            self._credentials = Session(profile=self._environ.get("AWS_PROFILE")).get_credentials()
+            self._credentials = _found(self._environ)
         if self._credentials is None:
             raise AuthError("there are no AWS credentials: run  aws configure  or set AWS_PROFILE")
         return self._credentials.get_frozen_credentials()
+
+
+def _found(environ: Mapping[str, str]) -> "Credentials | None":
+    """What botocore finds. A `credential_process` runs as every program of kaa's: outside what commands can write."""
+    from botocore.credentials import ProcessProvider  # lazy: see above
+    from botocore.session import Session
+
+    session = Session(profile=environ.get("AWS_PROFILE"))
+    popen = partial(subprocess.Popen, env=host_programs(environ).environment())
+    process = ProcessProvider(
+        session.get_config_variable("profile") or "default", lambda: session.full_config, popen=popen
+    )
+    resolver = session.get_component("credential_provider")
+    resolver.providers = [process if provider.METHOD == process.METHOD else provider for provider in resolver.providers]
+    return session.get_credentials()
