@@ -5,12 +5,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-import msgspec
-
 from kaa.builtin.columns import aligned
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.json_text import encoded
 from kaa.shell.logins import Checked, Logins
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
@@ -38,7 +37,7 @@ async def _check(logins: Logins, *, as_json: bool) -> int:
         deliver(sys.stderr, f"kaa: {sanitize(problem)}\n")
     found = await logins.check()
     if as_json:
-        deliver(sys.stdout, msgspec.json.encode(found).decode() + "\n")
+        deliver(sys.stdout, encoded(found).decode() + "\n")
     elif found:
         deliver(sys.stdout, sanitize(_report(found)) + "\n")
     else:

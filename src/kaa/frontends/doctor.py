@@ -12,6 +12,7 @@ from kaa import __version__
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.json_text import encoded
 from kaa.host.code import shared_files
 from kaa.host.process import unsafe_variables
 from kaa.shell.checkpoints.checkpointing import limits_of
@@ -69,7 +70,7 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
         await workspace.close()
     if as_json:
         told = {**msgspec.to_builtins(status), "checkpoints": uses, "checkpointsOff": problem}
-        deliver(sys.stdout, msgspec.json.encode(told).decode() + "\n")
+        deliver(sys.stdout, encoded(told).decode() + "\n")
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
         dot_entries = _dot_entry_lines(*workspace.sandbox.dot_entries())

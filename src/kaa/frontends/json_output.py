@@ -14,6 +14,7 @@ from kaa.core.spending import IsFree, is_price_unknown
 from kaa.core.usage import prompt_tokens
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
+from kaa.frontends.json_text import encoded
 from kaa.llm.models.registry import NoModelError
 from kaa.tui.sanitize import sanitize
 
@@ -36,14 +37,13 @@ class JsonOutput:
     def __init__(self, out: BinaryIO, err: TextIO) -> None:
         self._out = out
         self._err = err
-        self._encoder = msgspec.json.Encoder()
         self._for_people = out.isatty()
         self._is_free: IsFree = _nothing_is_free
         self._ended = False
 
     def event(self, event: Event) -> None:
         """Write one event."""
-        self._line(self._encoder.encode(self._with_costs(event)))
+        self._line(encoded(self._with_costs(event)))
         self._ended = isinstance(event, AgentEnd)
         if isinstance(event, AgentEnd) and event.reason != "done":
             self._tell(f"kaa: {event.error or event.reason}\n")
@@ -54,11 +54,11 @@ class JsonOutput:
 
     def header(self, session: dict[str, Json]) -> None:
         """Write the session's header."""
-        self._line(self._encoder.encode(session))
+        self._line(encoded(session))
 
     def reply(self, text: str) -> None:
         """Write what a slash command answered; it ends as everything else does."""
-        self._line(self._encoder.encode({"type": "command_reply", "text": text}))
+        self._line(encoded({"type": "command_reply", "text": text}))
         self.event(AgentEnd("done", ()))
 
     def progress(self, line: str) -> None:
@@ -66,7 +66,7 @@ class JsonOutput:
         if self._ended:
             self._tell(f"{line}\n")
             return
-        self._line(self._encoder.encode({"type": "notice", "text": line}))
+        self._line(encoded({"type": "notice", "text": line}))
 
     def failure(self, message: str) -> None:
         """Say why nothing was done; the last event, in the shape of a run's end."""
@@ -74,7 +74,7 @@ class JsonOutput:
 
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going, on stderr; the last event says that nothing was done."""
-        self._line(self._encoder.encode(AgentEnd("error", (), str(error))))
+        self._line(encoded(AgentEnd("error", (), str(error))))
         self._tell(getting_started.screen(error))
 
     def _with_costs(self, event: Event) -> object:

@@ -13,6 +13,7 @@ from kaa.builtin.counted import counted
 from kaa.core.provider import ModelRates, Rates
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.json_text import encoded
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.discovery import look_for_servers
 from kaa.llm.models.registry import ListedModel, ModelRegistry
@@ -95,7 +96,7 @@ def _fits(listed: ListedModel, words: Iterable[str]) -> bool:
 def _lines(models: Iterable[ListedModel]) -> list[str]:
     """One JSON object per model. `cost` is null where it is not known."""
     return [
-        msgspec.json.encode(
+        encoded(
             {**msgspec.to_builtins(one.model), "thinkingLevels": one.levels, "key": one.key, "usable": one.is_usable}
         ).decode()
         for one in models

@@ -16,6 +16,7 @@ from kaa.builtin.dollars import dollars
 from kaa.core.spending import IsFree, is_price_unknown
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.json_text import encoded
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
 from kaa.llm.models.registry import ModelRegistry
 from kaa.session.catalogue.records import Scope, SessionSummary, UsageRow
@@ -140,7 +141,7 @@ def _lines(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, Sessi
         fields |= {"cost": None if group.unpriced else group.cost, "knownCost": group.cost}
         summary = known.get(Path(key)) if by == "session" else None
         about = {"id": summary.id, "title": summary.title, "cwd": summary.cwd} if summary is not None else {}
-        lines.append(msgspec.json.encode({by: key, **about, **fields}).decode())
+        lines.append(encoded({by: key, **about, **fields}).decode())
     return lines
 
 

@@ -19,7 +19,7 @@ def clean_json(value: Json) -> Json:
     match value:
         case str():
             return clean(value)
-        case list():
+        case list() | tuple():
             return [clean_json(item) for item in value]
         case dict():
             return {clean(key): clean_json(item) for key, item in value.items()}
