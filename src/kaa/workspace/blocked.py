@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-BlockedKind: TypeAlias = Literal["write", "read-only", "read", "git", "protected", "kaa", "network", "outside"]
+BlockedKind: TypeAlias = Literal["write", "read-only", "read", "git", "protected", "kaa", "network", "flood", "outside"]
 
 
 class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -55,6 +55,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             case "network":
                 host = f" to {self.what}" if self.what else ""
                 return f"Network access{host} is blocked. (--net allows more.)"
+            case "flood":
+                return "Commands made protected names in a loop: kaa stopped all commands that were running."
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
 

@@ -107,6 +107,11 @@ class CommandRunner:
             if not self._running:
                 self._idle.set()
 
+    def stop(self) -> None:
+        """Stop everything that runs at once. It ends as if by a signal."""
+        for command in self._running:
+            command.interrupt(grace=0.0)
+
     async def close(self) -> None:
         """Stop everything that runs and wait for it."""
         for command in self._running:
@@ -123,6 +128,7 @@ class _RunningCommand:
         self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pipe = None if isinstance(output, StandardStreams) else _Pipe(output, self._interruption)
         self._stopped = False
+        self._grace = GRACE_SECONDS
         self._reusable = False
         self._streams = output if isinstance(output, StandardStreams) else None
 
@@ -155,8 +161,9 @@ class _RunningCommand:
             timed_out=timed_out,
         )
 
-    def interrupt(self) -> None:
-        """Have it stopped."""
+    def interrupt(self, grace: float = GRACE_SECONDS) -> None:
+        """Have it stopped; it gets so many seconds to end by itself."""
+        self._grace = grace
         if not self._interruption.done():
             self._interruption.set_result(None)
 
@@ -190,7 +197,7 @@ class _RunningCommand:
         """
         self._stopped = True
         cancelled = False
-        for grace in (GRACE_SECONDS, 0.0):
+        for grace in (self._grace, 0.0):
             with contextlib.suppress(WorkspaceUnavailableError):  # `ended` knows it too
                 await self._slot.channel.send({"op": "stop", "grace": grace})
             try:

@@ -99,6 +99,7 @@ class LocalWorkspace:
         self._naming: Mapping[str, object] = {} if follows_links else {"real": True}
         self._files = FileRequests(sandbox)
         self._runner = CommandRunner(sandbox, self._naming)
+        sandbox.on_flood(self._runner.stop)
         self._ripgrep = Ripgrep(self._runner, command_environment(environment, confined=True))
         self._processes = processes or ProcessTable(self._logs)
         self._unconfined: LocalWorkspace | None = None

@@ -1,5 +1,6 @@
 """The guard as the brain sees it: served over a socket, with real files, real git and writers that do not wait."""
 
+import mmap
 import os
 import shutil
 import socket
@@ -806,3 +807,90 @@ def test_repository_far_down_is_guarded(project: Path, start: Callable[..., Brai
     _repository(project / "a" / "b" / "c" / "d" / "e" / "f" / "g" / ".git", _EVIL)
 
     assert brain.check() == {"a/b/c/d/e/f/g/.git/config": "a/b/c/d/e/f/g/.git/config.kaa-blocked"}
+
+
+def test_what_others_name_as_if_it_were_kept_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    _repository(project / ".git")
+    (project / "sub").mkdir()
+    brain = start(git_writable=True)
+
+    _repository(project / ".git" / "modules" / "evil.kaa-blocked", _EVIL)
+    _write(project / "sub" / ".git", "gitdir: ../.git/modules/evil.kaa-blocked\n")
+    _write(project / ".git" / "hooks" / "pre-commit.kaa-blocked", "#!/bin/sh\nevil\n")
+
+    brain.check()
+    assert not (project / ".git" / "modules" / "evil.kaa-blocked" / "config").exists()
+    assert not (project / "sub" / ".git").exists()
+    assert not (project / ".git" / "hooks" / "pre-commit.kaa-blocked").exists()
+
+
+def test_what_is_kept_is_guarded_again_under_its_old_name(project: Path, start: Callable[..., Brain]) -> None:
+    (project / ".vscode").mkdir()
+    brain = start()
+    for _ in range(3):
+        _write(project / ".vscode" / "tasks.json", "evil")
+        assert len(brain.check()) == 1
+    kept = project / ".vscode" / "tasks.json.kaa-blocked"
+    assert kept.read_text() == "evil"
+
+    kept.rename(project / ".vscode" / "tasks.json")
+
+    assert brain.check() == {".vscode/tasks.json": ".vscode/tasks.json.kaa-blocked"}
+    assert brain.check() == {}
+
+
+def test_what_is_kept_of_a_former_guard_is_in_order(project: Path, start: Callable[..., Brain]) -> None:
+    (project / ".vscode").mkdir()
+    brain = start()
+    _write(project / ".vscode" / "tasks.json", "evil")
+    assert len(brain.check()) == 1
+
+    assert start().check() == {}
+
+
+def test_more_directories_than_can_be_watched_are_read(project: Path, start: Callable[..., Brain]) -> None:
+    for number in range(4200):
+        (project / "many" / str(number)).mkdir(parents=True)
+    brain = start()
+
+    _repository(project / "tool" / ".git", _EVIL)
+
+    assert brain.check() == {"tool/.git/config": "tool/.git/config.kaa-blocked"}
+    assert brain.ask("check")["scans"]
+    _repository(project / "many" / "4100" / ".git", _EVIL)
+    assert len(brain.check()) == 1
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_what_is_written_in_memory_is_found_while_the_mapping_is_there(
+    project: Path, start: Callable[..., Brain], new: bool
+) -> None:
+    harmless = "" if new else "[user]\n\tname = someone\n"
+    (project / "sub").mkdir()
+    if not new:
+        _repository(project / "sub" / ".git", harmless + "#" * 100)
+    brain = start()
+    if new:
+        _repository(project / "sub" / ".git", "#" * 100)
+        assert brain.check() == {}
+    config = project / "sub" / ".git" / "config"
+
+    with config.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
+        mapping[: len(_EVIL)] = _EVIL.encode()
+
+        assert brain.check() == {"sub/.git/config": "sub/.git/config.kaa-blocked"}
+        assert config.exists() != new
+        assert new or config.read_text().startswith(harmless)
+
+
+def test_what_is_written_in_memory_is_found_without_being_asked(project: Path, start: Callable[..., Brain]) -> None:
+    _repository(project / "sub" / ".git", "#" * 100)
+    start()
+    config = project / "sub" / ".git" / "config"
+
+    with config.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
+        mapping[: len(_EVIL)] = _EVIL.encode()
+        while config.with_name("config.kaa-blocked").exists() is False:
+            time.sleep(0.01)
+
+    assert "evil" not in config.read_text()

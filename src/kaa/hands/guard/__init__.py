@@ -19,13 +19,18 @@ files is not undone, since nothing executes by that. What mounts have held since
 nobody but the user, so it is left alone (`held`). Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual
 environments and the like are not watched, unless an index leads there.
 
+It recognizes what it moved away itself by device and inode: anybody can use the name. What a mapping in memory changes
+causes no event, so the guard compares all guarded files at each check, and every second while something may run. With
+more directories than it can watch it reads all of them at each check.
+
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "stuck": whether a mount
-keeps something that has to be moved away}`:
+keeps something that has to be moved away, "scans": whether it cannot watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
-    {"op": "signs"}                the same, and two descriptors: as long as none of them is readable, a check would
-                                   find nothing (none where there is no inotify)
+    {"op": "signs"}                the same without comparing, and three descriptors (none where there is no inotify):
+                                   as long as none of the first two is readable and nothing runs, a check would find
+                                   nothing; the third is readable when there are too many findings
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck
     {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
     {"op": "accept", "path": ...}  no longer; it stays as it is now

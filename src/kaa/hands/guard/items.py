@@ -41,8 +41,8 @@ class Item(NamedTuple):
 Items: TypeAlias = dict[str, Item]  # by path below the guarded name, which itself is ""
 
 
-def is_kept(name: str) -> bool:
-    """Whether this is the name of something that was moved away."""
+def is_kept_name(name: str) -> bool:
+    """Whether something may be kept under this name, by whoever."""
     return _KEPT.fullmatch(name) is not None
 
 
@@ -95,7 +95,7 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
             watch(descriptor, None)
             items[path] = Item(frozenset({"a directory"}) if not path else frozenset(), reason)
             for entry in names_in(descriptor) if depth < MAX_DEPTH else ():
-                if len(items) < MAX_FILES and not is_kept(entry):
+                if len(items) < MAX_FILES:
                     collect(descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)
 
     collect(directory, name, "", 0)

@@ -19,7 +19,6 @@ from kaa.hands.guard.items import (
     Items,
     Watch,
     file_item,
-    is_kept,
     names_in,
     opened,
     other_names,
@@ -205,7 +204,7 @@ class _Collection:
         path = place.inside("hooks")
         with self._subdirectory(place.directory, "hooks", path) as hooks:
             for name in self._up_to_limit(names_in(hooks), path):
-                if hooks is not None and not name.endswith(".sample") and not is_kept(name):
+                if hooks is not None and not name.endswith(".sample"):
                     self._file(_Place(hooks, path), name, whatever, "git would execute it")
 
     def _state(self, place: _Place, name: str, judges: Mapping[str, Judge]) -> None:

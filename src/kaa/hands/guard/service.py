@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import time
 from collections.abc import Sequence
 
 from kaa.hands.confinement import repositories
@@ -17,6 +18,9 @@ from kaa.hands.wire import Connection, Frame, Header, WireError
 
 # After some events, others are left to gather: a command in a loop does not make us one too.
 _REST_MILLISECONDS = 10
+# Between two looks at what is guarded, while a command may have mapped it into memory; and not more than a share.
+_COMPARING_SECONDS = 1.0
+_COMPARING_SHARE = 0.02
 
 
 def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
@@ -39,17 +43,19 @@ class Signs:
     """What tells the brain that something has happened since the last answer, without asking and waiting.
 
     Either the kernel has something to tell the guard, or the guard has begun to deal with it and says so first. Both
-    are descriptors that the brain polls: a command that touched nothing costs no round trip.
+    are descriptors that the brain polls: a command that touched nothing costs no round trip. A third one becomes
+    readable when the brain had better ask at once.
     """
 
     def __init__(self, inotify: Inotify) -> None:
         self._inotify = inotify
         self._begun = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._alarm = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
     @property
     def descriptors(self) -> Sequence[int]:
-        """What the brain polls."""
-        return (self._inotify.fileno(), self._begun)
+        """What the brain polls, and the alarm."""
+        return (self._inotify.fileno(), self._begun, self._alarm)
 
     def fileno(self) -> int:
         """For poll: something has happened."""
@@ -59,10 +65,15 @@ class Signs:
         """Before something is taken from the kernel."""
         os.eventfd_write(self._begun, 1)
 
+    def alarm(self) -> None:
+        """The brain is to ask at once."""
+        os.eventfd_write(self._alarm, 1)
+
     def clear(self) -> None:
         """Before everything is dealt with to be told."""
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self._begun)
+        for descriptor in (self._begun, self._alarm):
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(descriptor)
 
 
 def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Signs | None) -> None:
@@ -72,10 +83,11 @@ def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Sign
     if signs is not None:
         poll.register(signs, select.POLLIN)
     resting = False
+    pause = _COMPARING_SECONDS
+    compared = time.monotonic()
     while True:
-        rest = None if guard.flooded else _REST_MILLISECONDS
-        ready = poll_at_rest.poll(rest) if resting else poll.poll()
-        resting = False
+        left = max(0.0, compared + pause - time.monotonic()) * 1000 if guard.minds else None
+        ready = poll_at_rest.poll(_REST_MILLISECONDS) if resting else poll.poll(left)
         if connection.fileno() in (descriptor for descriptor, _ in ready):
             if not _serve_pending(connection, guard, settings, signs):
                 return
@@ -83,6 +95,17 @@ def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Sign
             if signs is not None:
                 signs.set()
             resting = guard.act()
+            if guard.flooded and signs is not None:
+                signs.alarm()
+            continue
+        elif not resting:
+            started = time.monotonic()
+            guard.compare()
+            if guard.has_findings and signs is not None:
+                signs.set()
+            compared = time.monotonic()
+            pause = max(_COMPARING_SECONDS, (compared - started) / _COMPARING_SHARE)
+        resting = False
 
 
 def _inotify() -> Inotify | None:
@@ -99,6 +122,8 @@ def _serve_pending(connection: Connection, guard: Guard, settings: Settings, sig
         while frame is not None:
             if signs is not None:
                 signs.clear()
+                if guard.scans:  # nothing else tells that something may have happened
+                    signs.set()
             wanted = signs is not None and frame.header.get("op") == "signs"
             connection.send(_answer(frame, guard, settings), descriptors=signs.descriptors if signs and wanted else ())
             if (frame := connection.pending()) is None:
@@ -111,7 +136,9 @@ def _serve_pending(connection: Connection, guard: Guard, settings: Settings, sig
 def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
     guard.catch_up()
     match text(frame.header, "op"):
-        case "check" | "signs":
+        case "check":
+            guard.compare()
+        case "signs":
             pass
         case "expect":
             guard.expect(settings.absolute(text(frame.header, "path")))
@@ -122,4 +149,9 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
     findings, more = guard.take_findings()
-    return {"findings": [finding._asdict() for finding in findings], "more": more, "stuck": bool(guard.stuck)}
+    return {
+        "findings": [finding._asdict() for finding in findings],
+        "more": more,
+        "stuck": bool(guard.stuck),
+        "scans": guard.scans,
+    }

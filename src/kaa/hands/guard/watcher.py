@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from kaa.hands.below import Root, open_below
 from kaa.hands.guard.held import Held
-from kaa.hands.guard.items import MAX_FILES, Items, is_kept, protected_items
+from kaa.hands.guard.items import MAX_FILES, Items, is_kept_name, protected_items
 from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.quarantine import Finding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import (
@@ -25,8 +25,8 @@ from kaa.hands.inotify import Happening, Inotify, WatchLimitError
 from kaa.hands.policy import GUARDED_DEPTH
 from kaa.hands.protected import GUARDED_NAMES, PROTECTED_ENDINGS, is_judged_name, is_protected_name
 
-_MAX_DIRECTORIES = 4096
-_MAX_DIRECTORIES_UNWATCHED = 1024  # each is read again at every check
+_MAX_DIRECTORIES = 4096  # that are watched; with more, all of them are read again at every check
+_MAX_DIRECTORIES_READ = 65536  # 28 us each
 _MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
 _MAX_LINKED = 1024  # directories that only an index leads to
@@ -103,7 +103,7 @@ class Guard:
 
     Attributes:
         stuck: what to move away that a mount keeps, which came while a command could write. It has to be released.
-        flooded: there were so many findings that it is no use to act before the next `take_findings`.
+        scans: it cannot watch everything, so it reads all directories at every check.
     """
 
     def __init__(
@@ -120,17 +120,18 @@ class Guard:
         self._elsewhere = [Subject(Directory(root, ""), "") for root in elsewhere]
         self._git_writable = git_writable
         self._inotify = inotify
-        self._blind = inotify is None
+        self.scans = inotify is None
         self._held = Held([root.path for root in self._roots])
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
+        self._subjects: set[Subject] = set()  # at which there is something
         # To be watched though nobody would look: the index of a repository leads there.
         self._linked: set[Directory] = set()
         self._to_look_into: deque[Directory] = deque()
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
+        self._kept: dict[str, tuple[int, int] | None] = {}  # what this guard moved away, by its path now
         self._findings: list[Finding] = []
         self._more = 0
-        self.flooded = False
         self.stuck: set[Subject] = set()
         self._expected: list[str] = [root.path for root in self._roots]
         self._look_everywhere()
@@ -157,9 +158,29 @@ class Guard:
         for subject in stuck:
             self._inspect(subject, released=True)
 
+    @property
+    def flooded(self) -> bool:
+        """Whether there were so many findings since the last `take_findings` that they come from a loop."""
+        return self._more > 0
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether `take_findings` would give some."""
+        return bool(self._findings)
+
+    @property
+    def minds(self) -> bool:
+        """Whether anything that happens may come from a command."""
+        return not any(root.path in self._expected for root in self._roots)
+
+    def compare(self) -> None:
+        """Look at everything that is guarded: what is written through a mapping causes no event before it ends."""
+        for subject in tuple(self._subjects):
+            self._inspect(subject)
+
     def catch_up(self) -> None:
         """Deal with everything that has happened by now."""
-        everywhere = self._blind or self.flooded
+        everywhere = self.scans
         for _ in range(_MAX_ROUNDS):
             if not self.act():
                 break
@@ -174,7 +195,7 @@ class Guard:
     def take_findings(self) -> tuple[list[Finding], int]:
         """The findings since the last time, and how many more there were."""
         findings, more = self._findings, self._more
-        self._findings, self._more, self.flooded = [], 0, False
+        self._findings, self._more = [], 0
         return findings, more
 
     def act(self) -> bool:
@@ -237,9 +258,10 @@ class Guard:
     def _look_into(self, start: Directory) -> None:
         """Watch a directory and those below it, the nearest first, and inspect what is in them."""
         remaining = deque([start])
-        budget = _MAX_DIRECTORIES_UNWATCHED if self._blind else _MAX_DIRECTORIES
-        while remaining and budget:
-            budget -= 1
+        for count in range(_MAX_DIRECTORIES_READ):
+            if not remaining:
+                return
+            self.scans = self.scans or count >= _MAX_DIRECTORIES
             directory = remaining.popleft()
             names, below = self._entries(directory)
             for name in names:
@@ -264,13 +286,16 @@ class Guard:
         return list(kinds), [name for name, is_directory in kinds.items() if is_directory]
 
     def _watch(self, descriptor: int, spot: Spot) -> None:
-        if self._inotify is None or len(self._spots) >= _MAX_WATCHES:
+        if self._inotify is None:
+            return
+        if len(self._spots) >= _MAX_WATCHES:
+            self.scans = True
             return
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
         try:
             watch = self._inotify.watch_content(descriptor) if is_file else self._inotify.watch_names(descriptor)
         except WatchLimitError:
-            self._blind = True
+            self.scans = True
         except OSError:
             return  # it is gone, or not for us
         else:
@@ -293,11 +318,12 @@ class Guard:
             if descriptor is None:
                 return
             items = self._items(subject, descriptor)
+            (self._subjects.add if items else self._subjects.discard)(subject)
             if self._is_expected(subject):
                 self._take_as_base(subject, items)
                 return
             before = self._base.get(subject, {})
-            harmful = _harmful(before, items)
+            harmful = [path for path in _harmful(before, items) if not self._is_kept(subject, path)]
             harmless = {path: item for path, item in items.items() if path in before and path not in harmful}
             if adopt:
                 before.update(harmless)
@@ -387,10 +413,20 @@ class Guard:
                     self._base.setdefault(subject, {})[path] = items[path]
                     return
                 kept = os.path.join(os.path.dirname(absolute), moved)
+                self._kept[kept] = _identity(kept)
                 if path in before:
                     restored = put_back(descriptor, name, before[path])
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         self._report(Finding(absolute, kept, why, kind))
+
+    def _is_kept(self, subject: Subject, path: str) -> bool:
+        """Whether this, or what it is in, was moved away by this guard and has been there since."""
+        absolute = os.path.join(subject.path, path)
+        while len(absolute) > len(subject.path):
+            if absolute in self._kept and self._kept[absolute] == _identity(absolute):
+                return True
+            absolute = os.path.dirname(absolute)
+        return False
 
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git
@@ -405,7 +441,7 @@ class Guard:
         """Note where to look because something happened at a watched place."""
         name = happening.name
         if isinstance(spot, Inside):
-            if (spot.names is None or name in spot.names) and not is_kept(name):
+            if spot.names is None or name in spot.names:
                 subjects[spot.subject] = None
             return
         if self._is_guarded(spot, name):
@@ -421,7 +457,6 @@ class Guard:
             self._findings.append(finding)
         else:
             self._more += 1
-            self.flooded = True
 
 
 def _harmful(before: Items, items: Items) -> Sequence[str]:
@@ -435,9 +470,22 @@ def _harmful(before: Items, items: Items) -> Sequence[str]:
 
 
 def _is_collected(inner: str) -> bool:
-    """Whether a path in a git directory is that of a worktree or submodule that is looked at."""
+    """Whether a path in a git directory is that of a worktree or submodule that is looked at.
+
+    What the guard keeps in there is not.
+    """
     kind, *names = inner.split("/")
-    return kind in ("modules", "worktrees") and len(names) <= MAX_MODULE_DEPTH
+    is_near = len(names) <= MAX_MODULE_DEPTH and not any(map(is_kept_name, names))
+    return kind in ("modules", "worktrees") and is_near
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode of what is at a path."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _contains(path: str, below: str) -> bool:

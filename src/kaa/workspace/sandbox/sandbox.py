@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -31,6 +31,11 @@ from kaa.workspace.slots import Slot, SlotKind
 
 if TYPE_CHECKING:
     from kaa.workspace.network.forwarding import PortForwards
+
+_SCANS = (
+    "The project has too many directories to watch all of them: after each command kaa reads all of them, which takes"
+    " longer, and acts on protected names only then."
+)
 
 
 class SandboxStatus(msgspec.Struct, frozen=True):
@@ -91,6 +96,7 @@ class Sandbox:
         self._hands: Hands | None = None
         self._former: list[Hands] = []
         self._watch: Watch | None = None
+        self._stops: list[Callable[[], None]] = []
         self._watching = asyncio.Lock()
         self._switching = asyncio.Lock()
         self._proxy_port: int | None = None
@@ -167,6 +173,10 @@ class Sandbox:
         """Give back a slot that can be used again."""
         slot.hands.give_back(kind, slot)
 
+    def on_flood(self, stop: Callable[[], None]) -> None:
+        """Have everything stopped when a command plants protected names in a loop."""
+        self._stops.append(stop)
+
     def warm_up(self) -> None:
         """Something will be run soon: have ready what it needs. Most conversations begin without."""
         if self._watch is None:
@@ -192,7 +202,7 @@ class Sandbox:
             git_writable=policy.git_writable,
             features=report.features,
             checks=report.checks,
-            warnings=report.warnings,
+            warnings=(*report.warnings, *([_SCANS] if self._watch is not None and self._watch.scans else [])),
             refused=dict(self._refused),
         )
 
@@ -258,6 +268,7 @@ class Sandbox:
         if self._forwards is not None:
             await self._forwards.close_all()
         if self._watch is not None:
+            await self._watch.settle()
             self._watch.close()
         await asyncio.gather(*(hands.close() for hands in (*self._former, *([self._hands] if self._hands else ()))))
         await self.network.close()
@@ -358,7 +369,7 @@ class Sandbox:
 
     async def _change_guard(self, slot: Slot) -> None:
         """Have another guard watch, from the moment on until which the former one has."""
-        former, new = self._watch, Watch(slot, self._root)
+        former, new = self._watch, Watch(slot, self._root, self._stop_commands)
         if former is None:
             self._watch = new
             return
@@ -378,6 +389,10 @@ class Sandbox:
             return [finding.blocked for finding in await self._watch.end(begun)]
         except GuardLostError:
             return [Blocked("outside", "Keeping the guard from its work")]
+
+    def _stop_commands(self) -> None:
+        for stop in self._stops:
+            stop()
 
     def _permitted_beside(self, path: str | None) -> contextlib.AbstractAsyncContextManager[None]:
         """While the user's yes is carried out: the guard of the other sandbox may see this path written."""

@@ -5,8 +5,9 @@ Any of its calls may be cancelled at any time: what the guard was told last is t
 
 import asyncio
 import contextlib
+import os
 import select
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
@@ -39,6 +40,10 @@ class _Answer(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     more: int = 0
     stuck: bool = False
+    scans: bool = False
+
+
+_FLOOD = Finding("", "", "there were too many", "flood")
 
 
 class GuardLostError(WorkspaceUnavailableError):
@@ -51,14 +56,18 @@ class Watch:
     Args:
         slot: of kind `guard`.
         root: the project, in which the user may do anything while nothing of kaa's runs.
+        stop: stops the commands, when one of them plants names in a loop.
 
     Attributes:
         running: how many confined activities are under way.
+        scans: the project has too many directories to watch them all.
     """
 
-    def __init__(self, slot: Slot, root: str) -> None:
+    def __init__(self, slot: Slot, root: str, stop: Callable[[], None]) -> None:
         self._slot = slot
         self._root = root
+        self._stop = stop
+        self.scans = False
         self.running = 0
         self._turn = asyncio.Lock()
         self._answers_due = 0
@@ -109,7 +118,8 @@ class Watch:
             GuardLostError: it does not answer.
         """
         self._leave()
-        if self._may_have_found():
+        # What still runs may have mapped a file: of a change in memory there is no sign before it ends.
+        if self.running or self._may_have_found():
             async with self._turn:
                 await self._ask("check")
         found = tuple(self._found[begun:])
@@ -136,6 +146,13 @@ class Watch:
         self.running = former.running
         if self.running == 0:
             self._be_idle()
+
+    async def settle(self) -> None:
+        """Nothing runs any more, and nobody will ask again: have defused what is there."""
+        if self.is_alive and self._minds is not None:
+            with contextlib.suppress(GuardLostError):
+                async with self._turn:
+                    await self._ask("check")
 
     async def retire(self) -> None:
         """Let the guard go when everybody has the answer that they wait for."""
@@ -164,6 +181,8 @@ class Watch:
         self._stay()
         if self._relaxing is not None:
             self._relaxing.cancel()
+        if self._signs:
+            asyncio.get_running_loop().remove_reader(self._signs[-1])
         wire.close_all(self._signs or ())
         self._signs = []
         self._poll = select.poll()
@@ -249,9 +268,24 @@ class Watch:
         answer = parse(frame.header, _Answer)
         self._found += answer.findings
         self._stuck = self._stuck or answer.stuck
+        self.scans = answer.scans
+        if answer.more:
+            self._found.append(_FLOOD)
+            self._stop()
         if self._signs is None:
-            self._signs = descriptors
-            for descriptor in descriptors:
-                self._poll.register(descriptor, select.POLLIN)
+            self._take_signs(descriptors)
         else:
             wire.close_all(descriptors)
+
+    def _take_signs(self, descriptors: list[int]) -> None:
+        """Keep what tells that a check would find something; the last one, that somebody has to look at once."""
+        self._signs = descriptors
+        for descriptor in descriptors[:-1]:
+            self._poll.register(descriptor, select.POLLIN)
+        for alarm in descriptors[-1:]:
+            asyncio.get_running_loop().add_reader(alarm, self._alarmed, alarm)
+
+    def _alarmed(self, alarm: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(alarm)
+        self._stop()
