@@ -11,7 +11,6 @@ from kaa.hands.guard.items import (
     Items,
     Watch,
     file_item,
-    is_kept,
     names_in,
     opened,
     other_names,
@@ -60,7 +59,7 @@ def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items
             watch(found[0], None if everything else frozenset(path.partition("/")[0] for path in judges))
             for inner in names_in(found[0]) if path.count("/") < MAX_DEPTH else ():
                 below = everything or _below(judges, inner)
-                if below and not is_kept(inner) and len(items) < MAX_FILES:
+                if below and len(items) < MAX_FILES:
                     _collect(found[0], inner, f"{path}/{inner}" if path else inner, below, items, watch)
         elif judge := judges.get(""):
             watch(found[0], None)
