@@ -121,7 +121,7 @@ class Guard:
         self._git_writable = git_writable
         self._inotify = inotify
         self.scans = inotify is None
-        self._held = Held([root.path for root in self._roots])
+        self._held = Held([*(root.path for root in self._roots), *(each.path for each in self._elsewhere)])
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
         self._subjects: set[Subject] = set()  # at which there is something
