@@ -30,6 +30,19 @@ def test_a_miss_is_told_priced_and_found_again_later(kaa: Kaa, wire: Wire) -> No
     assert misses.out.splitlines()[1].split()[0] == "40,000"
 
 
+def test_small_misses_of_each_process_are_found_by_the_next(kaa: Kaa, wire: Wire) -> None:
+    replies = [_measured(4_000, 3_000), _measured(4_100, 1_000), _measured(4_200, 2_000)]
+    with ModelServer(replies) as server:
+        kaa.use(server, wire, cost=_RATES)
+        for text in ("one", "two", "three"):
+            kaa.run("-c", "-p", text)
+        misses = kaa.run("-c", "-p", "/cost misses")
+        cost = kaa.run("-c", "-p", "/cost")
+
+    assert [line.split()[0] for line in misses.out.splitlines()] == ["tokens", "3,000", "2,100"]
+    assert "2 times the cache missed" in cost.out
+
+
 @pytest.mark.parametrize(("rates", "cost"), [({}, None), ({"cost": dict.fromkeys(_RATES, 0)}, 0)])
 def test_programs_take_no_unknown_price_for_nothing(kaa: Kaa, rates: dict[str, Any], cost: float | None) -> None:
     with ModelServer([_measured(1_000, 0)]) as server:

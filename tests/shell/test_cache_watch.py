@@ -17,6 +17,7 @@ from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
 from kaa.llm.tuning import CacheRetention
 from kaa.session.context import build_context
 from kaa.session.entries import Custom
+from kaa.session.past_usage import past_misses
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, read_entry
 from kaa.shell.cache_watch import CacheWatch
@@ -47,7 +48,13 @@ class Watched:
         )
         recorder = SessionRecorder(self.store, build_context(self.store))
         self.retention: CacheRetention = "short"
-        self.watch = CacheWatch(self.agent, recorder, lambda: self.retention, lambda: self.now)
+        self.watch = CacheWatch(
+            self.agent,
+            recorder,
+            lambda: self.retention,
+            lambda: past_misses(self.store, self.store.tree.nodes),
+            lambda: self.now,
+        )
         self.events: list[Event] = []
         self.agent.subscribe(self.events.append)
 
@@ -242,7 +249,7 @@ def test_a_server_without_a_cache_is_told_of_once(tokens: int, cause: str) -> No
         scene.ask()
 
     assert scene.only.cause == cause
-    assert scene.kept == []
+    assert [kept["cause"] for kept in scene.kept] == [cause]
 
 
 def test_requests_that_were_repeated_or_broke_off_are_no_break() -> None:
@@ -314,7 +321,7 @@ class TestPrices:
             scene.ask()
 
         assert scene.told[-1].cost is None
-        assert [data["tokens"] for data in scene.kept] == [20_500]
+        assert [data["tokens"] for data in scene.kept] == [7_200, 20_500]
 
     def test_a_free_model_misses_for_nothing(self) -> None:
         free = Model("m", "p", "openai-completions", cost=ModelRates())
@@ -324,9 +331,8 @@ class TestPrices:
         scene.ask()
 
         assert scene.only.cost == 0.0
-        assert scene.kept == []
 
-    def test_dear_misses_are_kept_in_the_session(self) -> None:
+    def test_misses_are_kept_in_the_session(self) -> None:
         scene = Watched(used(10, 0, 20_000), used(10, 0, 20_300))
 
         scene.ask()
@@ -335,11 +341,11 @@ class TestPrices:
         (kept,) = scene.kept
         assert msgspec.convert(kept | {"type": "cache_miss"}, CacheMiss) == scene.only
 
-    def test_cheap_ones_are_not(self) -> None:
+    def test_cheap_ones_too(self) -> None:
         scene = Watched(used(10, 0, 2_000), used(10, 0, 2_300))
 
         scene.ask()
         scene.ask()
 
         assert scene.only.cause == "unknown"
-        assert scene.kept == []
+        assert len(scene.kept) == 1

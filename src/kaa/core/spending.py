@@ -40,7 +40,7 @@ class Spending(msgspec.Struct, frozen=True):
         total: on all branches.
         by_model: all of it by `provider/id`, the dearest first.
         by_purpose: all of it by what it was for.
-        misses: of the provider's cache, the newest last: all of this run, and the dear ones of earlier ones.
+        misses: of the provider's cache, the newest last.
     """
 
     turn: Spent

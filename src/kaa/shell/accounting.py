@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kaa.core.agent import Agent
-from kaa.core.events import CacheMiss
 from kaa.core.spending import Purpose, Spending, UsageTally
 from kaa.core.usage import (
     ContextMeter,
@@ -54,10 +53,10 @@ class Accounting:
         self._store = store
         self._prompt = tuple(prompt)
         self._tally = UsageTally(models.is_free)
-        self._counted = self._opened_with = len(store.tree)
+        self._counted = len(store.tree)
         self._tally.recall(use for _, use in past_usage(store, store.tree.nodes))
         self._meter = ContextMeter(context_parts(agent.system_prompt, agent.tool_schemas, ()).total)
-        self._cache = CacheWatch(agent, recorder, lambda: models.retention)
+        CacheWatch(agent, recorder, lambda: models.retention, lambda: past_misses(store, store.tree.nodes))
         agent.subscribe(self._tally.observe)
 
     def report(self) -> UsageReport:
@@ -88,11 +87,11 @@ class Accounting:
         Raises:
             SessionReadError: the session cannot be read.
         """
-        report, misses = self.report(), tuple(self._cache.misses)
+        report = self.report()
         turn = report.turn if self._tally.has_run else None
         tree = self._store.tree
         nodes, path = tuple(tree.nodes), frozenset(node.id for node in tree.path())
-        return await asyncio.to_thread(self._spending, turn, misses, nodes, path)
+        return await asyncio.to_thread(self._spending, turn, nodes, path)
 
     async def figures(self) -> "SessionFigures":
         """What the session consists of. Reads all of it.
@@ -105,9 +104,7 @@ class Accounting:
         tree = self._store.tree
         return await asyncio.to_thread(figures, self._store, tuple(tree.nodes), tree.leaf)
 
-    def _spending(
-        self, turn: Spent | None, misses: tuple[CacheMiss, ...], nodes: Sequence[Node], path: frozenset[str]
-    ) -> Spending:
+    def _spending(self, turn: Spent | None, nodes: Sequence[Node], path: frozenset[str]) -> Spending:
         if turn is None:  # it was an earlier kaa's
             past = past_usage(self._store, last_turn(self._store, nodes))
             turn = sum((self._tally.spent(use) for _, use in past), Spent())
@@ -123,8 +120,8 @@ class Accounting:
             by_model[model] = by_model.get(model, Spent()) + spent
             by_purpose[use.purpose] = by_purpose.get(use.purpose, Spent()) + spent
         dearest_first = dict(sorted(by_model.items(), key=lambda item: _dearness(item[1]), reverse=True))
-        earlier = past_misses(self._store, nodes[: self._opened_with])
-        return Spending(turn, branch, total, dearest_first, by_purpose, (*earlier, *misses))
+        misses = tuple(past_misses(self._store, nodes))
+        return Spending(turn, branch, total, dearest_first, by_purpose, misses)
 
     def _count_aside(self) -> None:
         """Take in what was used beside the conversation: the session has it with what it was used for."""

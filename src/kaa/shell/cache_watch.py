@@ -4,7 +4,7 @@ What could have come is the part of the request before that is sent again: the s
 requests, such as those for summaries, are not seen here, so they break nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -31,9 +31,10 @@ _LIFETIMES_MS: dict[CacheRetention, int] = {"short": 5 * 60_000, "long": 60 * 60
 # Wire formats in which the thinking parameters belong to what is kept.
 # https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 _THINKING_IS_KEPT = frozenset({"anthropic-messages", "anthropic-vertex"})
-# What is worth a line in the session: a cent, or as many tokens as usually cost one.
-_RECORDED_DOLLARS = 0.01
-_RECORDED_TOKENS = 10_000
+
+
+# What holds for every request to a server.
+_LASTING: frozenset[CacheMissCause] = frozenset({"not_cached", "too_small"})
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -60,12 +61,13 @@ class _Before(msgspec.Struct, frozen=True):
 
 
 class CacheWatch:
-    """Tells of cache misses as events, and keeps the dear ones in the session.
+    """Tells of cache misses as events, and keeps them in the session.
 
     Args:
         agent: whose requests and replies are watched.
         recorder: writes into the session.
         retention: how long servers are asked to keep prompts; what nobody asked them to keep is not missed.
+        earlier: gives the misses that the session has.
         clock: the time, in Unix milliseconds.
     """
 
@@ -74,19 +76,20 @@ class CacheWatch:
         agent: Agent,
         recorder: SessionRecorder,
         retention: Callable[[], CacheRetention],
+        earlier: Callable[[], Iterable[CacheMiss]],
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._agent = agent
         self._recorder = recorder
         self._retention = retention
+        self._earlier = earlier
+        self._told: set[CacheMissCause] | None = None  # of the session; read when it matters
         self._clock = clock
         self._asked: _Asked | None = None
         self._before = _last_answered(agent.messages)
         self._caching = {_model_of(message) for message in agent.messages if _tells_of_cache(message)}
-        self._told: set[str] = set()
         self._broken_by: str | None = None
         self._waiting: CacheMiss | None = None
-        self.misses: list[CacheMiss] = []
         agent.observe_requests(self._sent)
         agent.subscribe(self._observe)
 
@@ -155,14 +158,14 @@ class CacheWatch:
         return "unknown", "nothing changed: the server has dropped what it kept"
 
     def _tell(self, miss: CacheMiss) -> None:
-        if miss.cause in ("not_cached", "too_small"):
+        if miss.cause in _LASTING:
+            if self._told is None:
+                self._told = {earlier.cause for earlier in self._earlier()}
             if miss.cause in self._told:
                 return  # it goes on like this with every request
             self._told.add(miss.cause)
-        elif _is_dear(miss):
-            data = {"cause": miss.cause, "detail": miss.detail, "tokens": miss.tokens, "cost": miss.cost}
-            self._recorder.note(Custom(custom_type=MISS_ENTRY, data=data))
-        self.misses.append(miss)
+        data = {"cause": miss.cause, "detail": miss.detail, "tokens": miss.tokens, "cost": miss.cost}
+        self._recorder.note(Custom(custom_type=MISS_ENTRY, data=data))
         self._agent.emit(miss)
 
 
@@ -218,10 +221,6 @@ def _price(missed: int, usage: Usage, rates: ModelRates | None) -> float | None:
     written = min(missed, usage.cache_write)
     paid = written * asked.cache_write + (missed - written) * asked.input
     return max(0.0, paid - missed * asked.cache_read) / 1_000_000
-
-
-def _is_dear(miss: CacheMiss) -> bool:
-    return miss.tokens >= _RECORDED_TOKENS if miss.cost is None else miss.cost >= _RECORDED_DOLLARS
 
 
 def _minutes(milliseconds: int) -> str:

@@ -12,6 +12,7 @@ from kaa.core.messages import Json, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import Command, CommandError, OpenSession, Reply, Submit
 from kaa.ext.registry import Registry
+from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.shell.accounting import Accounting
 from kaa.shell.budgeting import Budgeting
@@ -119,6 +120,11 @@ class Conversation:
     def session_path(self) -> str | None:
         """The session's file, None when the session is not kept."""
         return None if self._session.store.path is None else str(self._session.store.path)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what is said here is written into the session's file."""
+        return isinstance(self._session.store, FileStore)
 
     @property
     def session_id(self) -> str:
