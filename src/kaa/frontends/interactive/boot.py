@@ -93,6 +93,7 @@ class Start:
         except Exception as error:  # noqa: BLE001 isolation boundary: the terminal is given back, and the bug is told
             self._crash = error
         finally:
+            self._desk.on_leave()
             self._give_back_terminal()
         if self._farewell:
             sys.stdout.write(self._farewell)

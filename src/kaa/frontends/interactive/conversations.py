@@ -8,6 +8,7 @@ from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.opened import Opened, describe_opened
 from kaa.frontends.interactive.submission import Submission
@@ -27,6 +28,7 @@ class Conversations:
         board: shows them.
         commands: learns the slash commands of each.
         submission: does what is entered.
+        drafts: keeps what is typed.
         on_opened: told when another one is open.
         give_back: takes what waited to be said in the one before.
     """
@@ -38,6 +40,7 @@ class Conversations:
         board: Board,
         commands: Commands,
         submission: Submission,
+        drafts: DraftKeeper,
         on_opened: Callable[[], None],
         give_back: Callable[[list[UserMessage]], None],
     ) -> None:
@@ -46,6 +49,7 @@ class Conversations:
         self._board = board
         self._commands = commands
         self._submission = submission
+        self._drafts = drafts
         self._on_opened = on_opened
         self._give_back = give_back
         self._waiting: list[str] = []  # entered before there was one
@@ -147,6 +151,7 @@ class Conversations:
         self._commands.of_conversation = opened.commands
         self._desk.editor.history.prepend(opened.history)
         self._board.show_session(opened.entries, opened.path)
+        self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
         self._core.call(lambda engine: engine.talk.take_unsaid(), self._give_back, self._board.show_failure)
         self._core.call(lambda engine: engine.submit_first(), None, self._board.show_failure)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kaa import __version__
 from kaa.frontends.interactive.dock import Dock
@@ -46,6 +46,7 @@ class Desk:
         themes: the themes there are.
         background_is_dark: what was known of the terminal when the first theme was chosen.
         typed_at: when something was typed last, in seconds of `time.monotonic`.
+        on_leave: called when the program ends in order.
         problems: what is wrong with the user's files, to be told behind the first frame.
     """
 
@@ -65,6 +66,7 @@ class Desk:
     ) -> None:
         self.folder = folder
         self.typed_at = float("-inf")
+        self.on_leave: Callable[[], None] = lambda: None
         loaded = load_preferences(folder)
         bindings = load_keybindings(folder)
         self.preferences: Preferences = loaded.preferences

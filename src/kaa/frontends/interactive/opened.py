@@ -1,8 +1,10 @@
 """What the user interface needs to know of a conversation that was opened; gathered in the core's thread."""
 
+import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
+from kaa.frontends.interactive.drafts import recover_draft
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.session.transcript import Transcript
@@ -15,12 +17,16 @@ class Opened(NamedTuple):
 
     Attributes:
         path: its session's file; None if it is not kept.
+        drafts: beside which file to keep what is typed; None if it is not to be kept.
+        typed: what was typed in the session and not sent before its kaa was killed.
         entries: what was said in it before; may be read from any thread as long as it is open.
         commands: its slash commands.
         history: what was typed in earlier sessions; empty if this is not the first of the process.
     """
 
     path: Path | None
+    drafts: Path | None
+    typed: str
     entries: Transcript
     commands: tuple[Command, ...]
     history: list[str]
@@ -41,4 +47,6 @@ async def describe_opened(engine: Engine, session: SessionChoice | None, folder:
     history = PromptHistory(folder).load() if is_first else []
     conversation = await engine.open(session)
     commands = tuple(Command(command.name, command.description) for command in conversation.commands)
-    return Opened(engine.session_path, conversation.transcript(), commands, history)
+    drafts = engine.session_path if conversation.is_kept else None
+    typed = await asyncio.to_thread(recover_draft, drafts) if drafts is not None else ""
+    return Opened(engine.session_path, drafts, typed, conversation.transcript(), commands, history)

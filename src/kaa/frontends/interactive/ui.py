@@ -16,6 +16,7 @@ from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.image_input import ImageInput
@@ -75,8 +76,16 @@ class InteractiveUI:
             desk, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
         )
         self._modes = EditorModes(desk, self._submission.command_line, self.board.show_mode)
+        self._drafts = DraftKeeper(desk)
         self.conversations = Conversations(
-            desk, core, self.board, self.commands, self._submission, self._paths.list_anew, self.asides.give_back
+            desk,
+            core,
+            self.board,
+            self.commands,
+            self._submission,
+            self._drafts,
+            self._paths.list_anew,
+            self.asides.give_back,
         )
         self.images = ImageInput(desk, core, self.attachments)
         self.copying = Copying(desk, transcript)
@@ -111,7 +120,7 @@ class InteractiveUI:
         desk = self._desk
         desk.app.on_events = self._shortcuts.take
         desk.editor.on_submit = lambda _: self.conversations.submit()
-        desk.editor.on_change = self._mark_editor
+        desk.editor.on_change = self._edited
         desk.editor.commands.on_copy = desk.app.on_copy = self.copying.copy
         desk.editor.completer.session.sources += [
             CommandCompletion(self.commands.offered),
@@ -156,6 +165,7 @@ class InteractiveUI:
         self._desk.editor.completer.follow()
         self._desk.app.refresh()
 
-    def _mark_editor(self) -> None:
-        """The editor shows that its text is for the shell."""
+    def _edited(self) -> None:
+        """The text is another one, which is kept; the editor shows whether it is for the shell."""
+        self._drafts.changed()
         self._desk.editor.border_token = "bashMode" if self._desk.editor.buffer.text.startswith("!") else "border"

@@ -178,6 +178,11 @@ def journal_path(session: Path) -> Path:
     return session.with_name(f"{session.name}.partial")
 
 
+def draft_path(session: Path) -> Path:
+    """Where what was typed and not sent is kept beside a session file."""
+    return session.with_name(f"{session.name}.draft")
+
+
 def find_header(beginning: bytes) -> SessionHeader | None:
     """The header in the first `HEADER_BYTES` of a file, None if the file is no session."""
     first_line, _, _ = beginning.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")

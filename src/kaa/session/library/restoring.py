@@ -11,8 +11,8 @@ from urllib.parse import unquote_to_bytes
 from kaa.session.entries import SessionHeader
 from kaa.session.errors import RestoreError
 from kaa.session.file.append_file import create_private_folders
-from kaa.session.file.file_store import HEADER_BYTES, find_header, journal_path
-from kaa.session.library.trash import Trash, trash_for
+from kaa.session.file.file_store import HEADER_BYTES, find_header
+from kaa.session.library.trash import Trash, companions, trash_for
 from kaa.session.naming import folder_name
 
 _SUFFIX = ".jsonl"
@@ -66,11 +66,11 @@ def restore(trashed: Trashed) -> Path:
     except OSError as error:
         raise RestoreError(trashed.path, trashed.origin, error) from error
     trashed.trash.release(trashed.path.name)
-    journal = _journal_of(trashed)
-    if journal is not None:
-        with contextlib.suppress(OSError):  # what a killed kaa owed the session: less than the session itself
-            _move(journal, journal_path(trashed.origin))
-            trashed.trash.release(journal.name)
+    for beside in companions(trashed.origin):
+        if (moved := _moved_with(trashed, beside)) is not None:
+            with contextlib.suppress(OSError):  # what a killed kaa left: less than the session itself
+                _move(moved, beside)
+                trashed.trash.release(moved.name)
     return trashed.origin
 
 
@@ -117,11 +117,10 @@ def _note(trash: Trash, path: Path) -> tuple[Path | None, str]:
     return trash.origin(origin), fields.get("DeletionDate", "")
 
 
-def _journal_of(trashed: Trashed) -> Path | None:
-    """The journal that was moved into the trash together with the session."""
-    wanted = journal_path(trashed.origin)
-    for path in trashed.trash.files.glob("*.partial"):
-        if _note(trashed.trash, path) == (wanted, trashed.deleted):
+def _moved_with(trashed: Trashed, beside: Path) -> Path | None:
+    """Where in the trash a file is that was moved there together with the session."""
+    for path in trashed.trash.files.glob(f"*{beside.suffix}"):
+        if _note(trashed.trash, path) == (beside, trashed.deleted):
             return path
     return None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kaa.session.errors import NotASessionError, SessionReadError, TrashError
-from kaa.session.file.file_store import HEADER_BYTES, find_header, journal_path
+from kaa.session.file.file_store import HEADER_BYTES, draft_path, find_header, journal_path
 from kaa.session.file.lock import lock
 
 _PRIVATE = 0o600
@@ -24,7 +24,7 @@ _NAMES_TRIED = 10_000
 
 
 def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
-    """Move a session and its journal into the trash.
+    """Move a session, its journal and its draft into the trash.
 
     Args:
         path: its file.
@@ -42,14 +42,19 @@ def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
     path = path.absolute()
     with _held(path):
         trash = trash_for(path, environ)
-        journal = journal_path(path)
-        moved = _move(journal, trash) if journal.exists() else None
+        moved: list[tuple[Path, Path]] = []
         try:
+            moved += [(beside, _move(beside, trash)) for beside in companions(path) if beside.exists()]
             return _move(path, trash)
         except TrashError:
-            if moved is not None:
-                _put_back(moved, journal, trash)
+            for beside, trashed in moved:
+                _put_back(trashed, beside, trash)
             raise
+
+
+def companions(session: Path) -> tuple[Path, Path]:
+    """The files that belong to a session file: its journal, and what was typed and not sent."""
+    return journal_path(session), draft_path(session)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,63 @@
+"""What is typed and not sent survives a kill, and comes back with its session."""
+
+import os
+import signal
+from pathlib import Path
+
+from tests.end_to_end.seat import READY, Seat, enter, is_idle
+from tests.support.model_server import say
+from tests.support.program import Program
+
+
+def drafts(seat: Seat) -> list[Path]:
+    return sorted(seat.home.glob("sessions/**/*.draft"))
+
+
+def is_kept(seat: Seat, text: str) -> bool:
+    return any(text in path.read_text("utf-8") for path in drafts(seat))
+
+
+def kill(program: Program) -> None:
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait_for_end()
+
+
+def test_a_draft_comes_back_with_its_session_and_goes_when_it_is_sent(seat: Seat) -> None:
+    with seat.open("tell me of apples", script=[say("All about apples.")]) as program:
+        program.wait_for("All about apples.")
+        program.wait_for(is_idle)
+        program.type("and how do they taste when")
+        program.wait_for(lambda _: is_kept(seat, "how do they taste"))
+        assert [path.stat().st_mode & 0o777 for path in drafts(seat)] == [0o600]
+        kill(program)
+
+    with seat.start("-c", script=[say("Sour.")]) as program:
+        program.wait_for(READY)
+        program.wait_for("and how do they taste when")
+        enter(program, " green?")
+        program.wait_for("Sour.")
+        program.wait_for(is_idle)
+        program.press("ctrl+d")
+        assert program.wait_for_end() == 0
+
+    assert seat.heard()[-1] == ("user", "and how do they taste when green?")
+    assert drafts(seat) == []
+
+
+def test_a_draft_of_a_session_without_a_message_comes_back_with_the_next_new_one(seat: Seat) -> None:
+    with seat.open() as program:
+        program.type("the very first words")
+        program.wait_for(lambda _: is_kept(seat, "the very first words"))
+        with seat.open() as other:  # its neighbour lives, so that this draft is not offered
+            other.wait_for(READY)
+            assert "very first words" not in other.screen.text()
+            other.press("ctrl+d")
+            assert other.wait_for_end() == 0
+        kill(program)
+
+    with seat.open() as program:
+        program.wait_for("the very first words")
+        program.press("ctrl+c", "ctrl+d")
+        assert program.wait_for_end() == 0
+
+    assert drafts(seat) == []
