@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.browser import Page
+from tests.support.browser import Browser, Page
 from tests.support.rich_session import call, chain, reply, result, text, user
-from tests.support.sessions import entry, write_session
+from tests.support.sessions import JsonObject, entry, write_session
 
 Export = Callable[[Path], Path]
 
@@ -155,3 +155,97 @@ def test_landmarks_and_controls_have_names(rich: Page) -> None:
 
     assert {"navigation", "main", "search", "tree", "treeitem"} <= roles
     assert nameless == []
+
+
+def page_of(tmp_path: Path, page: Page, exported: Export, *entries: JsonObject) -> Page:
+    page.open(exported(write_session(tmp_path / "s.jsonl", *entries)))
+    return page
+
+
+def test_marks_that_turn_text_around_are_shown_and_not_obeyed(tmp_path: Path, page: Page, exported: Export) -> None:
+    turned = "if admin: \u202e} \u2066# only for us\u2069 \u2066 begin"
+    page_of(tmp_path, page, exported, user("a", None, turned), entry("session_info", "n", "a", name="a\u202eb"))
+
+    shown = page.evaluate("document.documentElement.textContent + document.title")
+
+    assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(shown)
+    assert "admin: ⟨U+202E⟩} ⟨U+2066⟩# only" in page.evaluate("document.querySelector('.entry').textContent")
+    assert page.evaluate("document.getElementById('title').textContent") == "a⟨U+202E⟩b"
+
+
+def test_code_is_coloured_by_its_language(tmp_path: Path, page: Page, exported: Export) -> None:
+    code = "```python\ndef f():  # a comment\n    return 'text' + 42\n```"
+    page_of(tmp_path, page, exported, user("a", None, "x"), reply("b", "a", text(code)))
+
+    kinds = page.evaluate("[...document.querySelectorAll('.code code span')].map((e) => [e.className, e.textContent])")
+
+    assert kinds == [
+        ["code-keyword", "def"],
+        ["code-comment", "# a comment"],
+        ["code-keyword", "return"],
+        ["code-string", "'text'"],
+        ["code-number", "42"],
+    ]
+    assert page.evaluate("document.querySelector('.code code').textContent") == code[10:-4]
+
+
+def test_a_file_that_was_read_is_coloured_by_its_name(tmp_path: Path, page: Page, exported: Export) -> None:
+    asked = reply("b", "a", call("1", "read", path="src/x.rs"))
+    page_of(tmp_path, page, exported, user("a", None, "x"), asked, result("c", "b", "1", "read", "fn main() {} // go"))
+
+    assert page.evaluate("document.querySelector('.result .code-comment').textContent") == "// go"
+
+
+def test_colours_of_output_are_kept_and_other_control_codes_are_not(
+    tmp_path: Path, page: Page, exported: Export
+) -> None:
+    output = "\x1b]0;title\x07\x1b[1;31mred\x1b[0m \x1b[38;2;20;150;80mgreen\x1b[39m \x1b[30;40mhidden\x1b[m\x1b[2Jend"
+    asked = reply("b", "a", call("1", "bash", command="make"))
+    page_of(tmp_path, page, exported, user("a", None, "x"), asked, result("c", "b", "1", "bash", output))
+
+    parts = page.evaluate("[...document.querySelectorAll('.result span')].map((e) => [e.className, e.textContent])")
+
+    assert parts == [["ansi-bold ansi-fg-1", "red"], ["ansi-fg-2", "green"]]
+    assert page.evaluate("document.querySelector('.result pre').textContent") == "red green hiddenend"
+
+
+def test_what_is_shown_can_be_copied_whole(tmp_path: Path, page: Page, exported: Export) -> None:
+    lines = "\n".join(f"\x1b[32mline {number}\x1b[0m" for number in range(100))
+    asked = reply("b", "a", call("1", "bash", command="make all"))
+    page_of(tmp_path, page, exported, user("a", None, "x"), asked, result("c", "b", "1", "bash", lines))
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copiedText = text; }")
+
+    page.evaluate("document.querySelector('.tool-title .copy').click()")
+    command = page.evaluate("window.copiedText")
+    page.evaluate("document.querySelector('.result .copy').click()")
+    output = page.evaluate("window.copiedText")
+
+    assert command == "make all"
+    assert output.splitlines() == [f"line {number}" for number in range(100)]
+
+
+def test_a_telephone_shows_long_labels_and_names_without_scrolling_sideways(
+    tmp_path: Path, browser: Browser, exported: Export
+) -> None:
+    long = "a-very-long-label-without-any-blank-" * 5
+    asked = reply("b", "a", call("1", "bash", command="x" * 300), text("y" * 300), model="m" * 120)
+    session = write_session(
+        tmp_path / "s.jsonl",
+        user("a", None, "z" * 300),
+        asked,
+        result("c", "b", "1", "bash", "w" * 300),
+        entry("label", "l", "c", targetId="b", label=long),
+        entry("label", "k", "l", targetId="a", label=long),
+        entry("session_info", "n", "k", name="n" * 200),
+    )
+
+    with browser.page(390, 844) as page:
+        page.open(exported(session))
+        widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        beyond = page.evaluate(
+            "[...document.querySelectorAll('.bar *, .entry, .entry-head *, .tool, .copy')]"
+            ".filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.className || e.tagName)"
+        )
+
+    assert widths[0] <= widths[1]
+    assert beyond == []

@@ -30,10 +30,25 @@ from kaa.session.tree import Node
 _PIECE_BYTES = 256 * 1024
 
 # In the order in which they build on one another.
-_SCRIPTS = ("session.js", "markdown.js", "tools.js", "entries.js", "transcript.js", "tree.js", "search.js", "main.js")
+_SCRIPTS = (
+    "session.js",
+    "code.js",
+    "ansi.js",
+    "markdown.js",
+    "tools.js",
+    "entries.js",
+    "transcript.js",
+    "tree.js",
+    "search.js",
+    "main.js",
+)
 
 # What the HTML parser could take for the end of the element, or an old JavaScript parser for the end of a line.
+# They change the order in which text is shown, so that it reads as what it is not. They are shown instead of obeyed.
+_DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_VISIBLE = {ord(mark): f"⟨U+{ord(mark):04X}⟩" for mark in _DIRECTIONS}
 _ESCAPES = (
+    *((chr(mark).encode(), shown.encode()) for mark, shown in _VISIBLE.items()),
     (b"<", b"\\u003c"),
     (b">", b"\\u003e"),
     (b"&", b"\\u0026"),
@@ -87,7 +102,7 @@ def write_page(source: SessionSource, selection: Selection, out: BinaryIO) -> To
     title = title_of(source, selection)
     before, after = _asset("viewer.html").split("{session}")
     before = before.replace("{policy}", _policy(style, script)).replace("{style}", style)
-    out.write(before.replace("{title}", html.escape(title)).encode("utf-8", "replace"))
+    out.write(before.replace("{title}", html.escape(title.translate(_VISIBLE))).encode("utf-8", "replace"))
     index = PageIndex(title, _header(source, selection))
     _write_entries(source, selection, out, index)
     out.write(b'<script type="application/json" id="index">' + embed(_encode(index)) + b"</script>\n")
@@ -96,7 +111,10 @@ def write_page(source: SessionSource, selection: Selection, out: BinaryIO) -> To
 
 
 def embed(data: bytes) -> bytes:
-    """JSON as it may stand in a script element: what JSON has outside of strings is none of the escaped."""
+    """JSON as it may stand in a script element, with directional marks made visible.
+
+    What JSON has outside of strings is none of the escaped.
+    """
     for character, escape in _ESCAPES:
         data = data.replace(character, escape)
     return data

@@ -98,7 +98,8 @@ function ownCommand(message, isOpen) {
   const title = element("div", "tool-title", element("span", "subject", `$ ${asText(message.command)}`), element("span", state ? "state failed" : "state", state));
   const card = element("div", "tool", title);
   const output = terminalText(asText(message.output)).trimEnd();
-  if (output) card.append(longText(output, isOpen, plain));
+  title.append(copyButton(() => asText(message.command)));
+  if (output) card.append(copiable(plainText(output), longText(output, isOpen, terminalBlock)));
   if (message.excludeFromContext) card.append(element("p", "note", "The model did not see this."));
   return card;
 }

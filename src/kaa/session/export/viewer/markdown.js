@@ -53,7 +53,8 @@ function fence(lines, at, match, into) {
 function codeBlock(code, language) {
   const block = element("div", "code");
   if (language) block.append(element("span", "language", language));
-  block.append(/^(?:diff|patch)$/i.test(language) ? diffLines(code) : scrollable(element("pre", "", element("code", "", code))));
+  const coloured = () => scrollable(element("pre", "", element("code", "", ...colouredCode(code, languageOf(language)))));
+  block.append(/^(?:diff|patch)$/i.test(language) ? diffLines(code) : coloured(), copyButton(() => code));
   return block;
 }
 

@@ -4,16 +4,6 @@ const SHOWN_LINES = 14;
 const SHOWN_CHARACTERS = 6000;
 const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-// ECMA-48 sequences: CSI, strings such as OSC, two-character escapes; then control characters but tab and line feed.
-const SEQUENCES = /\u001b(?:\[[0-?]*[ -\/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -\/]*[0-~])|\u009b[0-?]*[ -\/]*[@-~]/g;
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-
-function terminalText(text) {
-  const lines = text.replace(SEQUENCES, "").replace(/\r+\n/g, "\n").split("\n");
-  // A carriage return goes back to the beginning of the line, as progress bars do.
-  return lines.map((line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1)).join("\n").replace(CONTROLS, "");
-}
-
 // A text of which the rest is shown when asked for. `make` turns a text into an element.
 function longText(text, isOpen, make) {
   const lines = text.split("\n");
@@ -25,8 +15,8 @@ function longText(text, isOpen, make) {
   return holder;
 }
 
-function plain(text) {
-  return scrollable(element("pre", "", text));
+function codeIn(language) {
+  return (text) => scrollable(element("pre", "", ...colouredCode(text, language)));
 }
 
 // pi's diffs and unified ones: what a line is, its first character tells.
@@ -46,22 +36,32 @@ function toolCard(call, result, position, isOpen) {
   const name = asText(call.name) || "tool";
   const title = element("div", "tool-title", element("b", "", name), " ", element("span", "subject", subjectOf(name, args)));
   title.append(element("span", failed ? "state failed" : "state", !result ? "no result" : failed ? "failed" : ""));
+  const language = languageOfPath(asText(args.path || args.file_path));
+  if (typeof args.command === "string") title.append(copyButton(() => args.command));
   const card = element("article", failed ? "tool failed" : "tool", title);
   card.setAttribute("aria-label", `Tool ${name}`);
   const shown = resultText(result);
   const diff = diffOf(name, args, result);
   if (diff) card.append(longText(diff, isOpen, diffLines));
-  else if (typeof args.content === "string") card.append(longText(args.content, isOpen, plain));
+  else if (typeof args.content === "string") card.append(copiable(args.content, longText(args.content, isOpen, codeIn(language))));
   else if (!isKnown(name, args) && Object.keys(args).length) {
-    card.append(longText(JSON.stringify(args, null, 2), isOpen, plain));
+    card.append(longText(JSON.stringify(args, null, 2), isOpen, codeIn("javascript")));
   }
   if (call.argumentsError) card.append(element("p", "problem", asText(call.argumentsError)));
   const outcome = element("div", "result");
-  if (shown && (!diff || failed)) outcome.append(longText(shown, isOpen, plain));
+  const isFile = name === "read" && !failed && language;
+  if (shown && (!diff || failed)) {
+    outcome.append(copiable(plainText(shown), longText(shown, isOpen, isFile ? (text) => codeIn(language)(plainText(text)) : terminalBlock)));
+  }
   outcome.append(...images(result ? result.message.content : []));
   if (outcome.childNodes.length) card.append(outcome);
   if (result) outcome.dataset.position = result.position;
   return card;
+}
+
+// A block with a button that copies all of it, also where it is shortened.
+function copiable(text, block) {
+  return element("div", "copiable", block, copyButton(() => text));
 }
 
 function isKnown(name, args) {
