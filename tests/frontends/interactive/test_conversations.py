@@ -14,6 +14,7 @@ from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.commands import Commands, UiCommand
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.core_thread import CoreThread
+from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.opened import Opened
 from kaa.frontends.interactive.prompt_history import PromptHistory
@@ -62,7 +63,7 @@ class HeldCore:
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
-        self._opening.pop(0)[0](Opened(None, StoredTranscript(MemoryStore("/project")), (), []))
+        self._opening.pop(0)[0](Opened(None, None, "", StoredTranscript(MemoryStore("/project")), (), []))
 
     def fails(self) -> None:
         """It cannot be opened."""
@@ -113,7 +114,14 @@ class World:
             lambda _: None,
         )
         self.conversations = Conversations(
-            seat.desk, core, board, commands, submission, on_opened=lambda: None, give_back=lambda _: None
+            seat.desk,
+            core,
+            board,
+            commands,
+            submission,
+            DraftKeeper(seat.desk),
+            on_opened=lambda: None,
+            give_back=lambda _: None,
         )
         commands.add([UiCommand("new", "", lambda _: self.conversations.open_new(clear=False))])
 

@@ -118,10 +118,10 @@ def _left_behind(folder: Path) -> Path | None:
     """The newest draft of a session that has no file, and whose process is gone."""
     suffix = draft_path(Path("s.jsonl")).suffix
     try:
-        drafts = sorted((path for path in folder.iterdir() if path.suffix == suffix), reverse=True)
+        names = sorted((name for name in os.listdir(folder) if name.endswith(suffix)), reverse=True)
     except OSError:
         return None
-    for path in drafts:
+    for path in map(folder.joinpath, names):
         draft = None if path.with_suffix("").exists() else _read(path)
         if draft is not None and not _is_alive(draft.pid):
             return path

@@ -1,6 +1,5 @@
 """What the user interface needs to know of a conversation that was opened; gathered in the core's thread."""
 
-import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,5 +47,5 @@ async def describe_opened(engine: Engine, session: SessionChoice | None, folder:
     conversation = await engine.open(session)
     commands = tuple(Command(command.name, command.description) for command in conversation.commands)
     drafts = engine.session_path if conversation.is_kept else None
-    typed = await asyncio.to_thread(recover_draft, drafts) if drafts is not None else ""
+    typed = recover_draft(drafts) if drafts is not None else ""  # a small file: whoever sees the model may type
     return Opened(engine.session_path, drafts, typed, conversation.transcript(), commands, history)
