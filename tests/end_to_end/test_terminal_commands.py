@@ -231,7 +231,7 @@ def test_what_was_typed_in_earlier_sessions_comes_back(seat: Seat) -> None:
 
 
 def test_a_message_is_written_in_an_own_editor(seat: Seat) -> None:
-    writing = seat.project / "writing"
+    writing = seat.project.with_name("writing")
     writing.write_text('#!/bin/sh\necho "written elsewhere" > "$1"\n')
     writing.chmod(0o755)
     seat.setenv(VISUAL=str(writing))
