@@ -1,5 +1,7 @@
 """Where a session was before it went elsewhere in its tree, so that one can return."""
 
+from collections.abc import Callable
+
 from kaa.session.entries import Leaf
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
@@ -7,10 +9,18 @@ from kaa.session.tree import Node
 _SAID = frozenset({"message", "custom_message", "compaction"})
 
 
-def trail(store: SessionStore) -> list[Node | None]:
+def _is_no_step(_node: Node) -> bool:
+    return False
+
+
+def trail(store: SessionStore, is_step: Callable[[Node], bool] = _is_no_step) -> list[Node | None]:
     """The leaves that were left since something was said, the last one at the end; None is before the first entry.
 
     The session's file alone tells it, so it outlives a restart. Going to the leaf at the end takes that one off.
+
+    Args:
+        store: the session.
+        is_step: whether an entry that is no leaf entry notes a step elsewhere too, from the leaf that it is behind.
 
     Raises:
         SessionReadError: the disk failed.
@@ -21,6 +31,8 @@ def trail(store: SessionStore) -> list[Node | None]:
     leaf: Node | None = None
     for node in nodes[start:]:
         if node.type != "leaf":
+            if is_step(node):
+                left.append(node.parent)
             leaf = node
             continue
         entry = read_entry(store, node)

@@ -156,14 +156,14 @@ class Navigation:
         return None
 
     async def forward(self) -> Destination | None:
-        """What it means to return to where the conversation was before it went elsewhere.
+        """What it means to return to where the conversation, or its files alone, were before they went elsewhere.
 
-        None if it did not go anywhere, or something was said since.
+        None if they did not go anywhere, or something was said since.
 
         Raises:
             SessionReadError: the disk failed.
         """
-        left = trail(self._store)
+        left = trail(self._store, self._checkpoints.is_rewind)
         return await self._destination(left[-1], None) if left else None
 
     async def go(
@@ -200,7 +200,7 @@ class Navigation:
             await self._checkpoints.carry(left_id)
         elif restored is not None and restore == "files":
             kept = [conflict.path for conflict in (*restored.kept, *restored.failed)]
-            await self._checkpoints.carry(destination.leaf_id, kept)
+            await self._checkpoints.rewound(destination.leaf_id, kept)
         return Arrival(destination.message if restore != "files" else None, restored)
 
     async def undo(self, *, uncertain: Literal["keep", "restore"] = "keep") -> str:

@@ -338,3 +338,47 @@ def test_what_is_kept_and_what_is_not_covered_ends_what_undo_says(scene: Scene) 
         "not covered by checkpoints: what is in .git; 1 folder that programs generate "
         "(node_modules, virtual environments, caches)",
     ]
+
+
+def test_files_that_went_back_alone_are_returned_by_redo_also_after_a_restart(scene: Scene) -> None:
+    async def back(conversation: Conversation) -> None:
+        await conversation.submit("one")
+        await conversation.submit("two")
+        navigation = conversation.navigation
+        for point in reversed(navigation.points()):
+            arrival = await navigation.go(await navigation.to(point.entry_id), restore="files")
+            assert arrival.files is not None
+            assert arrival.files.done
+        assert (scene.project / "a.txt").read_text() == "one\n"
+
+    async def forth(conversation: Conversation) -> list[list[str]]:
+        said = []
+        for text in ("two\n", "three\n"):
+            said.append(_files(await conversation.navigation.redo()))
+            assert (scene.project / "a.txt").read_text() == text
+        with pytest.raises(CommandError, match="nothing to do again"):
+            await conversation.navigation.redo()
+        assert [point.text for point in conversation.navigation.points()] == ["one", "two"]
+        assert await undone(conversation) == ["restored a.txt"]
+        assert (scene.project / "a.txt").read_text() == "two\n"
+        await conversation.navigation.redo()
+        assert (scene.project / "a.txt").read_text() == "three\n"
+        return said
+
+    scene.play([bash("echo two > a.txt"), say("1"), bash("echo three > a.txt"), say("2")], back)
+
+    assert scene.play([], forth, ContinueSession()) == [["restored a.txt"], ["restored a.txt"]]
+
+
+def test_a_file_of_mine_is_kept_when_files_that_went_back_alone_are_returned(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("one")
+        navigation = conversation.navigation
+        await navigation.go(await navigation.to(navigation.points()[0].entry_id), restore="files")
+        (scene.project / "a.txt").write_text("mine")
+        return _files(await navigation.redo())
+
+    assert scene.play([bash("echo two > a.txt; echo x > b"), say("1")], act) == [
+        "created b",
+        "kept a.txt: changed since by someone else",
+    ]

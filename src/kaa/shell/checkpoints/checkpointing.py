@@ -26,6 +26,7 @@ from kaa.ext.api import CommandError, Risk
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
+from kaa.session.tree import Node
 from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, CheckpointEntries, missing, naming
 from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
@@ -173,7 +174,7 @@ class Checkpointing:
     async def restore(self, plan: RestorePlan) -> RestoreResult:
         """Carry out a plan. What changed since it was made is kept, and so is every conflict.
 
-        Whoever calls this holds the agent, and also moves the conversation there, or says `carry`.
+        Whoever calls this holds the agent, and also moves the conversation there, or says `rewound`.
 
         Raises:
             CommandError: checkpoints are off, or a content is no longer kept.
@@ -184,20 +185,36 @@ class Checkpointing:
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
 
-    async def carry(self, entry_id: str | None, kept: Sequence[str] = ()) -> None:
-        """Note that files are as they were after this entry, although the conversation goes on from the leaf.
-
-        To be said after the conversation moved without the files (then with the entry that was left), and after the
-        files were restored without the conversation (then with the entry that they were restored to).
+    async def carry(self, entry_id: str | None) -> None:
+        """Note that files are as they were after the entry that was left: the conversation moved without them.
 
         Args:
             entry_id: None for before the first entry.
-            kept: paths for which it does not hold, as they were in conflict.
 
         Raises:
             SessionWriteError: the session cannot be written.
             OSError: the note cannot be kept.
         """
+        await self._carry(entry_id, (), rewind=False)
+
+    async def rewound(self, entry_id: str | None, kept: Sequence[str]) -> None:
+        """Note that files were restored to what they were after an entry, and the conversation did not move.
+
+        Args:
+            entry_id: None for before the first entry.
+            kept: paths for which it does not hold.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+            OSError: the note cannot be kept.
+        """
+        await self._carry(entry_id, kept, rewind=True)
+
+    def is_rewind(self, node: Node) -> bool:
+        """Whether an entry notes that files went elsewhere without the conversation."""
+        return self._entries.is_rewind(node)
+
+    async def _carry(self, entry_id: str | None, kept: Sequence[str], *, rewind: bool) -> None:
         if self._make is None:
             return
         undo, redo = self._entries.way(self._leaf_id, entry_id)
@@ -208,7 +225,7 @@ class Checkpointing:
         except MissingCheckpointError:
             return  # whoever goes that way later is told that it is no longer known
         if merged is not None:
-            self._record(merged, None)
+            self._record(merged, None, rewind=rewind)
 
     async def changes(self, entry_id: str) -> tuple[FileChange, ...]:
         """What was done to files right behind an entry, or by the checkpoint that it names.
@@ -358,8 +375,8 @@ class Checkpointing:
             self._record(found, self._opened_at)
         self._recovered = True
 
-    def _record(self, change_set: ChangeSet, after: str | None) -> None:
-        self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after))
+    def _record(self, change_set: ChangeSet, after: str | None, *, rewind: bool = False) -> None:
+        self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after, rewind=rewind))
         self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
 
     def _tell_progress(self, done: int, total: int) -> None:

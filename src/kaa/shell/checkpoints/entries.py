@@ -25,11 +25,13 @@ class _Named(msgspec.Struct, rename="camel", frozen=True):
         id: of the change set.
         files: how many it changed; for people and other programs.
         after: the entry behind which it counts; None for the entry itself.
+        rewind: it is the way of files that went elsewhere without the conversation.
     """
 
     id: str
     files: int = 0
     after: str | None = None
+    rewind: bool = False
 
 
 class _Missing(msgspec.Struct, rename="camel", frozen=True):
@@ -75,6 +77,11 @@ class CheckpointEntries:
                 break
             shared += 1
         return here[shared:][::-1], there[shared:]
+
+    def is_rewind(self, node: Node) -> bool:
+        """Whether files went elsewhere there, and the conversation did not."""
+        named = self._decode(node)
+        return isinstance(named, _Named) and named.rewind
 
     def gaps(self, start: str | None, end: str | None) -> tuple[str, ...]:
         """Sentences that say of which turns between two entries nothing is kept; None as for `way`."""
@@ -126,10 +133,14 @@ class CheckpointEntries:
             return None
 
 
-def naming(change_set_id: str, files: int, after: str | None) -> dict[str, Json]:
+def naming(change_set_id: str, files: int, after: str | None, *, rewind: bool = False) -> dict[str, Json]:
     """The data of an entry that names a change set. `after`: the entry behind which it counts, if not this."""
     data: dict[str, Json] = {"id": change_set_id, "files": files}
-    return data if after is None else {**data, "after": after}
+    if after is not None:
+        data["after"] = after
+    if rewind:
+        data["rewind"] = True
+    return data
 
 
 def missing(reason: str, after: str) -> dict[str, Json]:
