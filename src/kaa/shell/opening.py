@@ -174,7 +174,9 @@ async def open_conversation(
         budgeting = _budgeting(agent, store, recorder, settings, options, accounting, confirm)
         reloading = Reloading(settings, read_settings, agent, gate, switch, fallback, budgeting)
         summarizer = Summarizer(agent, link, switch, store, lambda: reloading.settings)
-        checkpoints = take_checkpoints(agent, store, recorder, workspace, home, settings.checkpoints, risks, notify)
+        checkpoints = take_checkpoints(
+            agent, store, recorder, workspace, home, settings.checkpoints, risks, notify, confirm
+        )
         await _trace(settings, agent, store, environ, home, notify, closing)
         session = SessionParts(
             store,

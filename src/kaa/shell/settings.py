@@ -177,11 +177,13 @@ class CheckpointSettings(msgspec.Struct, rename="camel", frozen=True):
     Attributes:
         max_megabytes: on the disk, for each project; half of it is the most that a project may have to be covered.
         max_days: after which it is removed.
+        announce_megabytes: the user is asked before so much is copied at once; 0: never.
     """
 
     enabled: bool = True
     max_megabytes: Annotated[int, msgspec.Meta(ge=1)] = 1024
     max_days: Annotated[int, msgspec.Meta(ge=1)] = 90
+    announce_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 200
 
 
 class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):

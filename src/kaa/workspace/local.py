@@ -12,7 +12,7 @@ from kaa.hands.wire import Frame
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
-from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 from kaa.workspace.commands import CommandRunner, StandardStreams
 from kaa.workspace.environment import command_environment
 from kaa.workspace.file_requests import FileRequests
@@ -278,11 +278,13 @@ class LocalWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
-    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> Checkpoints:
+    def checkpoints(
+        self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
+    ) -> Checkpoints:
         """See `Workspace.checkpoints`."""
         from kaa.workspace.checkpoints.local import LocalCheckpoints  # lazy: a chat without tools needs none
 
-        return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id)
+        return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id, permit or _permit_all)
 
     async def attach(self, argv: Sequence[str], streams: StandardStreams) -> CommandResult:
         """Run a command whose standard streams are the caller's own, to its end.
@@ -382,3 +384,7 @@ def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) 
     """An environment with variables set or, with None, removed."""
     merged = {**environment, **changes}
     return {name: value for name, value in merged.items() if value is not None}
+
+
+async def _permit_all(_files: int, _size: int) -> bool:
+    return True

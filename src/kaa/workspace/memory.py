@@ -18,7 +18,7 @@ import msgspec
 
 from kaa.hands.lines import slice_lines
 from kaa.workspace.background import ProcessTable
-from kaa.workspace.checkpoints.contract import CheckpointLimits, FileState
+from kaa.workspace.checkpoints.contract import CheckpointLimits, FileState, Permit
 from kaa.workspace.checkpoints.memory import Kept, MemoryCheckpoints
 from kaa.workspace.globs import compile_glob, path_order
 from kaa.workspace.protocol import (
@@ -218,7 +218,9 @@ class MemoryWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
-    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> MemoryCheckpoints:
+    def checkpoints(
+        self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
+    ) -> MemoryCheckpoints:
         """See `Workspace.checkpoints`. They are kept as long as this workspace, whatever the folder."""
         return MemoryCheckpoints(self._kept, self._snapshot, self._put_back)
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from kaa.workspace.blocked import Blocked, BlockedError
-from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 from kaa.workspace.protocol import (
     BackgroundProcess,
     BackgroundProcesses,
@@ -163,7 +163,9 @@ class PermittedWorkspace:
         """See `Workspace.processes`; the same as inside the sandbox."""
         return self._unconfined.processes
 
-    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> Checkpoints:
+    def checkpoints(
+        self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
+    ) -> Checkpoints:
         """Checkpoints are of the whole project."""
         raise self._beyond("Checkpoints of", self.root)
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 
 EntryKind = Literal["file", "directory", "symlink", "other"]
 
@@ -350,13 +350,16 @@ class Workspace(Protocol):
         """What was started in the background."""
         ...
 
-    def checkpoints(self, folder: str, session_id: str, limits: CheckpointLimits) -> Checkpoints:
+    def checkpoints(
+        self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
+    ) -> Checkpoints:
         """What turns of a session change, so that it can be taken back. Nothing is done before its `begin`.
 
         Args:
             folder: where everything of this project is kept; created when needed.
             session_id: whose change sets these are.
             limits: how much is kept.
+            permit: asked before much is copied; None permits it.
         """
         ...
 

@@ -12,6 +12,7 @@ import pytest
 from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
 from kaa.ext.api import CommandError
+from kaa.shell.budgeting import Ask
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
@@ -51,6 +52,7 @@ class Scene:
         act: Callable[[Conversation], Awaitable[T]],
         session: SessionChoice | None = None,
         sandbox: SandboxOptions = _FULL_ACCESS,
+        confirm: Ask | None = None,
     ) -> T:
         """Open a conversation, do something with it, close it."""
         self._server.begin(script)
@@ -68,6 +70,7 @@ class Scene:
                 home=Home(self.home),
                 environ=environ,
                 notify=self.notices.append,
+                confirm=confirm,
             )
             conversation.subscribe(self.events.append)
             try:
@@ -382,3 +385,43 @@ def test_a_file_of_mine_is_kept_when_files_that_went_back_alone_are_returned(sce
         "created b",
         "kept a.txt: changed since by someone else",
     ]
+
+
+@pytest.fixture
+def large(scene: Scene) -> Scene:
+    """A project whose first checkpoint copies more than the user lets pass unasked."""
+    (scene.home / "settings.json").write_text('{"checkpoints": {"announceMegabytes": 1}}')
+    for number in range(5):
+        (scene.project / f"large{number}").write_bytes(bytes([number]) * 500_000)
+    return scene
+
+
+def test_who_declines_a_large_first_checkpoint_goes_on_without(large: Scene) -> None:
+    asked: list[str] = []
+
+    async def confirm(question: str, details: str) -> bool:
+        asked.append(question)
+        return False
+
+    async def act(conversation: Conversation) -> tuple[list[str], str | None]:
+        await conversation.submit("work")
+        return await undone(conversation), (await conversation.status()).checkpoints_problem
+
+    script = [bash("echo two > a.txt"), bash("echo x > b.txt"), say("Done.")]
+
+    said, problem = large.play(script, act, confirm=confirm)
+
+    assert asked == ["Copy 2 MB (6 files) of this project, so that /undo can restore files?"]
+    assert problem == "declined for this session, as the first one would copy 2 MB"
+    assert said == [f"files stay as they are: {problem}"]
+    assert (large.project / "b.txt").exists()
+
+
+def test_where_nobody_can_be_asked_a_large_first_checkpoint_is_taken_and_told(large: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("work")
+        return await undone(conversation)
+
+    assert large.play([bash("echo two > a.txt"), say("Done.")], act) == ["restored a.txt"]
+    (notice,) = large.notices
+    assert "copies 2 MB (6 files)" in notice

@@ -27,14 +27,20 @@ class Turns:
         self.root = Path(workspace.root)
         self.store = store
         self.limits = limits
+        self.permits = True
+        self.asked: list[tuple[int, int]] = []
         self._opened: list[Checkpoints] = []
         self.checkpoints: Checkpoints = self.session("one")
 
     def session(self, session_id: str) -> Checkpoints:
         """The checkpoints of a session, and those that the rest of the test is about."""
-        self.checkpoints = self.workspace.checkpoints(str(self.store), session_id, self.limits)
+        self.checkpoints = self.workspace.checkpoints(str(self.store), session_id, self.limits, self._permit)
         self._opened.append(self.checkpoints)
         return self.checkpoints
+
+    async def _permit(self, files: int, size: int) -> bool:
+        self.asked.append((files, size))
+        return self.permits
 
     async def skip_unless_held(self) -> None:
         """Skip the test where this machine cannot confine as it was told to."""

@@ -5,9 +5,10 @@ of the slot's reach, so nothing that happens here can damage an earlier checkpoi
 
 Requests, each with an `id` that its answers repeat. Answers may come in between those to another request:
 
-    {"op": "begin", "max_files", "max_bytes", "leftovers": {token: directories}}, body: manifest
+    {"op": "begin", "max_files", "max_bytes", "announce_bytes", "leftovers": {token: directories}}, body: manifest
                                 look at everything; say what differs from the manifest. Before that, remove the
                                 temporary files that restores with these tokens left there when they were killed
+    {"op": "proceed"}           after an answer to begin that announced how much would be copied: go on with it
     {"op": "note", "path"}      take in what is at an absolute path before it is changed; waits for nothing
     {"op": "collect"}           say what changed since the last answer
     {"op": "look", "paths"}     what is at some paths now
@@ -16,6 +17,7 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
 
     {"id", "contents": lengths}, body: contents one after another      any number of these, first
     {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count}}
+    {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...]}
     {"id", "results": [null, "" or a text, ...]}    done; something else is there; why the system refused

@@ -19,6 +19,8 @@ from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection, Frame, WireError
 
 _SEND_BYTES = 1024 * 1024
+# Of what would have to be announced.
+_COPIED_AT_ONCE = 0.25
 # Events gather meanwhile: a command in a loop does not make us one too.
 _REST_MILLISECONDS = 20
 
@@ -46,6 +48,10 @@ class _Service:
         self._contents_bytes = 0
         self._answering = 0
         self._resting = False
+        self._kept_files = 0
+        self._kept_bytes = 0
+        self._announce_bytes = 0  # from how many on we ask before everything is read; 0: never, or that was done
+        self._paused = False  # until the brain says that we may go on
 
     def serve_some(self) -> bool:
         """Answer what was asked, or go on looking; False if the brain is gone."""
@@ -56,7 +62,7 @@ class _Service:
                 if (frame := self._connection.pending()) is None:
                     return True
             return False
-        if self._beginning is not None:
+        if self._beginning is not None and not self._paused:
             self._go_on(*self._beginning)
         return True
 
@@ -64,7 +70,7 @@ class _Service:
         """Whether there is a request; waits for one if there is nothing else to do."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        if self._beginning is not None:
+        if self._beginning is not None and not self._paused:
             return bool(poll.poll(0))
         inotify = self._tracker.inotify if self._tracker is not None else None
         if inotify is not None and not self._resting:
@@ -78,7 +84,7 @@ class _Service:
 
     def _serve(self, frame: Frame) -> None:
         operation = text(frame.header, "op")
-        if self._beginning is not None and operation not in ("note", "look"):
+        if self._beginning is not None and operation not in ("note", "look", "proceed"):
             self._waiting.append(frame)
             return
         self._answering = integer(frame.header, "id")
@@ -97,6 +103,7 @@ class _Service:
                 remove_leftovers(roots, token, directories)
             self._tracker = Tracker(roots, _inotify(), limits, self._keep)
             self._beginning = (self._answering, self._tracker.begin(frame.body))
+            self._announce_bytes = integer(frame.header, "announce_bytes")
             return
         if self._tracker is None:
             raise WireError("the first request must be begin")
@@ -105,6 +112,11 @@ class _Service:
                 name = self._tracker.note(self._settings.absolute(text(frame.header, "path")))
                 self._flush()
                 self._send({"noted": name})
+            case "proceed":
+                if self._beginning is None:
+                    raise WireError("there is nothing to proceed with")
+                self._beginning = (self._answering, self._beginning[1])
+                self._paused = False
             case "collect":
                 self._send_changes(self._tracker.collect())
             case "look":
@@ -143,6 +155,7 @@ class _Service:
         self._answering = request
         try:
             next(steps)
+            self._announce()
             return
         except StopIteration:
             self._beginning = None
@@ -156,6 +169,17 @@ class _Service:
         for frame in waiting:
             self._serve(frame)
 
+    def _announce(self) -> None:
+        """Ask before much is copied. Little is copied at once: counting takes time, and most projects are small."""
+        if not self._announce_bytes or self._kept_bytes < self._announce_bytes * _COPIED_AT_ONCE:
+            return
+        assert self._tracker is not None
+        files, size = self._tracker.extent()
+        if self._kept_bytes + size >= self._announce_bytes:
+            self._paused = True
+            self._send({"announce": {"files": self._kept_files + files, "bytes": self._kept_bytes + size}})
+        self._announce_bytes = 0
+
     def _send_changes(self, changes: list[list[object]]) -> None:
         assert self._tracker is not None
         self._flush()
@@ -164,6 +188,8 @@ class _Service:
         self._send({"changes": len(changes)}, body.encode("ascii"))
 
     def _keep(self, content: bytes) -> None:
+        self._kept_files += 1
+        self._kept_bytes += len(content)
         self._contents.append(content)
         self._contents_bytes += len(content)
         if self._contents_bytes >= _SEND_BYTES:

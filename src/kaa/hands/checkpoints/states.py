@@ -69,7 +69,7 @@ def look(directory: int, name: str, known: State | None = None, max_bytes: int =
         kind = stat.S_IFMT(status.st_mode)
         if kind == stat.S_IFDIR:
             return Seen(State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}"))
-        if known is not None and known.stamp and known.stamp == _stamp(status):
+        if known is not None and is_known(status, known):
             return Seen(known)
         if kind == stat.S_IFLNK:
             target = os.fsencode(os.readlink(name, dir_fd=directory))
@@ -81,6 +81,11 @@ def look(directory: int, name: str, known: State | None = None, max_bytes: int =
         return Seen(None)
     except OSError:  # one name that the system does not let us look at says nothing of the others
         return Seen(State("other"))
+
+
+def is_known(status: os.stat_result, known: State | None) -> bool:
+    """Whether `stat` says that a path is what it was the last time."""
+    return known is not None and known.stamp != "" and known.stamp == _stamp(status)
 
 
 def look_closely(directory: int, name: str) -> tuple[Seen, os.stat_result | None]:

@@ -11,11 +11,14 @@ from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import Limits, Rules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, look
+from kaa.hands.checkpoints.survey import Extent, survey
 from kaa.hands.inotify import Inotify, WatchLimitError
 
 # More places than this to look at again are no better than all.
 _MAX_DIRTY_NAMES = 100_000
-_NAMES_AT_ONCE = 100  # between which somebody else may ask for something
+# Between which somebody else may ask for something.
+_NAMES_AT_ONCE = 100
+_BYTES_AT_ONCE = 4 * 1024 * 1024
 
 
 class Tracker:
@@ -37,6 +40,7 @@ class Tracker:
         self.inotify = inotify
         self._keep = keep
         self._manifest = Manifest()
+        self._limits = limits
         self._rules = Rules(limits)
         self._entered: dict[str, int | None] = {}  # directories that are covered, and their watches
         self._watched: dict[int, str] = {}
@@ -60,6 +64,10 @@ class Tracker:
         """
         self._manifest.load(manifest)  # not with the first step: a file may be noted before that
         return self._look_at_first()
+
+    def extent(self) -> Extent:
+        """What is still to be read before everything is known."""
+        return survey(self.roots, Rules(self._limits), self._manifest)
 
     def note(self, path: str) -> str:
         """Take in what is at an absolute path, or that nothing is there, before somebody changes it.
@@ -168,6 +176,7 @@ class Tracker:
                         yield
                     else:
                         remaining.append((below, directory))
+            yield
 
     def _scan_names(self, directory: str, parent: str | None, descriptor: int) -> Iterator[str | None]:
         """Look at the names in a directory: gives the directories among them, and None now and then."""
@@ -192,11 +201,13 @@ class Tracker:
         for gone in set(self._manifest.names(directory)) - names:
             if (path := _join(directory, gone)) not in self._noted:
                 self._take_in(path, None, None)
+        bytes_before = self._manifest.bytes
         for number, name in enumerate(names, 1):
             path = _join(directory, name)
             if path not in self._noted and self._see(descriptor, directory, name):
                 yield path
-            if number % _NAMES_AT_ONCE == 0:
+            if number % _NAMES_AT_ONCE == 0 or self._manifest.bytes - bytes_before > _BYTES_AT_ONCE:
+                bytes_before = self._manifest.bytes
                 yield None
         self._entered[directory] = watch
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
+from kaa.builtin.counted import counted
 from kaa.core.agent import Agent
 from kaa.core.events import (
     AgentEnd,
@@ -27,6 +28,7 @@ from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
+from kaa.shell.budgeting import Ask
 from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, CheckpointEntries, missing, naming
 from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
@@ -37,19 +39,43 @@ from kaa.workspace.checkpoints.contract import (
     Checkpoints,
     FileChange,
     MissingCheckpointError,
+    Permit,
     RestorePlan,
     RestoreResult,
 )
 from kaa.workspace.protocol import Workspace
 
 _USER_COMMAND = "!"  # no model gives this id to a call
+_MEGABYTE = 1024 * 1024
 _MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
 def limits_of(settings: CheckpointSettings) -> CheckpointLimits:
     """What may be kept of a project."""
-    return CheckpointLimits(settings.max_megabytes, settings.max_days)
+    return CheckpointLimits(settings.max_megabytes, settings.max_days, settings.announce_megabytes)
+
+
+def permission(confirm: Ask | None, notify: Callable[[str], None]) -> Permit:
+    """Asks the user before much is copied. Where nobody can be asked, it is copied, and the user is told."""
+
+    async def permit(files: int, size: int) -> bool:
+        amount = f"{size / _MEGABYTE:,.0f} MB ({counted(files, 'file')})"
+        if confirm is None:
+            notify(
+                f"checkpoints: the first one of this project copies {amount}; set checkpoints.enabled to false, or let "
+                ".gitignore leave folders out, if that is not wanted"
+            )
+            return True
+        return await confirm(
+            f"Copy {amount} of this project, so that /undo can restore files?",
+            "This is the first checkpoint of the project; later ones copy only what changed.\n"
+            "No turns checkpoints off for this session: kaa then cannot undo changes to files.\n"
+            "A .gitignore can leave folders out; checkpoints.announceMegabytes in settings.json says from how many "
+            "MB on kaa asks.",
+        )
+
+    return permit
 
 
 def take_checkpoints(
@@ -61,6 +87,7 @@ def take_checkpoints(
     settings: CheckpointSettings,
     risks: Mapping[str, Risk],
     notify: Callable[[str], None],
+    confirm: Ask | None,
 ) -> "Checkpointing":
     """Have checkpoints taken of an agent's turns in a project, if the settings want them."""
     folder = home.checkpoints / folder_name(workspace.root)
@@ -68,7 +95,7 @@ def take_checkpoints(
         agent,
         store,
         recorder,
-        (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings)))
+        (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(confirm, notify)))
         if settings.enabled
         else None,
         FileReach(risks),

@@ -3,7 +3,7 @@
 Paths are relative to the project's root, with `/`; those in other writable directories are absolute.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -174,10 +174,23 @@ class RestoreResult(msgspec.Struct, frozen=True):
 
 
 class CheckpointLimits(msgspec.Struct, frozen=True):
-    """How much is kept. Megabytes are 2**20 bytes."""
+    """How much is kept. Megabytes are 2**20 bytes.
+
+    Attributes:
+        announce_megabytes: somebody is asked before so much is copied at once; 0: nobody is.
+    """
 
     max_megabytes: int = 1024
     max_days: int = 90
+    announce_megabytes: int = 200
+
+
+# Asked before much is copied: how many files, and how many bytes. The answer holds for the session.
+Permit: TypeAlias = Callable[[int, int], Awaitable[bool]]
+
+
+class CheckpointsDeclinedError(OSError):
+    """Somebody did not want so much to be copied."""
 
 
 class MissingCheckpointError(LookupError):

@@ -11,6 +11,7 @@ from kaa.workspace.checkpoints.contract import (
     CheckpointLimits,
     FileConflict,
     FileStep,
+    Permit,
     RestorePlan,
     RestoreResult,
 )
@@ -53,15 +54,26 @@ class LocalCheckpoints:
         folder: where everything is kept; see `Store`.
         limits: how much of it.
         session_id: whose change sets these are.
+        permit: asked before much is copied.
     """
 
-    def __init__(self, root: str, slots: Slots, folder: str, limits: CheckpointLimits, session_id: str) -> None:
+    def __init__(
+        self, root: str, slots: Slots, folder: str, limits: CheckpointLimits, session_id: str, permit: Permit
+    ) -> None:
         self._root = root
         self._folder = folder
         self._limits = limits
         self._session_id = session_id
         self._covered_megabytes = limits.max_megabytes * _COVERED_SHARE
-        self._lookout = Lookout(slots, round(self._covered_megabytes * _MEGABYTE), self._known, self._seen)
+        self._permit = permit
+        self._lookout = Lookout(
+            slots,
+            round(self._covered_megabytes * _MEGABYTE),
+            limits.announce_megabytes * _MEGABYTE,
+            self._permitted,
+            self._known,
+            self._seen,
+        )
         self._opening: asyncio.Task[Store] | None = None
         self._turn = asyncio.Lock()
         self._is_open = False
@@ -203,6 +215,13 @@ class LocalCheckpoints:
         if self._opening is None or failed(self._opening):
             self._opening = asyncio.create_task(asyncio.to_thread(Store, self._folder, self._limits))
         return await asyncio.shield(self._opening)
+
+    async def _permitted(self, files: int, size: int) -> bool:
+        """Whether so much may be copied. If not, what was copied already is removed."""
+        permitted = await self._permit(files, size)
+        if not permitted:
+            await asyncio.to_thread((await self._store()).packs.discard_own)
+        return permitted
 
     async def _known(self) -> tuple[Store, bytes]:
         """From what a slot is to begin."""

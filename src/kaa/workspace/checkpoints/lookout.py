@@ -7,14 +7,15 @@ from typing import TypeVar
 from kaa.hands.wire import Frame
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, state_of
-from kaa.workspace.checkpoints.contract import FileState
+from kaa.workspace.checkpoints.contract import CheckpointsDeclinedError, FileState, Permit
 from kaa.workspace.checkpoints.link import Link, checked, to_end
-from kaa.workspace.checkpoints.reports import Report, States, read_report
+from kaa.workspace.checkpoints.reports import Begun, Extent, Report, States, read_report
 from kaa.workspace.checkpoints.store import Store
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slots
 
 MAX_FILES = 100_000
+_MEGABYTE = 1024 * 1024
 _READ_AT_ONCE_BYTES = 64 * 1024  # takes less than a millisecond
 _LOOK_AT_ONCE = 1_000  # paths in a request
 T = TypeVar("T")
@@ -26,6 +27,8 @@ class Lookout:
     Args:
         slots: give the slot.
         max_bytes: of all files together, to be covered.
+        announce_bytes: from how many on `permit` is asked before they are copied; 0: never.
+        permit: asked; after a no, nothing more is looked at.
         start: called for each slot: gives the store that keeps contents, and the manifest to begin from.
         seen: gets that manifest, what differs from it, and the tokens of killed restores whose temporary files were
             removed, before anybody who waits for that goes on.
@@ -38,11 +41,16 @@ class Lookout:
         self,
         slots: Slots,
         max_bytes: int,
+        announce_bytes: int,
+        permit: Permit,
         start: Callable[[], Awaitable[tuple[Store, bytes]]],
         seen: Callable[[bytes, list[ChangeRow], Sequence[str]], Awaitable[None]],
     ) -> None:
         self._slots = slots
         self._max_bytes = max_bytes
+        self._announce_bytes = announce_bytes
+        self._permit = permit
+        self._declined: CheckpointsDeclinedError | None = None
         self._start = start
         self._seen = seen
         self._linking: asyncio.Task[tuple[Link, asyncio.Future[Frame]]] | None = None
@@ -63,6 +71,8 @@ class Lookout:
 
     def begin(self) -> None:
         """Begin to look at everything, unless that has been done and the slot lives."""
+        if self._declined is not None:
+            return
         if self._looking is None or failed(self._looking) or failed(self._linking) or self._is_dead():
             self._linking = asyncio.create_task(self._link(self._linking))
             self._looking = asyncio.create_task(self._look(self._linking))
@@ -72,6 +82,8 @@ class Lookout:
     async def link(self) -> Link:
         """The slot, which may still look at things."""
         self.begin()
+        if self._declined is not None:
+            raise self._declined
         assert self._linking is not None
         return (await asyncio.shield(self._linking))[0]
 
@@ -82,6 +94,8 @@ class Lookout:
             OSError: it cannot.
         """
         self.begin()
+        if self._declined is not None:
+            raise self._declined
         assert self._looking is not None
         await asyncio.shield(self._looking)
         return await self.link()
@@ -130,7 +144,8 @@ class Lookout:
         link = Link(await self._slots.take("checkpoints"), store.packs.add)
         limits = {"max_files": MAX_FILES, "max_bytes": self._max_bytes}
         self._leftovers = await asyncio.to_thread(store.killed_restores)
-        begin = {"op": "begin", **limits, "leftovers": self._leftovers}
+        announce = {"announce_bytes": self._announce_bytes}
+        begin = {"op": "begin", **limits, **announce, "leftovers": self._leftovers}
         try:
             return link, await link.request(begin, self._known)
         except BaseException:
@@ -139,10 +154,29 @@ class Lookout:
 
     async def _look(self, linking: "asyncio.Task[tuple[Link, asyncio.Future[Frame]]]") -> None:
         """Wait until everything has been looked at."""
-        _, answer = await asyncio.shield(linking)
-        rows = await self._read(checked(await answer))
+        link, answer = await asyncio.shield(linking)
+        frame = checked(await answer)
+        if (extent := parse(frame.header, Begun).announce) is not None:
+            frame = await self._permitted(link, extent)
+        rows = await self._read(frame)
         known, self._known = self._known, b""
         await to_end(self._seen(known, rows, tuple(self._leftovers)))
+
+    async def _permitted(self, link: Link, extent: Extent) -> Frame:
+        """The answer of the slot, which goes on if somebody permits it.
+
+        Raises:
+            CheckpointsDeclinedError: nobody does.
+        """
+        if not await self._permit(extent.files, extent.bytes):
+            await link.close()
+            megabytes = extent.bytes / _MEGABYTE
+            self._declined = CheckpointsDeclinedError(
+                f"declined for this session, as the first one would copy {megabytes:,.0f} MB"
+            )
+            raise self._declined
+        self._announce_bytes = 0
+        return await link.ask({"op": "proceed"})
 
     async def _read(self, answer: Frame) -> list[ChangeRow]:
         report: Report = await in_thread_if(len(answer.body) > _READ_AT_ONCE_BYTES, read_report, answer.body)

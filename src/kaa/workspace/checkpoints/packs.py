@@ -100,6 +100,15 @@ class Packs:
             for name in former:
                 os.unlink(os.path.join(self._folder, name))
 
+    def discard_own(self) -> None:
+        """Remove what this process kept."""
+        with self._lock:
+            own = self._own
+            self._close_own()
+            if own is not None:
+                os.unlink(os.path.join(self._folder, own))
+                self._places = {key: place for key, place in self._places.items() if place.pack != own}
+
     def look_again(self) -> None:
         """Forget what was known of the folder: somebody may have removed some of it."""
         with self._lock:

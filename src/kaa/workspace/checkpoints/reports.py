@@ -24,6 +24,19 @@ class Report(msgspec.Struct, frozen=True):
     uncovered: dict[str, int]
 
 
+class Extent(msgspec.Struct, frozen=True):
+    """Files, and their bytes in all."""
+
+    files: int
+    bytes: int
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """The header of an answer to `begin`: what would be copied, if that is to be announced first."""
+
+    announce: Extent | None = None
+
+
 class Noted(msgspec.Struct, frozen=True):
     """The header of an answer to `note`: what the path is called here; "" if it is not covered."""
 
