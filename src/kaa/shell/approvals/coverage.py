@@ -81,5 +81,5 @@ def _objection(command: SimpleCommand, rules: Sequence[Rule]) -> str | None:
     words = command.literal_words
     if words is None:
         return "bash computes some of its words"
-    begun = any(rule.subject == COMMAND_SUBJECT and rule.begins(words) for rule in rules)
-    return (distrust(words) if begun and words else None) or "no rule allows it"
+    begun = [len(rule.words) for rule in rules if rule.subject == COMMAND_SUBJECT and rule.begins(words)]
+    return (distrust(words, max(begun)) if begun else None) or "no rule allows it"

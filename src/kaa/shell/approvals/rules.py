@@ -86,7 +86,7 @@ class Rule(msgspec.Struct, frozen=True):
         words = command.literal_words
         if words is None or not self.begins(words) or command.assigns or command.redirections:
             return False
-        return distrust(words) is None if self.open_ended else words == self.words
+        return distrust(words, len(self.words)) is None if self.open_ended else words == self.words
 
     def matches_path(self, path: str, root: str) -> bool:
         """Whether its glob matches an absolute path. `root`: where relative globs start."""

@@ -7,13 +7,24 @@ from collections.abc import Sequence
 
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.coverage import permission
-from kaa.shell.approvals.programs import distrust
+from kaa.shell.approvals.programs import distrust, runner_length
 from kaa.shell.approvals.rules import COMMAND_SUBJECT, Rule, RuleError, parse_rule
 
-# Programs whose second word says what they do, so that a rule may leave the rest open.
-_WITH_SUBCOMMANDS = "git cargo npm pnpm yarn pip uv dotnet mix bundle gem brew poetry pdm"
-_SCRIPT_RUNNERS = "npm pnpm yarn"
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9-]*")
+# Subcommands that say what is done, so that a rule may leave the rest open. They run nothing but what the project says
+# they do, and install nothing. Of git, those that `programs.py` trusts.
+_TELLING = {
+    "cargo": "bench build check clippy doc fmt test tree",
+    "gem": "list",
+    "npm": "ls outdated run test",
+    "pdm": "list show",
+    "pip": "check freeze list show",
+    "pnpm": "ls outdated run test",
+    "poetry": "check show",
+    "uv": "tree",
+    "yarn": "outdated run test",
+}
+_RUNS_A_SCRIPT = "run"  # of npm, pnpm and yarn; its name says what is done
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._:-]*")
 _GLOB_CHARACTERS = re.compile(r"([\\*?\[{},])")
 
 
@@ -49,11 +60,30 @@ def _lines(call: Call, rules: Sequence[Rule], root: str, *, outside: bool) -> li
 
 def _command_line(words: Sequence[str], *, exact: bool) -> str:
     """A rule for a command; open-ended only where its first words say enough."""
-    said = 3 if words[:1] and words[0] in _SCRIPT_RUNNERS.split() and words[1:2] == ("run",) else 2
-    names_enough = len(words) >= said and words[0] in _WITH_SUBCOMMANDS.split() and _SUBCOMMAND.fullmatch(words[1])
-    if names_enough and not exact and distrust(words) is None:
+    said = _telling_words(words) if words else 0
+    if said and not exact and distrust(words, said) is None:
         return f"{COMMAND_SUBJECT}: {shlex.join(words[:said])} *"
     return f"{COMMAND_SUBJECT}: {shlex.join(words)}"
+
+
+def _telling_words(words: Sequence[str]) -> int:
+    """How many of the first words say what a command does; 0 if only all of them do.
+
+    Of what runs another program (`uv run pytest`) it is the other one that matters: only as much is left open as for
+    that.
+    """
+    if behind := runner_length(words):
+        inner = _telling_words(words[behind:]) if len(words) > behind else 0
+        return behind + inner if inner else 0
+    match words:
+        case ["git", subcommand, *_] if _NAME.fullmatch(subcommand):
+            return 2
+        case [program, subcommand, *rest] if subcommand in _TELLING.get(program, "").split():
+            if subcommand != _RUNS_A_SCRIPT:
+                return 2
+            return 3 if rest and _NAME.fullmatch(rest[0]) else 0
+        case _:
+            return 0
 
 
 def _pattern(path: str, root: str, *, exact: bool) -> str:
