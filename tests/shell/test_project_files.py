@@ -1,4 +1,5 @@
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
 from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
 
 
 def read(files: dict[str, str], home: Path, *, context: bool = True, trusted: bool = True) -> ProjectFiles:
@@ -142,3 +144,86 @@ def test_what_a_reader_would_not_see_is_left_out_and_told(tmp_path: Path) -> Non
 
     assert [file.text for file in found.context_files] == ["Use tabs.[8m\n日本 👩‍💻"]
     assert found.notices == ("/work/project/AGENTS.md has 6 invisible characters: they are left out",)
+
+
+_NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+_STRANGER = 65533
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+class TestAbove:
+    """Files of directories above the project."""
+
+    @pytest.fixture
+    def above(self) -> Iterator[Path]:
+        """A directory with a project in it, where the sandbox shows it."""
+        with folder_elsewhere() as folder:
+            (folder / "project").mkdir()
+            yield folder
+
+    def used(self, above: Path, *, trusted: bool) -> tuple[list[str], str]:
+        """The text of the file there, and what is said of it."""
+        files = read_real(above / "project", above / "home", trusted=trusted)
+        beside = str(above / "AGENTS.md")
+        return [file.text for file in files.context_files if file.path == beside], "\n".join(
+            notice for notice in files.notices if notice.startswith(f"{beside} is not used")
+        )
+
+    def test_of_ones_own_are_used(self, above: Path, trusted: bool) -> None:
+        (above / "AGENTS.md").write_text("mine")
+
+        assert self.used(above, trusted=trusted) == (["mine"], "")
+
+    @_NEEDS_ROOT
+    def test_of_another_user_are_not_used(self, above: Path, trusted: bool) -> None:
+        (above / "AGENTS.md").write_text("theirs")
+        os.chown(above / "AGENTS.md", _STRANGER, _STRANGER)
+
+        found, notice = self.used(above, trusted=trusted)
+
+        assert found == []
+        assert "it belongs to another user (uid 65533)" in notice
+
+    @_NEEDS_ROOT
+    def test_in_a_directory_of_another_user_are_not_used(self, above: Path, trusted: bool) -> None:
+        (above / "AGENTS.md").write_text("mine")
+        os.chown(above, _STRANGER, _STRANGER)
+
+        found, notice = self.used(above, trusted=trusted)
+
+        assert found == []
+        assert "its directory belongs to another user" in notice
+
+    @_NEEDS_ROOT
+    def test_that_another_user_links_to_are_not_used(self, above: Path, trusted: bool) -> None:
+        (above / "notes").write_text("mine")
+        (above / "AGENTS.md").symlink_to("notes")
+        os.lchown(above / "AGENTS.md", _STRANGER, _STRANGER)
+
+        assert "the link belongs to another user" in self.used(above, trusted=trusted)[1]
+
+    def test_that_everybody_can_write_are_not_used(self, above: Path, trusted: bool) -> None:
+        (above / "AGENTS.md").write_text("anybody's")
+        (above / "AGENTS.md").chmod(0o666)
+
+        found, notice = self.used(above, trusted=trusted)
+
+        assert found == []
+        assert "every user can write it" in notice
+
+    def test_in_a_directory_that_everybody_can_write_are_not_used(self, above: Path, trusted: bool) -> None:
+        (above / "AGENTS.md").write_text("mine")
+        above.chmod(0o777)
+        refused = self.used(above, trusted=trusted)
+        above.chmod(0o1777)  # as /tmp: nobody can replace what belongs to another user
+        used = self.used(above, trusted=trusted)
+
+        assert "every user can write its directory" in refused[1]
+        assert used == (["mine"], "")
+
+
+def test_the_projects_own_file_is_used_whoever_it_belongs_to(project: Path, tmp_path: Path) -> None:
+    (project / "AGENTS.md").write_text("the project's")
+    (project / "AGENTS.md").chmod(0o666)
+
+    assert below(project, read_real(project, tmp_path, trusted=True)) == ["the project's"]

@@ -4,6 +4,7 @@ Settings and system prompts come from a configuration that the user trusts, or n
 read in one round trip; those of a project that is not trusted inform the model and do not instruct it.
 """
 
+import posixpath
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,7 @@ import msgspec
 from kaa.ext.api import ContextFile
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.ownership import stranger_above
 from kaa.tui.invisible import replace_invisible
 from kaa.workspace.protocol import Workspace
 
@@ -98,6 +100,7 @@ async def _context_files(workspace: Workspace, home: Home, texts: _Texts, *, tru
     folders = [[str(folder / name) for name in _CONTEXT_NAMES] for folder in (*reversed(root.parents), root)]
     found = await workspace.read_existing([path for paths in folders for path in paths], _MAX_BYTES + 1)
     paths = [path for paths in folders for path in paths if path in found and _is_first(path, paths, found)]
+    paths = _without_strangers(paths, str(root), texts)
     if not trusted:
         paths = await _without_links_out(workspace, paths, texts)
     own = ((home.path / name, _own(home.path / name)) for name in _CONTEXT_NAMES)
@@ -113,6 +116,18 @@ async def _context_files(workspace: Workspace, home: Home, texts: _Texts, *, tru
 
 def _is_first(path: str, paths: Sequence[str], found: dict[str, bytes]) -> bool:
     return next(other for other in paths if other in found) == path
+
+
+def _without_strangers(paths: Sequence[str], root: str, texts: _Texts) -> list[str]:
+    """The files in the project, and above it those that nobody else can change: trust is in a project, not in users."""
+    kept = []
+    for path in paths:
+        is_above = posixpath.dirname(path) != root
+        if is_above and (reason := stranger_above(path)):
+            texts.notices.append(f"{path} is not used: {reason}")
+        else:
+            kept.append(path)
+    return kept
 
 
 async def _without_links_out(workspace: Workspace, paths: list[str], texts: _Texts) -> list[str]:
