@@ -24,6 +24,7 @@ examples:
   kaa -p "fix the failing test"           do one task and print the answer
   git diff | kaa -p "review this"         standard input comes before the message
   kaa -p @notes.md @screen.png "summarise"
+  kaa -p -- "$TEXT"                       everything behind -- is a message, even if it begins with -
   kaa -c -p "now document it"             go on with the last session of this directory
   kaa -r                                  choose the session to go on with
   kaa sessions search "fix the parser"    find where something was said

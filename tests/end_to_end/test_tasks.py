@@ -134,6 +134,23 @@ def test_piped_text_and_files_come_before_the_message(kaa: Kaa) -> None:
     assert text.index("a diff") < text.index("remember the milk") < text.index("summarise")
 
 
+@pytest.mark.parametrize("message", ["-x", "--help", "-p", "--trust now", "--", "- a list\n- of things"])
+def test_what_follows_two_dashes_is_a_message(kaa: Kaa, message: str) -> None:
+    with ModelServer([say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "--", message)
+
+    assert done.code == 0, done.err
+    assert list(conversation(server.requests[0])) == [("user", message)]
+
+
+def test_a_message_that_looks_like_a_flag_is_not_sent_without_them(kaa: Kaa) -> None:
+    done = kaa.run("-p", "-x")
+
+    assert done.code == 2
+    assert "See kaa --help" in done.err
+
+
 def test_images_are_sent_as_images_to_models_that_see(kaa: Kaa, wire: Wire) -> None:
     (kaa.project / "dot.png").write_bytes(_PNG)
 
