@@ -18,6 +18,8 @@ import pytest
 
 from kaa.core.messages import Message
 from kaa.session.context import SessionContext, build_context
+from kaa.session.file.decoding import decode_entry
+from kaa.session.file.jsonl import encode_line
 from kaa.session.past_usage import past_usage
 from tests.support.sessions import JsonObject, entry, opened, write_session
 
@@ -196,13 +198,17 @@ def model_of(context: SessionContext) -> JsonObject | None:
     return None if context.model is None else {"provider": context.model.provider, "modelId": context.model.id}
 
 
-def test_a_session_means_the_same_to_kaa_and_to_pi(tmp_path: Path) -> None:
+def random_sessions(folder: Path) -> list[Path]:
     paths = []
     for number in range(SESSIONS):
         growing = Growing(SEED * SESSIONS + number)
         for _ in range(growing.random.randrange(1, LONGEST)):
             growing.grow()
-        paths.append(write_session(tmp_path / f"{number}.jsonl", *growing.entries))
+        paths.append(write_session(folder / f"{number}.jsonl", *growing.entries))
+    return paths
+
+
+def answers_of_pi(paths: list[Path]) -> list[JsonObject]:
     asked = subprocess.run(
         [NODE, str(Path(__file__).with_name("pi_answers.mjs")), PACKAGE],
         input="".join(f"{path}\n" for path in paths),
@@ -212,7 +218,35 @@ def test_a_session_means_the_same_to_kaa_and_to_pi(tmp_path: Path) -> None:
     )
     assert asked.returncode == 0, asked.stderr[-2000:]
     answers = [json.loads(line) for line in asked.stdout.splitlines()]
-    assert len(answers) == SESSIONS
+    assert len(answers) == len(paths)
+    return answers
+
+
+def written_anew(path: Path) -> Path:
+    """The session as kaa writes its entries."""
+    header, *lines = path.read_bytes().splitlines()
+    entries = [decode_entry(line) for line in lines]
+    assert None not in entries
+    again = path.with_suffix(".kaa.jsonl")
+    again.write_bytes(header + b"\n" + b"".join(encode_line(entry) for entry in entries if entry is not None))
+    return again
+
+
+def test_what_kaa_writes_means_the_same_to_pi(tmp_path: Path) -> None:
+    paths = random_sessions(tmp_path)
+
+    before, after = answers_of_pi(paths), answers_of_pi([written_anew(path) for path in paths])
+
+    for path, one, other in zip(paths, before, after, strict=True):
+        assert [plain(message) for message in other.pop("messages")] == [
+            plain(message) for message in one.pop("messages")
+        ], path
+        assert other == one, path
+
+
+def test_a_session_means_the_same_to_kaa_and_to_pi(tmp_path: Path) -> None:
+    paths = random_sessions(tmp_path)
+    answers = answers_of_pi(paths)
 
     for path, answer in zip(paths, answers, strict=True):
         with opened(path) as store:

@@ -140,7 +140,12 @@ class AssistantMessage(_Message, tag="assistant", frozen=True):
 
 
 class ToolResultMessage(_Message, tag="toolResult", frozen=True):
-    """The answer to one tool call. `details` is for frontends and never sent to the model."""
+    """The answer to one tool call.
+
+    Attributes:
+        details: for frontends; never sent to the model.
+        usage: of the requests to a model that the tool made itself; None if it made none.
+    """
 
     tool_call_id: str
     tool_name: str
@@ -148,6 +153,7 @@ class ToolResultMessage(_Message, tag="toolResult", frozen=True):
     is_error: bool
     details: Json = None
     timestamp: int = msgspec.field(default_factory=now_ms)
+    usage: Usage | None = None
 
     @property
     def text(self) -> str:

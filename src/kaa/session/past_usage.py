@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from kaa.core.events import CacheMiss
-from kaa.core.messages import AssistantMessage, Usage
+from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.spending import Purpose, Use
 from kaa.core.usage import plausible
 from kaa.session.entries import MessageEntry
@@ -209,6 +209,8 @@ def _reply(line: bytes) -> _Reply | None:
         reply = _LINE.decode(line).message
     except UNREADABLE:
         entry = decode_entry(line)  # mends what can be mended
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
+            return _Reply("toolResult", usage=entry.message.usage) if entry.message.usage is not None else None
         if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
             return None
         message = entry.message
