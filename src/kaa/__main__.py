@@ -3,7 +3,11 @@
 import os
 import sys
 
-if sys.path[:1] == [os.getcwd()]:  # `-m` puts it there: files of a project must not pass for modules
+try:
+    _here = os.getcwd()
+except FileNotFoundError:  # it was removed: kaa says so itself
+    _here = ""
+if sys.path[:1] == [_here]:  # `-m` puts it there: files of a project must not pass for modules
     del sys.path[0]
 
 from kaa.cli import main

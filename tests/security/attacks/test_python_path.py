@@ -1,5 +1,6 @@
 """A PYTHONPATH that begins with a colon makes Python execute files of whatever project kaa is started in."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,4 +45,14 @@ def test_modules_of_an_absolute_one_in_the_project_are_not_loaded(kaa: Kaa, tmp_
         done = kaa.run("-p", "hi")
 
     assert done.out == "Hello.\n", done.err
+    assert not (tmp_path / "canary").exists()
+
+
+def test_as_a_module_it_loads_nothing_of_the_current_directory(kaa: Kaa, tmp_path: Path) -> None:
+    (kaa.project / "argparse.py").write_text(f"open({str(tmp_path / 'canary')!r}, 'w').close()\n")
+    python = Path(sys.executable)
+
+    done = kaa.run_in_shell(f"{python} -m kaa --version")
+
+    assert done.out.startswith("kaa "), done.err
     assert not (tmp_path / "canary").exists()
