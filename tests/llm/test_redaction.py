@@ -131,3 +131,101 @@ def test_text_around_a_secret_stays(before: str, after: str) -> None:
 
     assert redacted.startswith(before)
     assert redacted.endswith(after)
+
+
+_LONG = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
+_AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYa1b2c3d4e5"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(f"gsk_{_LONG}", f"xai-{_LONG}", f"csk-{_LONG}", f"vck_{_LONG}", f"fw_{_LONG}", f"nvapi-{_LONG}"),
+        *(f"ABSK{_LONG}{_LONG}==", f"tgp_v1_{_LONG}", f"pplx-{_LONG}xx", f"tp-{_LONG}{_LONG}", f"AQ.{_LONG}abc"),
+        *(f"{'0123456789abcdef' * 2}.{_LONG[:16]}", f"LLM|123456789|{_LONG}", f"sk-or-v1-{_LONG}"),
+    ],
+)
+def test_keys_of_the_providers_are_removed(key: str) -> None:
+    assert Redactor().redact(f"it says {key}\n") == f"it says {MARKER}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("export DB_PASSWORD=hunter2", "hunter2"),
+        ("PASSWORD=correct-horse", "correct-horse"),
+        ("MY_API_KEY='letmein'", "letmein"),
+        ("X_API_KEY=abcd\nnext", "abcd"),
+        ("GITHUB_TOKEN=0123456789", "0123456789"),
+        ("password: 'hunter2xx'", "hunter2xx"),
+        ('{"apiKey": "abc12345"}', "abc12345"),
+        ('{\\"client_secret\\": \\"abc12345\\"}', "abc12345"),
+        (f"https://x.example/?api_key={_LONG}&b=1", _LONG),
+        (f"api_key = {_LONG}", _LONG),
+        (f"aws_secret_access_key = {_AWS_SECRET}", _AWS_SECRET),
+        (f"AWS_SECRET_ACCESS_KEY={_AWS_SECRET}", _AWS_SECRET),
+        (f'"SecretAccessKey": "{_AWS_SECRET}"', _AWS_SECRET),
+    ],
+)
+def test_values_of_names_for_secrets_are_removed(text: str, secret: str) -> None:
+    assert Redactor().redact(text) == text.replace(secret, MARKER)
+
+
+def test_both_halves_of_an_aws_key_are_removed() -> None:
+    text = f"AKIA{'ABCD1234EFGH5678'},{_AWS_SECRET}\n"
+
+    assert Redactor().redact(text) == f"{MARKER},{MARKER}\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "password = get_password()",
+        "PASSWORD=os.environ['PASSWORD']",
+        "API_KEY=$OTHER_KEY",
+        "API_KEY=${OTHER_KEY:-none}",
+        "TOKEN=$(cat file)",
+        "PASSWORD=<your password>",
+        "max_tokens=4096, api_key=api_key, token=token",
+        "def login(user: str, password: str | None = None) -> Token: ...",
+        "password: Optional[str]",
+        'password = input("Password: ")',
+        'token = "start"',
+        "secret = settings.secret_key_of_version_2.value",
+        "API_KEY=",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "if token == expected_token_1: pass",
+    ],
+)
+def test_ordinary_code_about_secrets_stays(code: str) -> None:
+    assert Redactor().redact(code) == code
+
+
+@given(
+    name=st.sampled_from(["PASSWORD", "DB_PASSWORD", "OPENAI_API_KEY", "SECRET", "MY_TOKEN"]),
+    value=st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=4, max_size=60),
+    before=st.sampled_from(["", "export ", "\n", "-e ", "env "]),
+)
+def test_whatever_a_variable_for_secrets_holds_is_removed(name: str, value: str, before: str) -> None:
+    assert Redactor().redact(f"{before}{name}={value}\nnext") == f"{before}{name}={MARKER}\nnext"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "PASSWORD=",
+        "password='",
+        "api_key=a",
+        "AKIA1234567890123456,",
+        "sk-",
+        "sk-a",
+        "secret",
+        "TOKEN=a(",
+        "://:",
+        "eyJaaaaaaaa",
+        "a",
+    ],
+)
+def test_hostile_text_is_gone_through_in_one_pass(piece: str) -> None:
+    """It takes seconds where the time grows with the square of the length: the suite would hang on this."""
+    Redactor().redact(piece * (1_000_000 // len(piece)))

@@ -1,15 +1,16 @@
 """Removes secrets from text that will be kept or shared: those we know, and those that look like one.
 
-A known secret is found however JSON or a URL may have escaped it. Shapes are those vendors document for
-their own keys; a false alarm costs a few characters, a miss costs a key, so the shapes err to the safe side.
+A known secret is found however JSON or a URL may have escaped it. `secret_shapes` says what secrets
+look like; a false alarm costs a few characters, a miss costs a key, so the shapes err to the safe side.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
+
+from kaa.llm.secret_shapes import SHAPES
 
 MARKER = "[redacted]"
 
@@ -18,45 +19,6 @@ KNOWN = "value of a key or variable in use"
 
 # Local servers are given keys such as "none" or "dummy"; removing those words would spoil the text.
 _SHORTEST_SECRET = 8
-
-
-class _Shape(NamedTuple):
-    """What a kind of secret looks like. `hint` is in every match: a cheap test that spares the expression."""
-
-    kind: str
-    hint: str
-    pattern: re.Pattern[str]  # a group, where there is one, is the secret part of the match
-
-
-_SHAPES = tuple(
-    _Shape(kind, hint, re.compile(pattern))
-    for kind, hint, pattern in (
-        # OpenAI, Anthropic, OpenRouter, …; words such as "sk-estimator-label" have no digit.
-        ("API key", "sk-", r"(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,}"),
-        ("Stripe key", "k_live_", r"\b[rs]k_live_[A-Za-z0-9]{16,}"),
-        ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
-        ("Google token", "ya29.", r"\bya29\.[A-Za-z0-9_-]{20,}"),
-        ("GitHub token", "gh", r"\bgh[opusr]_[A-Za-z0-9]{36,}"),
-        ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
-        ("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
-        ("AWS key", "A", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-        ("Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-        ("Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}"),
-        ("npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}"),
-        ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
-        ("bearer token", "earer", r"\b[Bb]earer\s+([A-Za-z0-9._~+/-]{16,}=*)"),
-        ("JSON Web Token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-        ("password in a URL", "://", r"://[^\s/:@\"'\\]*:([^\s/@\"'\\]+)@"),
-        # Also with its line ends escaped by JSON, and one cut off before its end.
-        (
-            "private key",
-            "PRIVATE KEY-----",
-            r"-----BEGIN [A-Z ]{0,24}PRIVATE KEY-----"
-            r"(?:[A-Za-z0-9+/=:,\s]|\\+[nr]|-(?!----))*"
-            r"(?:-----END [A-Z ]{0,24}PRIVATE KEY-----)?",
-        ),
-    )
-)
 
 
 class _Found(NamedTuple):
@@ -99,7 +61,7 @@ class Redactor:
 
     def _find(self, text: str) -> list[_Found]:
         found = [_Found(start, end, KNOWN) for form in self._forms for start, end in _occurrences(form, text)]
-        for kind, hint, pattern in _SHAPES:
+        for kind, hint, pattern in SHAPES:
             if hint in text:
                 found += (_Found(*match.span(match.re.groups), kind) for match in pattern.finditer(text))
         return _merged(found)
