@@ -1,5 +1,7 @@
 """What checkpoints of files cost in a project of 10,000 files: turns with them and without, taking the project in.
 
+And how long it takes to restore 20,000 files that a command changed, beside `git checkout` of the same files.
+
 The turns are those of the whole program, timed by the server as in `tool_turns`; the rest is kaa's own code in a
 process of its own each time, with the project's files in the system's cache.
 """
@@ -27,6 +29,8 @@ from tests.support.model_server import Answer, Call, say
 
 _FILES = 10_000
 _FILES_PER_DIRECTORY = 20
+_RESTORED_FILES = 20_000
+_CHANGE = "find . -name '*.py' -print0 | xargs -0 sed -i '1i # changed'"
 _TURNS = 20
 _OLD_SECONDS = 1.0  # what was changed just before it is looked at is looked at twice
 _LINE = "x = compute(x, offset=12)  # a line of code\n"
@@ -40,6 +44,10 @@ def measure(bench: Bench) -> list[Result]:
     first = [_taken_in(project, bench.folder / "checkpoints" / f"store {number}") for number in range(3)]
     _taken_in(project, again)
     later = [_taken_in(project, again) for _ in range(bench.rounds)]
+    restored = bench.folder / "checkpoints" / "restored"
+    _fill(restored, _RESTORED_FILES)
+    by_git = _checked_out(restored)
+    preview, restore = asyncio.run(_restored(restored, bench.folder / "checkpoints" / "restoring"))
     return [
         *_overhead("`bash true`", turns["bash"]),
         *_overhead("`write` of one file", turns["write"]),
@@ -49,6 +57,9 @@ def measure(bench: Bench) -> list[Result]:
         Result("take them in, later sessions", "ms", _median(later, "ms")),
         Result("  CPU", "ms", _median(later, "cpu_ms")),
         Result("  memory of the slot and what the rest takes more (PSS)", "MB", _median(later, "mb")),
+        Result(f"preview of a restore of {_RESTORED_FILES:,} files", "s", {"kaa": preview}),
+        Result("the restore", "s", {"kaa": restore}, target=2 * by_git),
+        Result("  `git checkout` of them", "s", {"kaa": by_git}),
     ]
 
 
@@ -101,10 +112,49 @@ def _gap_ms(runner: Runner, calls: Sequence[Call]) -> float:
     return statistics.median(gaps[1:])
 
 
-def _fill(project: Path) -> int:
+def _checked_out(project: Path) -> float:
+    """Seconds that git takes to bring all files back."""
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-c", "user.name=b", "-c", "user.email=b@b", *arguments], cwd=project, check=True)
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "all")
+    subprocess.run(["bash", "-c", _CHANGE], cwd=project, check=True)
+    time.sleep(_OLD_SECONDS)
+    started = time.perf_counter()
+    git("checkout", "-q", "--", ".")
+    return time.perf_counter() - started
+
+
+async def _restored(project: Path, store: Path) -> tuple[float, float]:
+    """Seconds for the preview of a restore of all files, and for the restore."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(store.parent)}
+    workspace = LocalWorkspace.start(str(project), env=environment)
+    checkpoints = workspace.checkpoints(str(store), "session", CheckpointLimits())
+    try:
+        await checkpoints.ready()
+        await workspace.run(Command(["bash", "-c", _CHANGE]))
+        change_set = await checkpoints.collect()
+        assert change_set is not None
+        await asyncio.sleep(_OLD_SECONDS)
+        started = time.perf_counter()
+        plan = await checkpoints.preview([change_set.id], [])
+        seen = time.perf_counter()
+        result = await checkpoints.restore(plan)
+        ended = time.perf_counter()
+        assert len(result.done) == _RESTORED_FILES
+    finally:
+        await checkpoints.close()
+        await workspace.close()
+    return seen - started, ended - seen
+
+
+def _fill(project: Path, files: int = _FILES) -> int:
     """Write the project's files; their bytes."""
     size = 0
-    for number in range(_FILES):
+    for number in range(files):
         path = project / f"d{number // _FILES_PER_DIRECTORY}" / f"f{number % _FILES_PER_DIRECTORY}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         size += path.write_text(f"# {number}\n" + _LINE * 50)

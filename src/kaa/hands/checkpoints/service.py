@@ -148,6 +148,7 @@ class _Service:
                     results.append(None)
         finally:
             putter.close()
+        self._tracker.listen()  # before the kernel's queue runs over and everything has to be looked at
         return results
 
     def _go_on(self, request: int, steps: Iterator[None]) -> None:
