@@ -255,6 +255,25 @@ def test_what_goes_on_in_the_background_belongs_to_the_next_change_set(play: Pla
     play(scene, FILES)
 
 
+def test_a_directory_that_was_deleted_gets_its_mode_back(play: Play, tiers: SandboxOptions) -> None:
+    async def scene(turns: Turns) -> None:
+        await turns.skip_unless_held()
+        (turns.root / "closed" / "deeper").mkdir(parents=True)
+        (turns.root / "private").mkdir()
+        for name, mode in (("closed/deeper", 0o777), ("private", 0o700), ("closed", 0o555)):
+            (turns.root / name / "file").write_text("x")
+            (turns.root / name).chmod(mode)
+        change_set = await turns.changed("chmod u+w closed; rm -r closed private")
+
+        await turns.undo(change_set)
+
+        modes = {name: (turns.root / name).stat().st_mode & 0o777 for name in ("closed", "closed/deeper", "private")}
+        assert modes == {"closed": 0o555, "closed/deeper": 0o777, "private": 0o700}
+        assert (turns.root / "closed" / "file").read_text() == "x"
+
+    play(scene, FILES, sandbox=tiers)
+
+
 def test_what_somebody_else_changed_between_two_calls_of_a_turn_is_never_taken_back(
     play: Play, tiers: SandboxOptions
 ) -> None:

@@ -145,8 +145,16 @@ def _remove(directory: int, name: str, expected: State | None) -> None:
 
 
 def _make_directory(directory: int, name: str, expected: State | None, target: State) -> None:
+    """Make a directory into which we can write, or give one that is there its mode."""
     _check(directory, name, expected)
-    os.mkdir(name, target.mode, dir_fd=directory)
+    if expected is None:
+        os.mkdir(name, target.mode | stat.S_IRWXU, dir_fd=directory)
+        return
+    descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.fchmod(descriptor, stat.S_IMODE(target.mode))
+    finally:
+        os.close(descriptor)
 
 
 def _write(directory: int, name: str, mode: int, content: bytes) -> None:

@@ -123,6 +123,8 @@ def in_order(moves: Iterable[FileMove]) -> Iterator[FileMove]:
     emptied.sort(key=_path_of, reverse=True)
     making.sort(key=_path_of)
     yield from (*deleting, *emptied, *making, *writing)
+    # Their modes at the end, the deepest first: one that nothing may be written into gets its files before that.
+    yield from (FileMove(move.path, move.target, move.target) for move in reversed(making))
 
 
 def _path_of(move: FileMove) -> str:
