@@ -69,6 +69,16 @@ def test_reasoning_has_a_limit_where_the_server_takes_one(tmp_path: Path, compat
     assert field not in _body(tmp_path, _FORMATS[0], "off", compat=compat)
 
 
+def test_the_lifetime_of_a_cache_is_that_of_the_model(tmp_path: Path) -> None:
+    model = {"id": "m", "promptCache": {"short": 30}}
+    box = {"baseUrl": "http://box/v1", "models": [model, {"id": "usual"}]}
+    (tmp_path / "models.json").write_text(json.dumps({"providers": {"box": box}}))
+
+    found = [ModelRegistry(tmp_path, {}).resolve(ModelChoice(f"box/{name}")) for name in ("m", "usual")]
+
+    assert [resolved.endpoint.kept_seconds for resolved in found] == [30, 300]
+
+
 def test_servers_get_what_their_flags_say(tmp_path: Path) -> None:
     chat = _body(tmp_path, _FORMATS[0], compat={"vllmPriority": -1})
     responses = _body(tmp_path, _FORMATS[1], compat={"supportsMaxOutputTokens": False})

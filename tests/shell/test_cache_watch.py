@@ -14,7 +14,6 @@ from kaa.core.provider import Model, ModelRates
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
-from kaa.llm.tuning import CacheRetention
 from kaa.session.context import build_context
 from kaa.session.entries import Custom
 from kaa.session.past_usage import past_misses
@@ -47,11 +46,11 @@ class Watched:
             config=AgentConfig(retry=RetryPolicy(base_seconds=0)),
         )
         recorder = SessionRecorder(self.store, build_context(self.store))
-        self.retention: CacheRetention = "short"
+        self.kept_seconds: int | None = 300
         self.watch = CacheWatch(
             self.agent,
             recorder,
-            lambda: self.retention,
+            lambda: self.kept_seconds,
             lambda: past_misses(self.store, self.store.tree.nodes),
             lambda: self.now,
         )
@@ -180,7 +179,7 @@ def test_time_that_passed_is_told() -> None:
 
 def test_a_prompt_that_is_kept_for_an_hour_has_not_expired_before() -> None:
     scene = Watched(used(10, 0, 20_000), used(10, 0, 20_300), used(10, 0, 20_600))
-    scene.retention = "long"
+    scene.kept_seconds = 3600
 
     scene.ask()
     scene.now += 12 * 60_000
@@ -196,7 +195,7 @@ def test_what_nobody_asked_to_keep_is_not_missed() -> None:
     scene = Watched(used(10, 0, 20_000), used(20_300, 0, 0))
 
     scene.ask()
-    scene.retention = "none"
+    scene.kept_seconds = None
     scene.ask()
 
     assert scene.told == []

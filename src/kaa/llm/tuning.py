@@ -1,7 +1,7 @@
 """How the user wants models asked, whichever model it is: what is the same for all vendors, each in its own words."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -13,6 +13,16 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 # The first that is set counts; the second is pi's.
 _RETENTION_VARIABLES = ("KAA_CACHE_RETENTION", "PI_CACHE_RETENTION")
 _RETENTIONS: dict[str, CacheRetention] = {name: name for name in get_args(CacheRetention)}
+
+
+class PromptCache(msgspec.Struct, frozen=True):
+    """How long a server keeps prompts at least, in seconds, when it is asked to for its usual time or for a long one.
+
+    Anthropic's `ephemeral`, without and with a `ttl` of an hour; OpenAI names 5 to 10 minutes, and a day.
+    """
+
+    short: Annotated[int, msgspec.Meta(gt=0)] = 5 * 60
+    long: Annotated[int, msgspec.Meta(gt=0)] = 60 * 60
 
 
 class Tuning(msgspec.Struct, rename="camel", frozen=True):

@@ -13,7 +13,7 @@ from kaa.llm.http.transport import Transport, host_of
 from kaa.llm.http.with_variables import with_variables
 from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import ThinkingLevels
-from kaa.llm.tuning import CacheRetention, Tuning
+from kaa.llm.tuning import CacheRetention, PromptCache, Tuning
 
 # The longest `prompt_cache_key` that OpenAI takes; other servers are not known to take longer ones.
 _LONGEST_CACHE_KEY = 64
@@ -35,6 +35,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         authorizer: lets requests in where no key that stays the same does; see `kaa.llm.http.authorized`.
         thinking_levels: what this model calls them.
         sampling: what the user wants this model to be sent besides.
+        prompt_cache: seconds that the server keeps the prompts of this model, by how long it is asked to.
         tuning: how the user wants models asked, this one and others.
         network_variables: for this server alone; see `kaa.llm.http.transport.HttpRequest`.
         served_as: what this server calls the model, where that is not its id: at Azure the name of a deployment.
@@ -48,6 +49,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     compat: Compat = Compat()
     thinking_levels: ThinkingLevels = {}
     sampling: Sampling = Sampling()
+    prompt_cache: PromptCache = PromptCache()
     tuning: Tuning = Tuning()
     network_variables: dict[str, str] = {}
     served_as: str | None = None
@@ -78,6 +80,17 @@ class Endpoint(msgspec.Struct, frozen=True):
         """How long the server is asked to keep prompts: `long` only where servers are known to offer it."""
         wanted = self.tuning.cache_retention
         return "short" if wanted == "long" and not self.compat.supports_long_cache_retention else wanted
+
+    @property
+    def kept_seconds(self) -> int | None:
+        """How long the server keeps prompts at least; None where it is asked not to."""
+        match self.usual_retention:
+            case "none":
+                return None
+            case "short":
+                return self.prompt_cache.short
+            case "long":
+                return self.prompt_cache.long
 
     def retention(self, request: Request) -> CacheRetention:
         """How long the server shall keep what `request` begins with. What is sent only once is not worth keeping."""

@@ -56,7 +56,7 @@ class Accounting:
         self._counted = len(store.tree)
         self._tally.recall(use for _, use in past_usage(store, store.tree.nodes))
         self._meter = ContextMeter(context_parts(agent.system_prompt, agent.tool_schemas, ()).total)
-        CacheWatch(agent, recorder, lambda: models.retention, lambda: past_misses(store, store.tree.nodes))
+        CacheWatch(agent, recorder, lambda: models.kept_seconds, lambda: past_misses(store, store.tree.nodes))
         agent.subscribe(self._tally.observe)
 
     def report(self) -> UsageReport:

@@ -14,7 +14,6 @@ from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage,
 from kaa.core.prefix import PrefixChange, compare, repeated
 from kaa.core.provider import ModelRates, Request
 from kaa.core.usage import prompt_tokens
-from kaa.llm.tuning import CacheRetention
 from kaa.session.entries import Custom
 from kaa.session.past_usage import MISS_ENTRY
 from kaa.session.recorder import SessionRecorder
@@ -26,8 +25,6 @@ _SMALLEST_TOKENS = 1024
 _SURELY_KEPT_TOKENS = 4096
 # How far an estimate from lengths may be off before a difference means something.
 _ESTIMATE_ERROR = 0.15
-# Anthropic's `ephemeral`, without and with a `ttl` of an hour; OpenAI names 5 to 10 minutes, and a day.
-_LIFETIMES_MS: dict[CacheRetention, int] = {"short": 5 * 60_000, "long": 60 * 60_000}
 # Wire formats in which the thinking parameters belong to what is kept.
 # https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 _THINKING_IS_KEPT = frozenset({"anthropic-messages", "anthropic-vertex"})
@@ -66,7 +63,7 @@ class CacheWatch:
     Args:
         agent: whose requests and replies are watched.
         recorder: writes into the session.
-        retention: how long servers are asked to keep prompts; what nobody asked them to keep is not missed.
+        kept_seconds: how long servers keep prompts; None where nobody asked them to, so that nothing is missed.
         earlier: gives the misses that the session has.
         clock: the time, in Unix milliseconds.
     """
@@ -75,13 +72,13 @@ class CacheWatch:
         self,
         agent: Agent,
         recorder: SessionRecorder,
-        retention: Callable[[], CacheRetention],
+        kept_seconds: Callable[[], int | None],
         earlier: Callable[[], Iterable[CacheMiss]],
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._agent = agent
         self._recorder = recorder
-        self._retention = retention
+        self._kept_seconds = kept_seconds
         self._earlier = earlier
         self._told: set[CacheMissCause] | None = None  # of the session; read when it matters
         self._clock = clock
@@ -125,7 +122,7 @@ class CacheWatch:
 
     def _miss(self, asked: _Asked, usage: Usage, tokens: int) -> CacheMiss | None:
         before, model = self._before, asked.request.model
-        if before is None or self._retention() == "none":
+        if before is None or self._kept_seconds() is None:
             return None
         share = 1.0 if before.request is None else repeated(before.request, asked.request)
         expected = min(round(before.tokens * share), tokens)
@@ -147,7 +144,7 @@ class CacheWatch:
         if change is not None:
             return change.segment, (change.segment == "message" and self._broken_by) or change.detail
         idle = asked.at - before.at
-        lifetime = _LIFETIMES_MS[self._retention()]
+        lifetime = 1000 * (self._kept_seconds() or 0)
         if idle > lifetime:
             kept = f"{lifetime // 60_000} or more"
             return "expired", f"{_minutes(idle)} passed since the last request; servers keep a prompt for {kept}"

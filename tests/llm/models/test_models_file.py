@@ -140,7 +140,7 @@ def test_what_only_newer_programs_know_is_reported_and_costs_nothing(tmp_path: P
     (known,) = models_of("box", file.providers["box"], ())
 
     (problem,) = file.problems
-    assert problem.endswith("ignores future, models.m.promptCache, models.m.inputLimits")
+    assert problem.endswith("ignores future, models.m.inputLimits")
     assert known.thinking_levels == {"max": "extreme"}
 
 

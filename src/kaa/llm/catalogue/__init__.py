@@ -13,6 +13,7 @@ from kaa.core.messages import Json
 from kaa.core.provider import Model, ModelRates
 from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import ThinkingLevels
+from kaa.llm.tuning import PromptCache
 
 _DATA = Path(__file__).parent / "data"
 
@@ -26,6 +27,7 @@ class KnownModel(msgspec.Struct, frozen=True):
         base_url: where this model is served, if not where its provider's other models are.
         headers: more headers for this model.
         sampling: as the user has it in models.json.
+        prompt_cache: the same.
     """
 
     model: Model
@@ -34,6 +36,7 @@ class KnownModel(msgspec.Struct, frozen=True):
     base_url: str | None = None
     headers: dict[str, str] = {}
     sampling: Sampling = Sampling()
+    prompt_cache: PromptCache = PromptCache()
 
 
 @cache

@@ -19,6 +19,7 @@ from kaa.llm.former_names import by_current_name
 from kaa.llm.models.ignored_fields import ignored_fields
 from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
+from kaa.llm.tuning import PromptCache
 
 # What most servers speak.
 DEFAULT_API = "openai-completions"
@@ -139,6 +140,7 @@ class _ModelOverride(msgspec.Struct, rename="camel", frozen=True):
     compat: dict[str, Json] = {}
     sampling_params: dict[str, Json] = {}
     sampling_params_by_thinking_level: dict[ThinkingLevel, dict[str, Json]] = {}
+    prompt_cache: PromptCache | None = None
 
 
 class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
@@ -158,6 +160,7 @@ class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
     compat: dict[str, Json] = {}
     sampling_params: dict[str, Json] = {}
     sampling_params_by_thinking_level: dict[ThinkingLevel, dict[str, Json]] = {}
+    prompt_cache: PromptCache = PromptCache()
 
 
 def _sound_models(path: Path, place: str, entries: list[Json]) -> tuple[list[Json], list[str]]:
@@ -213,7 +216,7 @@ def _own_model(provider: str, entry: _ModelEntry, default_api: str) -> KnownMode
         cost=entry.cost,
     )
     levels, sampling = _levels(entry.thinking_level_map), _sampling(entry)
-    return KnownModel(model, levels, entry.compat, entry.base_url, entry.headers, sampling)
+    return KnownModel(model, levels, entry.compat, entry.base_url, entry.headers, sampling, entry.prompt_cache)
 
 
 def _sampling(entry: _ModelEntry | _ModelOverride) -> Sampling:
@@ -241,6 +244,7 @@ def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
         known.base_url,
         known.headers | override.headers,
         known.sampling.laid_under(_sampling(override)),
+        override.prompt_cache or known.prompt_cache,
     )
 
 

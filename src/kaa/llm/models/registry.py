@@ -337,6 +337,7 @@ class ModelRegistry:
             ),
             thinking_levels=known.thinking_levels,
             sampling=known.sampling,
+            prompt_cache=known.prompt_cache,
             tuning=self.tuning,
             network_variables=self._keys.network_variables(provider),
         )

@@ -20,7 +20,7 @@ from kaa.llm.models.discovery import ask_server, find_local_model, look_for_serv
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
-from kaa.llm.tuning import CacheRetention, Tuning
+from kaa.llm.tuning import Tuning
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.models.link import ModelLink
 from kaa.shell.models.scope import ScopedModel, scoped_models
@@ -113,9 +113,9 @@ class Models:
         self._scope = tuple(patterns)
 
     @property
-    def retention(self) -> CacheRetention:
-        """How long the current model's server is asked to keep prompts."""
-        return self._link.resolved.endpoint.usual_retention
+    def kept_seconds(self) -> int | None:
+        """How long the current model's server keeps prompts at least; None where it is asked not to."""
+        return self._link.resolved.endpoint.kept_seconds
 
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way from the next request on, as changed settings say."""
