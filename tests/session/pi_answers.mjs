@@ -20,4 +20,4 @@ for await (const path of createInterface({ input: process.stdin })) {
   const { tokens, cost } = pi.AgentSession.prototype.getSessionStats.call(session);
   console.log(JSON.stringify({ messages: pi.convertToLlm(messages), model, thinkingLevel, tokens, cost }));
 }
-process.exit(0);
+process.stdout.write("", () => process.exit(0)); // what pi keeps open would keep the process alive
