@@ -4,6 +4,7 @@ The parser follows git's own (read-cache.c, gitformat-index(5)). What git reads 
 everything that git may take for the beginning of entries is read as one, with both lengths that hashes have.
 """
 
+import functools
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -40,6 +41,7 @@ class _Block(NamedTuple):
     entries: int
 
 
+@functools.lru_cache(maxsize=4)  # the guard asks again and again; 1 us for each entry
 def gitlinks(data: bytes) -> frozenset[str]:
     """The paths of gitlinks, relative to the working tree, at least all those that git finds.
 
