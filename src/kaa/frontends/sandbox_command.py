@@ -1,9 +1,12 @@
 """`kaa sandbox`: runs any command exactly as the hands would, with its exit code. For people and for tests."""
 
 import argparse
+import contextlib
 import os
+import stat
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
@@ -17,6 +20,7 @@ from kaa.workspace.blocked import BlockedError, note
 from kaa.workspace.commands import StandardStreams
 from kaa.workspace.local import LocalWorkspace
 
+_PIECE_BYTES = 64 * 1024  # as much as a pipe holds
 _DESCRIPTION = """\
 Run a command in the sandbox that kaa's own commands get. The current directory is the project.
 
@@ -59,9 +63,10 @@ def _refuse(message: str) -> int:
 
 
 async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
-    streams = StandardStreams(*(stream.fileno() for stream in (sys.stdin, sys.stdout, sys.stderr)))
     try:
-        result = await workspace.attach(command, streams)
+        with _content_only(sys.stdin.fileno()) as stdin:
+            streams = StandardStreams(stdin, sys.stdout.fileno(), sys.stderr.fileno())
+            result = await workspace.attach(command, streams)
     except BlockedError:
         return _refuse("no sandbox works on this system: see kaa doctor; with --mode full-access nothing is confined")
     except OSError as error:
@@ -73,3 +78,29 @@ async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
     if result.signal is not None:
         return 128 + result.signal
     return ExitCode.FAILED if result.exit_code is None else result.exit_code
+
+
+@contextlib.contextmanager
+def _content_only(stdin: int) -> Iterator[int]:
+    """A descriptor for the command's standard input, by which no file outside the sandbox can be changed.
+
+    With a file's own descriptor a command could change its permissions, times and attributes: it gets the content,
+    through a pipe. (Python itself refuses to start with a directory.)
+    """
+    if stat.S_ISREG(os.fstat(stdin).st_mode):
+        read_end, write_end = os.pipe()
+        try:
+            threading.Thread(target=_feed, args=(stdin, write_end), name="kaa-stdin", daemon=True).start()
+            yield read_end
+        finally:
+            os.close(read_end)  # which ends the thread if the command did not read to the end
+    else:
+        yield stdin
+
+
+def _feed(source: int, target: int) -> None:
+    with contextlib.suppress(OSError), open(target, "wb", buffering=0) as pipe:
+        while data := os.read(source, _PIECE_BYTES):
+            rest = memoryview(data)
+            while rest:
+                rest = rest[pipe.write(rest) :]
