@@ -1,8 +1,10 @@
 """Having the user's next git command run a program. The canary is the program: it is run outside, or it is not."""
 
+import mmap
 import os
 import shutil
 import subprocess
+import time
 
 from tests.escapes.attempts.kit import ATTEMPTS, GIT_WRITES, Given, again, attempt, write
 
@@ -213,6 +215,19 @@ def rebase_that_goes_on(given: Given) -> None:
     _git(given.project, "-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "HEAD~1")
     with open(f"{given.project}/.git/rebase-merge/git-rebase-todo", "a") as file:
         file.write(f"exec {given.path}\n")
+
+
+@attempt("run-later", then=_STATUS, where="new", own_project=True)
+def new_repository_changed_in_memory(given: Given) -> None:
+    """Map the configuration of a repository into memory, and add a monitor there when the guard has looked at it."""
+    _git(given.project, "init", "-q", "new")
+    with open(f"{given.project}/new/.git/config", "r+b") as file:
+        file.write(b"#" * 1000)
+        file.flush()
+        mapping = mmap.mmap(file.fileno(), 0)
+    time.sleep(0.2)
+    content = f"{_section(given)}#".encode()
+    mapping[: len(content)] = content
 
 
 @attempt("run-later", then=_STATUS, alone=True)

@@ -24,13 +24,14 @@ causes no event, so the guard compares all guarded files at each check, and ever
 more directories than it can watch it reads all of them at each check.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
-`{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "stuck": whether a mount
+`{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "flooded": whether
+they come from a loop, "stuck": whether a mount
 keeps something that has to be moved away, "scans": whether it cannot watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
     {"op": "signs"}                the same without comparing, and three descriptors (none where there is no inotify):
                                    as long as none of the first two is readable and nothing runs, a check would find
-                                   nothing; the third is readable when there are too many findings
+                                   nothing; the third is readable when findings come from a loop
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck
     {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
     {"op": "accept", "path": ...}  no longer; it stays as it is now

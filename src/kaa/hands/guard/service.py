@@ -148,10 +148,12 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
             guard.retry()
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
+    flooded = guard.flooded
     findings, more = guard.take_findings()
     return {
         "findings": [finding._asdict() for finding in findings],
         "more": more,
+        "flooded": flooded,
         "stuck": bool(guard.stuck),
         "scans": guard.scans,
     }

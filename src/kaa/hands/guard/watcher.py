@@ -30,7 +30,8 @@ _MAX_DIRECTORIES_READ = 65536  # 28 us each
 _MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
 _MAX_LINKED = 1024  # directories that only an index leads to
-_MAX_FINDINGS = 32  # between two checks; more of them come from a loop
+_MAX_FINDINGS = 32  # that are told between two checks; the others are counted
+_FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 # Huge, and nobody opens a repository in them: of these only the first level is watched.
 _SKIPPED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
@@ -161,7 +162,7 @@ class Guard:
     @property
     def flooded(self) -> bool:
         """Whether there were so many findings since the last `take_findings` that they come from a loop."""
-        return self._more > 0
+        return len(self._findings) + self._more > _FLOOD_FINDINGS
 
     @property
     def has_findings(self) -> bool:

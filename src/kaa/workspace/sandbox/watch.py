@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 class _Answer(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
-    more: int = 0
+    flooded: bool = False
     stuck: bool = False
     scans: bool = False
 
@@ -269,7 +269,7 @@ class Watch:
         self._found += answer.findings
         self._stuck = self._stuck or answer.stuck
         self.scans = answer.scans
-        if answer.more:
+        if answer.flooded:
             self._found.append(_FLOOD)
             self._stop()
         if self._signs is None:
