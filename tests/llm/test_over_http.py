@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import os
 import socket
+import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 
@@ -935,6 +936,9 @@ def test_the_system_keeps_silent_connections_alive() -> None:
     async def answer(call: _Call) -> None:
         ours = call.writer.get_extra_info("peername")
         for descriptor in map(int, os.listdir("/proc/self/fd")):
+            with contextlib.suppress(OSError):
+                if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                    continue
             with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as found:
                 if found.family == socket.AF_INET and found.getsockname() == ours:
                     kept.append(found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
