@@ -289,10 +289,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
     if _INFORMING.isdisjoint(arguments):
-        from kaa.host.process import forbid_dumps, unsafe_variables  # lazy: not for `kaa --version`
+        from kaa.host.process import forbid_dumps, leave_out_current_directory  # lazy: not for `kaa --version`
 
         forbid_dumps()
-        if arguments[:1] != ["doctor"] and (reason := unsafe_variables(os.environ)):
+        if arguments[:1] != ["doctor"] and (reason := leave_out_current_directory(os.environ)):
             return _refuse(reason, arguments)
     ended = _run_command(arguments)
     if ended is not None:

@@ -1,4 +1,4 @@
-"""kaa's own process leaves nothing of its memory behind, and refuses an environment that loads foreign code."""
+"""kaa's own process leaves nothing of its memory behind, and loads no code of the current directory."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.host.process import unsafe_variables
+from kaa.host.process import leave_out_current_directory, relative_variable
 
 _CRASH = """
 import ctypes, os, resource, sys
@@ -38,13 +38,34 @@ def test_a_crash_leaves_no_core_file(tmp_path: Path) -> None:
     assert crash(tmp_path)[0] == 1
 
 
-@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX"])
-def test_a_relative_entry_is_refused(name: str) -> None:
-    assert f"{name} is 'lib'" in unsafe_variables({name: "lib"})
-    assert unsafe_variables({name: "/lib"}) == unsafe_variables({name: ""}) == unsafe_variables({}) == ""
+@pytest.mark.parametrize("name", ["PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX"])
+def test_a_relative_directory_of_pythons_is_refused(name: str) -> None:
+    refusal = leave_out_current_directory({name: "lib"})
+
+    assert f"{name} is 'lib'" in refusal
+    assert f"env -u {name} kaa" in refusal
+    assert not leave_out_current_directory({name: "/lib"})
 
 
 @pytest.mark.parametrize("value", [":", ":/lib", "/lib:", "/lib::/other", "/lib:.", "./lib"])
-def test_an_empty_entry_of_the_path_is_relative(value: str) -> None:
-    assert f"PYTHONPATH is '{value}'" in unsafe_variables({"PYTHONPATH": value})
-    assert "env -u PYTHONPATH kaa" in unsafe_variables({"PYTHONPATH": value})
+def test_an_empty_or_relative_entry_of_the_path_is_found(value: str) -> None:
+    assert relative_variable({"PYTHONPATH": value}) == "PYTHONPATH"
+
+
+@pytest.mark.parametrize("value", ["", "/lib", "/lib:/other"])
+def test_an_absolute_path_of_modules_is_in_order(value: str) -> None:
+    environ = {"PYTHONPATH": value, "PYTHONHOME": "/usr"}
+
+    assert not relative_variable(environ)
+    assert not leave_out_current_directory(environ)
+    assert environ["PYTHONPATH"] == value
+
+
+def test_other_programs_inherit_the_absolute_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    environ = {"PYTHONPATH": ":/lib:"}
+
+    assert not leave_out_current_directory(environ)
+    assert environ == {"PYTHONPATH": "/lib"}
+    assert str(tmp_path) not in sys.path

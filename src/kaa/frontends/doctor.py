@@ -14,7 +14,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_text import encoded
 from kaa.host.code import shared_files
-from kaa.host.process import unsafe_variables
+from kaa.host.process import relative_variable
 from kaa.shell.checkpoints.checkpointing import limits_of
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
@@ -106,8 +106,12 @@ def _dot_entry_lines(seen: Sequence[str], hidden: Sequence[str]) -> Iterator[str
 
 def _code_lines() -> Iterator[str]:
     """What is wrong with how kaa itself is installed and started."""
-    if problem := unsafe_variables(os.environ):
-        yield f"warning: kaa does not start: {problem}"
+    if name := relative_variable(os.environ):
+        yield (
+            f"warning: {name} is {os.environ[name]!r}: an empty or relative entry makes Python load code from the"
+            " directory that kaa is started in. kaa leaves such entries of PYTHONPATH out, and does not start if Python"
+            " has loaded something from them. Use absolute paths only"
+        )
     shared = shared_files()
     if shared:
         yield (

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping, MutableMapping
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 _RTLD_NOW = 2
@@ -29,17 +29,57 @@ def forbid_dumps() -> None:
         _ctypes.call_function(prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
-def unsafe_variables(environ: Mapping[str, str]) -> str:
-    """Why Python executes files of the current directory before kaa can prevent it; empty if it does not.
-
-    An empty or relative entry means the directory that kaa is started in. Python executes a `sitecustomize.py` there.
-    """
+def relative_variable(environ: Mapping[str, str]) -> str:
+    """The first variable that makes Python load code from the current directory; empty if there is none."""
     for name in _OF_PYTHON if not sys.flags.ignore_environment else ():
-        value = environ.get(name, "")
-        entries = value.split(os.pathsep) if name in ("PYTHONPATH", "PYTHONHOME") else [value]
-        if value and not all(map(os.path.isabs, entries)):
-            return (
-                f"{name} is {value!r}: an empty or relative entry makes Python load code from the directory that kaa is"
-                f" started in, before kaa can prevent it. Use absolute paths only, or start kaa with: env -u {name} kaa"
-            )
+        if (value := environ.get(name, "")) and not all(map(os.path.isabs, _entries(name, value))):
+            return name
     return ""
+
+
+def leave_out_current_directory(environ: MutableMapping[str, str]) -> str:
+    """Load no module from the current directory, which an empty or relative entry of PYTHONPATH names.
+
+    Args:
+        environ: of this process; what other programs inherit is corrected too.
+
+    Returns:
+        Why kaa must not go on, empty if it may: Python has loaded modules from there before kaa could prevent it.
+    """
+    name = relative_variable(environ)
+    if not name:
+        return ""
+    value = environ[name]
+    loaded = "code"
+    if name == "PYTHONPATH":
+        kept = [entry for entry in _entries(name, value) if os.path.isabs(entry)]
+        here = {os.path.realpath(entry) for entry in _entries(name, value) if entry not in kept}
+        loaded = next((file for file in _files_of_modules() if _is_loaded_from(file, here)), "")
+        if not loaded:
+            sys.path[:] = [path for path in sys.path if os.path.realpath(path) not in here]
+            environ[name] = os.pathsep.join(kept)
+            return leave_out_current_directory(environ)
+    return (
+        f"{name} is {value!r}: an empty or relative entry made Python load {loaded} from the directory that kaa is"
+        f" started in, before kaa could prevent it. Use absolute paths only, or start kaa with: env -u {name} kaa"
+    )
+
+
+def _entries(name: str, value: str) -> list[str]:
+    return value.split(os.pathsep) if name in ("PYTHONPATH", "PYTHONHOME") else [value]
+
+
+def _files_of_modules() -> Iterator[str]:
+    """The file of every module that has been loaded, but for those in packages."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and "." not in name:
+            yield file
+
+
+def _is_loaded_from(file: str, directories: Container[str]) -> bool:
+    """Whether the file of a module, or of the `__init__` of a package, is in one of these entries of `sys.path`."""
+    folder = os.path.dirname(os.path.realpath(file))
+    if os.path.basename(file).startswith("__init__."):
+        folder = os.path.dirname(folder)
+    return folder in directories
