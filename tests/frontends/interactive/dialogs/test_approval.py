@@ -43,6 +43,7 @@ class Asked:
         self.dialog = ApprovalDialog(
             keyboard_context(columns=columns, rows=rows), ApprovalRequest(**values), self.answers.append
         )
+        self.dialog.render(columns)  # it is looked at before it takes answers
         self.dialog.offer()
         self.dialog.render(columns)  # as the screen does before it waits for keys
 

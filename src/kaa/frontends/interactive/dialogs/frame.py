@@ -36,7 +36,7 @@ class DialogFrame:
 
     Attributes:
         takes_keys: False as long as it is only to be looked at.
-        urge: why the body should be read to its end; shown as long as not all of it was on the screen.
+        urge: why the body should be read to its end; shown as long as not all of it was on the screen with the control.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DialogFrame:
         inner = _inner(width)
         body, control = self._read(inner), self._control.render(inner)
         self._divide(len(body), len(control))
-        if self._scroll <= self._seen:
+        if self.takes_keys and self._scroll <= self._seen:  # before, the answers do not take their room yet
             self._seen = max(self._seen, self._scroll + self._shown)
         painted_for = (width, self._context.palette.version, self._scroll, self._shown, self._context.size.rows)
         if painted_for != self._painted_for or control is not self._control_lines:
