@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 import msgspec
 
 from kaa.core.messages import Usage
-from kaa.core.prices import quote
+from kaa.core.prices import Quote, quote
 from kaa.core.provider import Model, Request
 
 Scope: TypeAlias = Literal["run", "session"]
@@ -274,10 +274,20 @@ class Ledger:
     @asynccontextmanager
     async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
         """See `Allowance`; nobody is asked."""
-        shortage = self.shortage(request)
+        async with self.set_aside(request, self.quote(request)) as affordable:
+            yield affordable
+
+    def quote(self, request: Request) -> Quote | None:
+        """What `request` can cost; None where no limit of money holds, or the price is not known."""
+        return None if self._funds() is None else quote(request)
+
+    @asynccontextmanager
+    async def set_aside(self, request: Request, quoted: Quote | None) -> AsyncIterator[Request]:
+        """As `reserve`, for what was quoted."""
+        shortage = self.shortage(quoted)
         if shortage is not None:
             raise BudgetExhaustedError(f"the budget is too small for the next request: {shortage.text}")
-        funds, quoted = self._funds(), quote(request)
+        funds = self._funds()
         if quoted is None or funds is None:
             yield request
             return
@@ -291,10 +301,9 @@ class Ledger:
             for ledger in lineage:
                 ledger._reserved.remove(cost)
 
-    def shortage(self, request: Request) -> "Shortage | None":
-        """Which limit of money leaves too little for `request`; None if it can be sent, or its price is not known."""
+    def shortage(self, quoted: Quote | None) -> "Shortage | None":
+        """Which limit of money leaves too little for what was quoted; None if none does."""
         funds = self._funds()
-        quoted = quote(request) if funds is not None else None
         if funds is None or quoted is None or quoted.reply_tokens(funds.left) >= quoted.least_reply:
             return None
         return Shortage(funds.standing, funds.left, quoted.least, quoted.input_tokens, quoted.least_reply)

@@ -117,9 +117,10 @@ class Budgeting:
         """See `Allowance`."""
         asker = self._ask if ask else None
         await self._admit_price(request.model, asker)
-        while (shortage := self._purse.shortage(request)) is not None:
+        quoted = self._purse.quote(request)  # once: it counts what the whole conversation may take
+        while (shortage := self._purse.shortage(quoted)) is not None:
             await self._admit_request(shortage, asker)
-        async with self._purse.reserve(request) as affordable:
+        async with self._purse.set_aside(request, quoted) as affordable:
             yield affordable
 
     def charge(self, usage: Usage, model: Model) -> None:
