@@ -110,6 +110,12 @@ def test_the_message_says_what_to_do(status: int, advice: str) -> None:
     assert advice in str(_failure(status))
 
 
+def test_a_missing_client_certificate_is_not_taken_for_a_wrong_model() -> None:
+    page = b"<html><head><title>400 No required SSL certificate was sent</title></head></html>"
+
+    assert "Name a client certificate in KAA_CLIENT_CERT" in str(_failure(400, page))
+
+
 def test_a_redirect_names_where_to_but_shows_no_more_of_it() -> None:
     failure = _failure(307, location="https://elsewhere.test/v1?token=abc")
 

@@ -38,6 +38,8 @@ _OVERFLOW: Final = (
 )
 _PER_MINUTE: Final = r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit"
 _NO_CREDIT: Final = r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing"
+# nginx and HAProxy, for a server that requires a client certificate; 496 is nginx's own code.
+_NO_CERTIFICATE: Final = r"(?i)no required SSL certificate|client certificate (?:is )?required"
 # Errors of OpenAI's that are in what was sent: an image nobody can read, a prompt that a policy forbids.
 _IN_THE_REQUEST: Final = r"^invalid_|image|_policy|_mismatch$"
 # OpenRouter answers so with a 400.
@@ -89,6 +91,8 @@ def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) 
     hint = _advice(kind, peer)
     if kind in (RateLimitError, OverloadedError) and retry_after:
         hint = f"It asks to come back {moment_in_words(retry_after, time.time())}; until then, choose another model."
+    if status in (400, 496) and re.search(_NO_CERTIFICATE, detail):
+        hint = "Name a client certificate in KAA_CLIENT_CERT (and its key in KAA_CLIENT_KEY)."
     if status in (301, 302, 303, 307, 308, 404, 405):
         hint = f"Check the base URL of provider '{peer.provider}' and the name of the model, '{peer.model}'."
     message = _sentence(kind, peer, f"HTTP {status}" + (f": {detail}" if detail else ""), hint)

@@ -352,7 +352,9 @@ def test_a_client_certificate_that_cannot_be_used(
 
     async def scenario(transport: LiveTransport) -> None:
         async with _Peer().running(_identity(authority, "127.0.0.1")) as server:
-            with pytest.raises(NetworkError, match=r"me\.pem cannot be used .*check KAA_CLIENT_CERT") as caught:
+            with pytest.raises(
+                NetworkError, match=r"me\.pem cannot be used \(its key is encrypted, and .*check KAA_CLIENT_CERT"
+            ) as caught:
                 await _get(transport, f"https://127.0.0.1:{server.port}/")
             assert not caught.value.transient
 

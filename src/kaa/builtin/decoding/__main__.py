@@ -41,13 +41,13 @@ def _confine() -> None:
     """No file, no network, no other process; little memory and time. What the machine cannot hold is left out."""
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     for limit, most in (
-        (resource.RLIMIT_AS, _MEMORY_BYTES),
-        (resource.RLIMIT_CPU, _CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES)),
+        (resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 1)),  # the first is SIGXCPU, which says what happened
+        (resource.RLIMIT_FSIZE, (0, 0)),
+        (resource.RLIMIT_CORE, (0, 0)),
     ):
         with suppress(OSError, ValueError):
-            resource.setrlimit(limit, (most, most))
+            resource.setrlimit(limit, most)
     if sys.platform != "linux":
         return
     from kaa.hands.confinement import kernel, landlock

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -49,7 +50,7 @@ class Decoder:
         with self._turn:
             known = self._known.pop(key, None)
             if known is None:
-                known = _decoded(data, mime_type)
+                known = _decoded(data, mime_type)  # raises what may be different the next time
             self._known[key] = known
             self._forget()
         if isinstance(known, str):
@@ -68,7 +69,11 @@ DECODER = Decoder()  # one for the process: the limit is one image at a time, wh
 
 
 def _decoded(data: bytes, mime_type: str) -> PreparedImage | str:
-    """The image, or why there is none."""
+    """The image, or what is wrong with it.
+
+    Raises:
+        ImageError: the process did not come to a verdict.
+    """
     try:
         # -I and -S, an empty environment: nothing but kaa's own code is loaded.
         done = subprocess.run(
@@ -82,11 +87,15 @@ def _decoded(data: bytes, mime_type: str) -> PreparedImage | str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"decoding it takes longer than {_SECONDS:.0f} s"
+        raise ImageError(f"decoding it takes longer than {_SECONDS:.0f} s") from None
     except OSError as error:
-        return f"the process that decodes images cannot be started: {error.strerror or error}"
+        raise ImageError(f"the process that decodes images cannot be started: {error.strerror or error}") from error
+    if done.returncode == -signal.SIGXCPU:
+        return "it cannot be decoded within the limit of time"
+    if done.returncode < 0:
+        raise ImageError(f"the process that decodes images was ended by signal {-done.returncode}; try again")
     if done.returncode:
-        return "it cannot be decoded within the limits of memory and time"
+        return "it cannot be decoded within the limit of memory"
     line, _, pixels = done.stdout.partition(b"\n")
     try:
         answer = msgspec.json.decode(line[:_MAX_HEADER_BYTES], type=_Answer)

@@ -20,7 +20,7 @@ from kaa.llm.http.transport import HttpRequest, HttpResponse
 
 _CONNECT_TIMEOUT_SECONDS: Final = 15.0
 _IDLE_TIMEOUT_SECONDS: Final = 120.0
-_PROXY_LOGIN_REQUIRED: Final = 407
+_PROXY_LOGIN_REQUIRED: Final = 407  # as in `tunnels`, which most users never load
 _REQUEST_TIMEOUT: Final = 408
 _OWN_HEADERS: Final = {"user-agent": "kaa", "accept-encoding": "gzip"}
 # What says where a request ends (RFC 9112): two of these, and two servers may see two different requests.

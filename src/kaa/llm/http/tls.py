@@ -1,5 +1,6 @@
 """TLS settings: which authorities are trusted, and the client certificate."""
 
+import contextlib
 import os
 import ssl
 from typing import Final
@@ -13,6 +14,8 @@ _CA_BUNDLES: Final = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
+
+_MAX_KEY_BYTES: Final = 64 * 1024
 
 
 class CertificateError(Exception):
@@ -46,8 +49,20 @@ def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
         # Always with a password: without one OpenSSL asks for it at the terminal.
         context.load_cert_chain(file, key_file or None, password=certificate.password)
     except (OSError, ValueError) as error:  # SSLError is an OSError
-        reason = (isinstance(error, ssl.SSLError) and error.reason) or getattr(error, "strerror", None) or error
         raise CertificateError(
-            f"the client certificate {file} cannot be used ({reason}): check KAA_CLIENT_CERT, KAA_CLIENT_KEY and "
-            "KAA_CLIENT_KEY_PASSWORD"
+            f"the client certificate {file} cannot be used ({_reason(error, key_file or file)}): check KAA_CLIENT_CERT,"
+            " KAA_CLIENT_KEY and KAA_CLIENT_KEY_PASSWORD"
         ) from None  # the cause may quote the password
+
+
+def _reason(error: OSError | ValueError, key_file: str) -> str:
+    """Why a certificate cannot be loaded; OpenSSL says "PEM lib" of everything."""
+    if not isinstance(error, ssl.SSLError):
+        return getattr(error, "strerror", None) or str(error)
+    with contextlib.suppress(OSError), open(key_file, "rb") as file:
+        key = file.read(_MAX_KEY_BYTES)
+        if b"PRIVATE KEY-----" not in key:
+            return f"there is no private key in {key_file}"
+        if b"ENCRYPTED" in key:
+            return "its key is encrypted, and the password is missing or wrong"
+    return error.reason or str(error)

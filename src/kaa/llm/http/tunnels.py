@@ -10,6 +10,7 @@ from kaa.llm.http.http1 import ResponseDecoder, encode_request
 from kaa.llm.http.routes import Proxy, ProxyError, ProxyLoginError, Route, basic_authorization
 
 PROXY_LOGIN_REQUIRED: Final = 407
+_UNAUTHORIZED: Final = 401
 
 # RFC 1928 and, for the login, RFC 1929.
 _VERSION: Final = 5
@@ -58,10 +59,8 @@ def login_required(offered: str | None) -> str:
     """
     if offered and not offered.lower().startswith("basic"):
         scheme = offered.split(None, 1)[0]
-        return f"it requires a login with {scheme[:40]!r}, and kaa supports only Basic (HTTP 407)"
-    return (
-        "it requires a name and password, or refuses those in its URL (HTTP 407): write http://NAME:PASSWORD@HOST:PORT"
-    )
+        return f"it requires a login with {scheme[:40]!r}, and kaa supports only Basic"
+    return "it requires a name and password, or refuses those in its URL: write http://NAME:PASSWORD@HOST:PORT"
 
 
 async def _connect_over_http(connection: Connection, route: Route, proxy: Proxy, idle_timeout: float) -> None:
@@ -73,7 +72,7 @@ async def _connect_over_http(connection: Connection, route: Route, proxy: Proxy,
     decoder = ResponseDecoder()
     while decoder.status is None:
         decoder.feed(await _received(connection, idle_timeout))
-    if decoder.status == PROXY_LOGIN_REQUIRED:
+    if decoder.status in (_UNAUTHORIZED, PROXY_LOGIN_REQUIRED):  # tinyproxy says the first of a wrong password
         raise ProxyLoginError(login_required(decoder.headers.get("proxy-authenticate")))
     if not 200 <= decoder.status < 300:
         raise ProxyError(f"it answered with HTTP {decoder.status}")
