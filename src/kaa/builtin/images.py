@@ -7,6 +7,7 @@ happens in a confined process (`kaa.builtin.decoding`): decoders are large, and 
 import asyncio
 import base64
 import struct
+import threading
 
 import msgspec
 
@@ -66,4 +67,9 @@ async def prepare_image(data: bytes, mime_type: str) -> PreparedImage:
     """
     from kaa.builtin.decoding.decoder import DECODER  # lazy: most sessions have no images
 
-    return await asyncio.to_thread(DECODER.decode, data, mime_type)
+    abandoned = threading.Event()
+    try:
+        return await asyncio.to_thread(DECODER.decode, data, mime_type, abandoned)
+    except asyncio.CancelledError:
+        abandoned.set()  # or the threads that wait for their turn would decode for nobody, and keep kaa from ending
+        raise

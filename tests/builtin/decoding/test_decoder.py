@@ -33,7 +33,7 @@ def test_a_process_that_was_killed_says_nothing_about_the_image() -> None:
 
     def decode() -> None:
         try:
-            decoder.decode(data, "image/png")
+            decoder.decode(data, "image/png", threading.Event())
         except ImageError as error:
             errors.append(error)
 
@@ -46,7 +46,7 @@ def test_a_process_that_was_killed_says_nothing_about_the_image() -> None:
     thread.join()
 
     assert ["ended by signal 9" in str(error) for error in errors] == [True]
-    assert decoder.decode(data, "image/png").size == (600, 600)
+    assert decoder.decode(data, "image/png", threading.Event()).size == (600, 600)
 
 
 def test_a_verdict_is_remembered() -> None:
@@ -54,4 +54,12 @@ def test_a_verdict_is_remembered() -> None:
 
     for _ in range(2):
         with pytest.raises(ImageError, match="is no valid image/png"):
-            decoder.decode(b"\x89PNG broken", "image/png")
+            decoder.decode(b"\x89PNG broken", "image/png", threading.Event())
+
+
+def test_what_nobody_waits_for_is_not_begun() -> None:
+    abandoned = threading.Event()
+    abandoned.set()
+
+    with pytest.raises(ImageError, match="nobody waits"):
+        Decoder().decode(_image(), "image/png", abandoned)

@@ -40,14 +40,21 @@ class Decoder:
         self._turn = threading.Lock()
         self._known: dict[bytes, PreparedImage | str] = {}  # the oldest first; a text says why there is none
 
-    def decode(self, data: bytes, mime_type: str) -> PreparedImage:
+    def decode(self, data: bytes, mime_type: str, abandoned: threading.Event) -> PreparedImage:
         """The image within the limits of models.
 
+        Args:
+            data: of the image.
+            mime_type: what it is.
+            abandoned: set when nobody wants it any more; what has not begun by then does not begin.
+
         Raises:
-            ImageError: it is broken, or too large to be decoded safely.
+            ImageError: it is broken, too large to be decoded safely, or abandoned.
         """
         key = hashlib.sha256(mime_type.encode() + b"\0" + data).digest()
         with self._turn:
+            if abandoned.is_set():
+                raise ImageError("nobody waits for it any more")
             known = self._known.pop(key, None)
             if known is None:
                 known = _decoded(data, mime_type)  # raises what may be different the next time
