@@ -29,10 +29,10 @@ def write_lines(source: SessionSource, selection: Selection, out: BinaryIO) -> T
         totals.add(entry.fields)
     is_whole = selection.thinking and selection.tools and selection.redactor is None
     for node, parent in _linked(source, selection):
-        line = _line_below(source.line(node), parent)
-        if not is_whole and (chosen := picked(node, line, selection)) is not None:
-            line = encode_object(chosen.fields).rstrip(b"\n")
-        out.write(line + b"\n")
+        if is_whole:
+            out.write(_line_below(source.line(node), parent) + b"\n")
+        elif (chosen := picked(source, node, selection)) is not None:
+            out.write(encode_object({**chosen.fields, "parentId": parent}))
     return totals
 
 

@@ -54,7 +54,7 @@ class _Results:
         if not waiting:
             return None
         node = waiting.popleft()
-        entry = picked(node, self._source.line(node), self._selection)
+        entry = picked(self._source, node, self._selection)
         message = entry.fields.get("message") if entry is not None else None
         return message if isinstance(message, dict) else None
 

@@ -123,7 +123,7 @@ def embed(data: bytes) -> bytes:
 def title_of(source: SessionSource, selection: Selection) -> str:
     """The session's name, or what its first message begins with."""
     info = source.tree.info
-    named = picked(info, source.line(info), selection) if info is not None else None
+    named = picked(source, info, selection) if info is not None else None
     name = named.fields.get("name") if named is not None else None
     if isinstance(name, str) and name.strip():
         return name.strip()
@@ -198,7 +198,7 @@ def _write_entries(source: SessionSource, selection: Selection, out: BinaryIO, i
         _write_piece(out, piece)
     index.leaf = indexer.nearest(source.tree.leaf)
     for node in () if selection.all_branches else remarks(source, source.tree.path()):
-        if (remark := picked(node, source.line(node), selection)) is not None:
+        if (remark := picked(source, node, selection)) is not None:
             indexer.label(remark.fields)
 
 

@@ -15,6 +15,15 @@ from kaa.session.tree import Node
 # Only the provider that made them can read these. They are long, and nobody else can tell what is in them.
 _OPAQUE = frozenset({"thinkingSignature", "textSignature", "thoughtSignature"})
 
+# By the role of the messages that are output or definitions of tools: what remains of them without tools.
+_OUTPUT = {
+    "toolResult": frozenset({"role", "toolCallId", "toolName", "isError", "timestamp", "usage"}),
+    "bashExecution": frozenset(
+        {"role", "command", "exitCode", "cancelled", "truncated", "excludeFromContext", "timestamp"}
+    ),
+    "system": frozenset({"role", "timestamp"}),
+}
+
 
 class TextFilter(Protocol):
     """Takes out of a text what must not leave the machine. Secrets are known elsewhere (`kaa.llm.redaction`)."""
@@ -50,18 +59,29 @@ class Picked(NamedTuple):
 def pick(source: SessionSource, selection: Selection) -> Iterator[Picked]:
     """The selected entries in the order of the file. What is no JSON object is passed over."""
     for node in selected_nodes(source, selection):
-        entry = picked(node, source.line(node), selection)
+        entry = picked(source, node, selection)
         if entry is not None:
             yield entry
 
 
-def picked(node: Node, line: bytes, selection: Selection) -> Picked | None:
-    """The entry of a line; None if that is no JSON object."""
-    fields = _decode(line)
+def picked(source: SessionSource, node: Node, selection: Selection) -> Picked | None:
+    """An entry as it goes in; None if its line is no JSON object."""
+    fields = _decode(source.line(node))
     if fields is None:
         return None
-    stripped = _stripped(fields, selection)
-    return Picked(node, stripped if selection.redactor is None else redacted_object(stripped, selection.redactor))
+    match fields:
+        case {"message": dict() as message}:
+            fields["message"] = _without_deselected(message, str(message.get("role")), selection)
+        case {"type": "context_edit", "replacement": dict() as replacement}:
+            role = "" if selection.tools else _target_role(source, fields.get("targetId"))
+            fields["replacement"] = _without_deselected(replacement, role, selection)
+        case {"type": "custom_message", "content": content}:
+            fields["content"] = _filtered_blocks(content, selection)
+        case {"type": "compaction", "systemMessage": _} if not selection.tools:
+            del fields["systemMessage"]
+        case _:
+            pass
+    return Picked(node, fields if selection.redactor is None else redacted_object(fields, selection.redactor))
 
 
 def selected_nodes(source: SessionSource, selection: Selection) -> list[Node]:
@@ -100,8 +120,10 @@ def _redacted(value: Json, redactor: TextFilter) -> Json:
             return redactor.redact(value)
         case list():
             return [_redacted(item, redactor) for item in value]
-        case {"type": "image", "data": str(), "mimeType": str()}:
-            return value  # a picture's bytes cannot be read as text; changed ones would not be a picture
+        case {"type": "image", "data": str() as data, "mimeType": str()}:
+            # The bytes of an image cannot be read as text, and changed ones are not an image.
+            others = {key: item for key, item in value.items() if key != "data"}
+            return {**redacted_object(others, redactor), "data": data}
         case dict():
             return {redactor.redact(key): _redacted(item, redactor) for key, item in value.items()}
         case _:
@@ -116,22 +138,41 @@ def _decode(line: bytes) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-def _stripped(fields: dict[str, Json], selection: Selection) -> dict[str, Json]:
-    message = fields.get("message")
-    if not isinstance(message, dict):
-        return fields
-    content = message.get("content")
-    if isinstance(content, list):
-        blocks = [_without_opaque(block) for block in content if _is_wanted(block, selection)]
-        message["content"] = blocks
-    if message.get("role") == "toolResult":
-        if not selection.tools:
-            message["content"] = []
-            message.pop("details", None)
-        _drop_repeated_output(message.get("details"))
-    if message.get("role") == "bashExecution" and not selection.tools:
-        message["output"] = ""
-    return fields
+def _target_role(source: SessionSource, target_id: Json) -> str:
+    """Whose content an edit replaces: the role of a message, the type of another entry. Unknown: a tool's."""
+    node = source.tree.get(target_id) if isinstance(target_id, str) else None
+    fields = _decode(source.line(node)) if node is not None else None
+    match fields:
+        case {"message": {"role": str() as role}} | {"type": str() as role}:
+            return role
+        case _:
+            return "toolResult"
+
+
+def _without_deselected(holder: dict[str, Json], role: str, selection: Selection) -> dict[str, Json]:
+    """A message, or what replaces its content for the model.
+
+    Args:
+        holder: has `content`, and perhaps what belongs to it.
+        role: of the message.
+        selection: what goes in.
+    """
+    if role in _OUTPUT and not selection.tools:
+        kept = {key: value for key, value in holder.items() if key in _OUTPUT[role]}
+        for key in {"content", "output"} & holder.keys():
+            kept[key] = "" if isinstance(holder[key], str) else []
+        return kept
+    if "content" in holder:
+        holder["content"] = _filtered_blocks(holder["content"], selection)
+    if role == "toolResult":
+        _drop_repeated_output(holder.get("details"))
+    return holder
+
+
+def _filtered_blocks(content: Json, selection: Selection) -> Json:
+    if not isinstance(content, list):
+        return content
+    return [_without_opaque(block) for block in content if _is_wanted(block, selection)]
 
 
 def _is_wanted(block: Json, selection: Selection) -> bool:
@@ -140,8 +181,10 @@ def _is_wanted(block: Json, selection: Selection) -> bool:
             return selection.thinking
         case {"type": "toolCall"}:
             return selection.tools
-        case _:
+        case {"type": "text" | "image"}:
             return True
+        case _:
+            return selection.thinking and selection.tools  # nobody knows what it holds
 
 
 def _without_opaque(block: Json) -> Json:
