@@ -242,14 +242,19 @@ def test_the_doctor_says_what_holds(kaa: Kaa) -> None:
 
 def test_the_doctor_says_what_of_the_home_is_seen(kaa: Kaa) -> None:
     home = Path(kaa.environ["HOME"])
-    for name in (".gitconfig", ".boto"):
+    for name in (".boto", ".ignored", ".config/wg/key", *(f".local/share/tool{i:02}/x" for i in range(10))):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).touch()
+    (home / ".gitconfig").write_text("[core]\nexcludesFile = ~/.ignored\n")
 
     done = kaa.run("doctor")
 
     assert "dot entries of the home that commands see: " in done.out
     assert ".gitconfig" in done.out.partition("that commands see: ")[2].partition("\n")[0]
-    assert ".boto" in done.out.partition("hidden: ")[2].partition("\n")[0]
+    assert "named by your git configuration: .ignored\n" in done.out
+    hidden = done.out.partition("hidden: ")[2].partition("\n")[0].split(", ")
+    assert {".boto", ".config/wg", ".local/share/tool07", "and 2 more in .local/share"} <= {*hidden}
+    assert not {".ignored", ".local/share/tool08"} & {*hidden}
 
 
 def test_the_doctor_says_that_checkpoints_are_off_and_why(kaa: Kaa) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -23,6 +24,7 @@ from kaa.tui.sanitize import sanitize
 from kaa.workspace.checkpoints.store import Use
 from kaa.workspace.checkpoints.upkeep import tidy
 from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.sandbox.dot_entries import DotEntries
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 _TIERS = {
@@ -32,6 +34,7 @@ _TIERS = {
     "seatbelt": "macOS Seatbelt (not tested)",
     "none": "nothing confines commands",
 }
+_NAMES_OF_FOLDER = 8  # of the home, when they are told
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -73,7 +76,7 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
         deliver(sys.stdout, encoded(told).decode() + "\n")
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
-        dot_entries = _dot_entry_lines(*workspace.sandbox.dot_entries())
+        dot_entries = _dot_entry_lines(workspace.sandbox.dot_entries())
         lines = [*_lines(status, workspace.root), *dot_entries, *_code_lines(), *checkpoints]
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
@@ -96,12 +99,24 @@ def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
         yield "Every write and command will need your approval; without anybody to ask they are denied."
 
 
-def _dot_entry_lines(seen: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
+def _dot_entry_lines(entries: DotEntries) -> Iterator[str]:
     """What of the home commands see."""
-    if hidden:
-        yield f"dot entries of the home that commands see: {', '.join(seen) or 'none'}"
-        yield f"  hidden: {', '.join(hidden)}"
+    if entries.hidden:
+        yield f"dot entries of the home that commands see: {', '.join(entries.seen) or 'none'}"
+        if entries.needed:
+            yield f"  named by your git configuration: {', '.join(entries.needed)}"
+        yield f"  hidden: {', '.join(_shortened(entries.hidden))}"
         yield '  "!~/NAME" in sandbox.hidden of settings.json shows one'
+
+
+def _shortened(names: Sequence[str]) -> Iterator[str]:
+    """The names, but only the first ones of each directory below the home."""
+    for folder, several in groupby(names, os.path.dirname):
+        told = tuple(several)
+        shown = len(told) if not folder else _NAMES_OF_FOLDER
+        yield from told[:shown]
+        if len(told) > shown:
+            yield f"and {len(told) - shown} more in {folder}"
 
 
 def _code_lines() -> Iterator[str]:

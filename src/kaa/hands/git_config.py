@@ -85,7 +85,7 @@ def _setting_executes(setting: str) -> bool:
 def work_trees(data: bytes) -> list[str]:
     """Where a repository's files are, as its configuration says it: the last counts."""
     with contextlib.suppress(ConfigSyntaxError):
-        return [entry.value for entry in _entries(data) if (entry.section, entry.name) == ("core", "worktree")]
+        return [entry.value for entry in entries(data) if (entry.section, entry.name) == ("core", "worktree")]
     return []
 
 
@@ -96,14 +96,19 @@ def executing_entries(data: bytes) -> frozenset[str]:
         data: the content of a configuration file.
     """
     try:
-        entries = _entries(data)
+        found = entries(data)
     except ConfigSyntaxError as error:
         return frozenset({f"what cannot be understood ({error})"})
-    return frozenset(f"{entry.key}={entry.value}" for entry in entries if entry.executes)
+    return frozenset(f"{entry.key}={entry.value}" for entry in found if entry.executes)
 
 
 @functools.lru_cache(maxsize=64)
-def _entries(data: bytes) -> tuple[Entry, ...]:
+def entries(data: bytes) -> tuple[Entry, ...]:
+    """The entries of a configuration file, in order; known from the last time if it was read before.
+
+    Raises:
+        ConfigSyntaxError: it is none.
+    """
     return tuple(parse(data))
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kaa.hands.confinement import repositories
-from kaa.hands.confinement.named import named_paths
+from kaa.hands.confinement.named import named_paths, needed_paths
 
 
 @pytest.fixture
@@ -101,3 +101,59 @@ def test_hostile_configuration_names_a_bounded_number(project: Path) -> None:
     (project / ".git" / "config").unlink()
     (project / ".git" / "config").symlink_to("/dev/zero")
     assert named_paths(repositories.find(str(project)), [str(project)], "/none") == ()
+
+
+def needed(home: Path, text: str, *hidden: str, untrusted: Iterable[str] = ()) -> set[str]:
+    """What the user's configuration shows of the home."""
+    (home / ".gitconfig").write_text(text)
+    found = needed_paths(str(home), [str(home / one) for one in untrusted], [str(home / one) for one in hidden])
+    return _relative(found, home)
+
+
+def test_git_needs_what_the_user_s_configuration_names(home: Path) -> None:
+    for directory in (".hooks", ".template", ".more"):
+        (home / directory).mkdir()
+    for file in (".ignore", ".attributes", ".message", ".signers", ".tool"):
+        (home / file).touch()
+    (home / ".more" / "work").write_text("[include]\npath = deeper\n")
+    (home / ".more" / "deeper").write_text("[core]\nhooksPath = ~/.hooks\n")
+
+    assert needed(
+        home,
+        '[includeIf "gitdir:~/work/"]\npath = ~/.more/work\n[core]\nexcludesFile = ~/.ignore\n'
+        f"attributesFile = {home}/.attributes\neditor = ~/.tool\n[commit]\ntemplate = ~/.message\n"
+        '[init]\ntemplateDir = ~/.template\n[gpg "ssh"]\nallowedSignersFile = ~/.signers\n',
+    ) == {
+        *(".more/work", ".more/deeper", ".hooks", ".ignore", ".attributes", ".message", ".template", ".signers"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[include]\npath = ~/.keys/token\n",
+        "[include]\npath = ~/.link/token\n",
+        "[include]\npath = ~/.keys\n",
+        "[core]\nhooksPath = ~/.keys\n",
+        "[core]\nexcludesFile = .gitconfig\n",
+        "[core]\nhooksPath = .missing\n",
+        "[credential]\nhelper = store --file ~/.store\n",
+        "[user]\nsigningKey = ~/.store\n",
+        "[include\npath = ~/.store\n",
+    ],
+)
+def test_git_needs_no_secrets_and_nothing_that_is_not_there(home: Path, text: str) -> None:
+    (home / ".keys").mkdir()
+    (home / ".keys" / "token").touch()
+    (home / ".store").touch()
+    (home / ".link").symlink_to(".keys")
+
+    assert needed(home, text, ".keys") == set()
+
+
+def test_configuration_that_commands_can_write_names_nothing(home: Path) -> None:
+    (home / ".boto").touch()
+    (home / "project" / "config").write_text("[include]\npath = ~/.boto\n")
+
+    assert needed(home, "[include]\npath = project/config\n") == {"project/config", ".boto"}
+    assert needed(home, "[include]\npath = project/config\n", untrusted=["project"]) == {"project/config"}

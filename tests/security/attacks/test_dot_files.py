@@ -97,3 +97,33 @@ def test_the_result_says_that_it_was_hidden_and_what_shows_it(kaa: Kaa) -> None:
     assert "sandbox.hidden" in told
     kaa.settings(sandbox={"hidden": ["!~/.tool"]}, retry={"baseDelayMs": 1})
     assert "not told" in _told(kaa, "cat ~/.tool/config")
+
+
+def test_what_the_user_s_git_configuration_names_is_there_and_no_more(kaa: Kaa) -> None:
+    needed, canary = f"needed{secrets.token_hex(8)}", f"canary{secrets.token_hex(16)}"
+    home = _keep(kaa, (".dotfiles/secret", ".ssh/config", ".netrc"), canary)
+    _keep(kaa, (".dotfiles/ignore", ".githooks/helper"), needed)
+    (home / ".dotfiles" / "work").write_text(f"[user]\nname = {needed}\n")
+    (home / ".githooks" / "post-commit").write_text("#!/bin/sh\ncat ~/.githooks/helper\n")
+    (home / ".githooks" / "post-commit").chmod(0o755)
+    (home / ".gitconfig").write_text(
+        "[user]\nemail = a@b.c\n[include]\npath = .dotfiles/work\n[commit]\ntemplate = ~/.ssh/config\n"
+        "[core]\nhooksPath = ~/.githooks\nexcludesFile = ~/.dotfiles/ignore\n"
+    )
+    commit = "git init -q /tmp/r && cd /tmp/r && git commit -q --allow-empty -m x; git log --format=%an"
+
+    told = _told(kaa, commit, "cat ~/.dotfiles/ignore", "cd ~; cat .dotfiles/secret .ssh/config .netrc; ls .dotfiles")
+
+    assert told.count(needed) >= 3
+    assert canary not in told
+
+
+def test_git_configuration_that_commands_can_write_shows_nothing(kaa: Kaa) -> None:
+    canary = f"canary{secrets.token_hex(16)}"
+    home = _keep(kaa, (".boto",), canary)
+    kaa.project = home / ".dotfiles"
+    kaa.project.mkdir()
+    (kaa.project / "gitconfig").write_text("[include]\npath = ~/.boto\n")
+    (home / ".gitconfig").symlink_to(".dotfiles/gitconfig")
+
+    assert canary not in _told(kaa, "cat ~/.boto")

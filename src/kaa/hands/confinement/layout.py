@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.listing import Listing, is_below_any, real_parents
-from kaa.hands.confinement.named import named_paths
+from kaa.hands.confinement.named import named_paths, needed_paths
 from kaa.hands.policy import PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS, is_protected_name
 
@@ -77,7 +77,9 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
-    listing = Listing(policy, (*projects, *writable))
+    listing = Listing(
+        policy, (*projects, *writable), needed_paths(home, (*projects, *writable), hidden) if home else ()
+    )
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
     links = filter(os.path.islink, (entry for path in listing.directories for entry in carved.get(path, ())))
     listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
@@ -101,6 +103,11 @@ def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
     excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
     hidden = (path for path in _expand(policy.hidden) if path not in excepted and not is_below_any(path, shown))
     return _unique(hidden), shown
+
+
+def needed_by_git(policy: Policy, home: str) -> tuple[str, ...]:
+    """Real paths of what the user's git configuration names and slots therefore see although it is not listed."""
+    return needed_paths(home, real_directories((*policy.writable, *policy.writes)), concealment(policy)[0])
 
 
 def real_directories(paths: Iterable[str]) -> list[str]:

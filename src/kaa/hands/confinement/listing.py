@@ -14,19 +14,21 @@ class Listing:
     Args:
         policy: says which entries are hidden unless they are listed, and the list.
         worked_in: directories that are worked in: no list holds in them.
+        needed: paths that are listed here and now, besides those of the policy.
 
     Attributes:
         directories: whose entries are hidden unless they are listed. They can be passed through themselves.
         elsewhere: what is listed and lies below an entry that is not, as the list's patterns say it.
     """
 
-    def __init__(self, policy: Policy, worked_in: Iterable[str] = ()) -> None:
+    def __init__(self, policy: Policy, worked_in: Iterable[str] = (), needed: Iterable[str] = ()) -> None:
+        listed = (*policy.listed, *map(glob.escape, needed))
         rules = _by_directory(policy.unlisted)
         self._unlisted = {path: rules[path] for path in rules if not is_below_any(path, worked_in)}
-        self._listed = _by_directory(policy.listed) if self._unlisted else {}
+        self._listed = _by_directory(listed) if self._unlisted else {}
         self.directories = frozenset(self._unlisted)
         usual = {os.path.dirname(pattern) for pattern in policy.unlisted}
-        self.elsewhere = [pattern for pattern in policy.listed if os.path.dirname(pattern) not in usual]
+        self.elsewhere = [pattern for pattern in listed if os.path.dirname(pattern) not in usual]
 
     def leaves_out(self, path: str) -> bool:
         """Whether a path is an entry that is not listed."""

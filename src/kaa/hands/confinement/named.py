@@ -1,7 +1,10 @@
-"""What git's configuration names in directories that commands may write: hooks, more configuration, programs.
+"""What git's configuration names: hooks, more configuration, programs.
 
 With `core.hooksPath = .githooks`, in the user's own configuration or the repository's, git executes files of the
 project which have no name that anybody knows. They are protected like those that have one.
+
+With `path = ~/.dotfiles/work`, git without that file commits as another author. What the user's own configuration names
+in the home is shown, although the home's list does not have it.
 """
 
 import os
@@ -10,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.repositories import Repository
-from kaa.hands.git_config import ConfigSyntaxError, Entry, parse
+from kaa.hands.git_config import ConfigSyntaxError, Entry, entries
 
 # Of whom git reads configuration besides the repository, git-config(1). The hands have no environment to say otherwise.
 _OF_SYSTEM = ("/etc/gitconfig",)
@@ -22,6 +26,16 @@ _MAX_FILES = 256  # configurations of repositories and what they include, togeth
 _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
 _MAX_NAMED = 64  # a configuration that names more than this is not the work of people
 _BETWEEN_WORDS = re.compile(r"""[\s;|&()<>"'`=!]+""")
+# What git reads besides what is included, as far as it holds no credentials: section and name.
+_FILES = frozenset(
+    {
+        ("commit", "template"),
+        ("core", "attributesfile"),
+        ("core", "excludesfile"),
+        ("gpg", "allowedsignersfile"),  # of gpg.ssh
+    }
+)
+_DIRECTORIES = frozenset({("core", "hookspath"), ("init", "templatedir")})
 _SURELY_PATHS = ("/", "./", "../", "~/")  # and no part of a regular expression or an address
 
 
@@ -42,27 +56,48 @@ def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) 
     """
     roots = tuple(projects)
     reader = _Reader(home)
-    of_all = (*_OF_SYSTEM, *_in(home, _OF_USER if home else ()))
-    everywhere = [found for path in of_all for found in reader.read(path)]
+    everywhere = [found for path in _of_all(home) for found in reader.read(path) if found.entry.executes]
     places: dict[str, list[_Found]] = {root: [] for root in roots}  # a repository may be made there yet
     for git in gits:
         files = [path for directory in git.directories for path in _in(directory, _OF_REPOSITORY)]
-        places.setdefault(os.path.dirname(git.entry), []).extend(found for path in files for found in reader.read(path))
+        own = (found for path in files for found in reader.read(path) if found.entry.executes)
+        places.setdefault(os.path.dirname(git.entry), []).extend(own)
     paths = (path for top, own in places.items() for found in (*everywhere, *own) for path in _paths(found, top, home))
     both = chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
     inside = (path for path in both if _is_in_any(path, roots) and ".git" not in path.split("/"))
     return tuple(dict.fromkeys(islice(inside, 2 * _MAX_NAMED)))[:_MAX_NAMED]
 
 
-class _Reader:
-    """Reads configuration with what it includes, each file once."""
+def needed_paths(home: str, untrusted: Iterable[str], hidden: Iterable[str]) -> tuple[str, ...]:
+    """Real paths of what git reads or executes because the user's own configuration says so, as far as it exists.
 
-    def __init__(self, home: str) -> None:
+    Args:
+        home: the user's home directory.
+        untrusted: real directories that commands may write: configuration in them is not the user's word.
+        hidden: real paths of what stays hidden whatever names it.
+    """
+    reader = _Reader(home, tuple(untrusted))
+    every = (found for path in _of_all(home) for found in reader.read(path))
+    paths = (os.path.realpath(path) for found in every if (path := _needed(found, home)))
+    secret = tuple(hidden)
+    return tuple(dict.fromkeys(islice((path for path in paths if not is_below_any(path, secret)), _MAX_NAMED)))
+
+
+class _Reader:
+    """Reads configuration with what it includes, each file once.
+
+    Args:
+        home: the user's home directory.
+        untrusted: real directories whose files are not read.
+    """
+
+    def __init__(self, home: str, untrusted: tuple[str, ...] = ()) -> None:
         self._home = home
-        self._entries: dict[str, list[Entry]] = {}
+        self._untrusted = untrusted
+        self._entries: dict[str, tuple[Entry, ...]] = {}
 
     def read(self, path: str, including: tuple[str, ...] = ()) -> Iterator[_Found]:
-        """The entries of a file that name something; none if it is not there or cannot be understood.
+        """The entries of a file; none if it is not there or cannot be understood.
 
         Args:
             path: of the file.
@@ -73,7 +108,8 @@ class _Reader:
         if path not in self._entries:
             if len(self._entries) >= _MAX_FILES:
                 return
-            self._entries[path] = _entries(path)
+            trusted = not self._untrusted or not is_below_any(os.path.realpath(path), self._untrusted)
+            self._entries[path] = _entries(path) if trusted else ()
         for entry in self._entries[path]:
             found = _Found(entry, os.path.dirname(path))
             yield found
@@ -81,16 +117,15 @@ class _Reader:
                 yield from self.read(included, (*including, path))
 
 
-def _entries(path: str) -> list[Entry]:
+def _entries(path: str) -> tuple[Entry, ...]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError:
-        return []
+        return ()
     try:
-        data = os.read(descriptor, _MAX_FILE_BYTES)
-        return [entry for entry in parse(data) if entry.executes]
+        return entries(os.read(descriptor, _MAX_FILE_BYTES))
     except (OSError, ConfigSyntaxError):  # git would not read on either
-        return []
+        return ()
     finally:
         os.close(descriptor)
 
@@ -107,6 +142,23 @@ def _paths(found: _Found, top: str, home: str) -> Iterator[str]:
         # A word of a command may name a file that does not exist yet; most words with a slash are no paths.
         if path and (os.path.isfile(path) or (word.startswith(_SURELY_PATHS) and not os.path.lexists(path))):
             yield path
+
+
+def _needed(found: _Found, home: str) -> str | None:
+    """The path of what an entry makes git read or execute wherever git works; None if there is none."""
+    entry, key = found.entry, (found.entry.section, found.entry.name)
+    if not (_includes(entry) or key in _FILES or key in _DIRECTORIES):
+        return None
+    # Only what is included may be relative to the file that says so: all else is relative to where git works.
+    path = _absolute(entry.value, found.directory if _includes(entry) else "", home)
+    if path is None or not os.path.isabs(path):
+        return None
+    return path if (os.path.isdir if key in _DIRECTORIES else os.path.isfile)(path) else None
+
+
+def _of_all(home: str) -> tuple[str, ...]:
+    """The configuration that git reads in every repository."""
+    return (*_OF_SYSTEM, *_in(home, _OF_USER if home else ()))
 
 
 def _includes(entry: Entry) -> bool:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from kaa.hands.confinement.contract import Unconfined
-from kaa.hands.confinement.layout import own_code
+from kaa.hands.confinement.layout import needed_by_git, own_code
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 from kaa.hands.protected import PROTECTED_ENDINGS
 
@@ -27,7 +27,8 @@ def profile(policy: Policy, home: str) -> str:
         home: the user's home directory.
     """
     return (
-        "\n".join(["(version 1)", "(allow default)", *_writing(policy), *_reading(policy), *_reaching(policy)]) + "\n"
+        "\n".join(["(version 1)", "(allow default)", *_writing(policy), *_reading(policy, home), *_reaching(policy)])
+        + "\n"
     )
 
 
@@ -56,11 +57,14 @@ def _writing(policy: Policy) -> Iterator[str]:
     yield "(deny file-write-setugid)"
 
 
-def _reading(policy: Policy) -> Iterator[str]:
+def _reading(policy: Policy, home: str) -> Iterator[str]:
     if policy.unlisted:
         roots = [os.path.realpath(path) for path in (*policy.writes, policy.temporary) if path]
         yield _rule("deny", "file-read*", [_regex(_pattern(path)) for path in _both(policy.unlisted)])
-        listed = [*(_regex(_pattern(path)) for path in _both(policy.listed)), *map(_below, (*roots, *own_code()))]
+        listed = [
+            *(_regex(_pattern(path)) for path in _both(policy.listed)),
+            *map(_below, (*roots, *own_code(), *needed_by_git(policy, home))),
+        ]
         on_the_way = {os.path.dirname(path) for path in policy.unlisted}
         listed += [_regex(f"^{_literally(path)}$") for path in sorted(on_the_way)]
         yield _rule("allow", "file-read*", listed)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from kaa.hands.confinement.layout import real_directories
+from kaa.hands.confinement.layout import needed_by_git, real_directories
 from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
 from kaa.hands.protected import is_protected
@@ -104,13 +104,20 @@ class Denials:
     def _listing(self) -> Listing:
         return Listing(self._policy, real_directories(self._policy.writes))
 
+    @cached_property
+    def _needed(self) -> tuple[str, ...]:
+        return needed_by_git(self._policy, self._home)
+
     def _of_unlisted(self, path: str) -> Blocked | None:
         """Why something of the home does not seem to exist, if it does: its entry there is not listed."""
         seen = (*self._policy.writes, *self._policy.listed, *self._policy.shown)
         if not self._policy.unlisted or any(_is_below(path, one) for one in seen):
             return None
-        entry = self._listing.entry_above(os.path.realpath(path))
-        return None if entry is None or not os.path.lexists(entry) else Blocked("read", entry)
+        real = os.path.realpath(path)
+        entry = self._listing.entry_above(real)
+        if entry is None or not os.path.lexists(entry) or any(_is_below(real, one) for one in self._needed):
+            return None
+        return Blocked("read", entry)
 
     def _tells_of_no_network(self, text: str) -> bool:
         no_loopback = self._policy.tier == "landlock"

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,8 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.hands.confinement.contract import ConfinementError
-from kaa.hands.confinement.layout import real_directories
-from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import leave_out
 from kaa.host.programs import note_writable
@@ -31,6 +28,7 @@ from kaa.workspace.slots import Slot, SlotKind
 
 if TYPE_CHECKING:
     from kaa.workspace.network.forwarding import PortForwards
+    from kaa.workspace.sandbox.dot_entries import DotEntries
 
 _SCANS = (
     "The project has too many directories to watch all of them: after each command kaa reads all of them, which takes"
@@ -245,18 +243,11 @@ class Sandbox:
         finally:
             planted += await self._end_watch(begun)
 
-    def dot_entries(self) -> tuple[list[str], list[str]]:
-        """Names of the home's dot entries that commands see, and of those that they do not."""
-        listing = Listing(self.policy, real_directories(self.policy.writes))
-        try:
-            names = sorted(name for name in os.listdir(self._home) if name.startswith("."))
-        except OSError:  # there is no home, as for some services
-            return [], []
-        denials, home = self.denials(), os.path.realpath(self._home)
-        hidden = [
-            name for name in names if listing.leaves_out(f"{home}/{name}") or denials.of_read(f"{self._home}/{name}")
-        ]
-        return [name for name in names if name not in hidden], hidden
+    def dot_entries(self) -> "DotEntries":
+        """What commands see of the home's dot entries, and what they do not."""
+        from kaa.workspace.sandbox.dot_entries import dot_entries  # lazy: only who wonders asks
+
+        return dot_entries(self.policy, self._root, self._home)
 
     async def allow_git_writes(self) -> None:
         """From now on `.git` may be written, but for its hooks and configuration."""

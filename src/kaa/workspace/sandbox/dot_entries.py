@@ -1,0 +1,62 @@
+"""What commands see of the user's home, for those who wonder why a program does not find its files."""
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kaa.hands.confinement.layout import needed_by_git, real_directories
+from kaa.hands.confinement.listing import Listing
+from kaa.hands.policy import Policy
+from kaa.workspace.sandbox.denials import Denials
+
+# Where programs keep what they install and how they are set up. Of caches and states it would be too much to read.
+_LOOKED_INTO = (".config", ".local/share")
+
+
+class DotEntries(NamedTuple):
+    """Names, relative to the home.
+
+    Attributes:
+        seen: dot entries of the home that commands see.
+        hidden: those that they do not, and what is hidden in directories that they do see.
+        needed: what commands see only because the user's git configuration names it.
+    """
+
+    seen: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+
+def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
+    """Look what there is.
+
+    Args:
+        policy: of the hands.
+        root: the project.
+        home: the user's home directory.
+    """
+    top = os.path.realpath(home)
+    writable = real_directories(policy.writes)
+    by_git = needed_by_git(policy, home)
+    usual, listing = Listing(policy, writable), Listing(policy, writable, by_git)
+    denials = Denials(policy, root, home)
+
+    def is_hidden(name: str) -> bool:
+        return listing.leaves_out(os.path.join(top, name)) or denials.of_read(os.path.join(home, name)) is not None
+
+    dotted = [name for name in _names(top) if name.startswith(".")]
+    folders = [folder for folder in _LOOKED_INTO if not is_hidden(folder)]
+    below = [os.path.join(folder, name) for folder in folders for name in _names(os.path.join(top, folder))]
+    hidden = [name for name in (*dotted, *below) if is_hidden(name)]
+    return DotEntries(
+        tuple(name for name in dotted if name not in hidden),
+        tuple(hidden),
+        tuple(os.path.relpath(path, top) for path in by_git if usual.hides(path)),
+    )
+
+
+def _names(directory: str) -> Iterator[str]:
+    try:
+        yield from sorted(os.listdir(directory))
+    except OSError:  # there is none, or no home at all, as for some services
+        return
