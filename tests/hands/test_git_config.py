@@ -97,6 +97,29 @@ _PIECES = [
         "[instaweb]\nmodulePath = evil",
         '[gitflow "path"]\nhooks = evil',
         '[tig "bind"]\ngeneric = !evil',
+        "[include]\npath = on",
+        '[includeIf "gitdir:/"]\npath',
+        "[core]\nhooksPath = 1",
+        '[core]\nhooksPath = " "',
+        "[init]\ntemplateDir = true",
+        "[instaweb]\nmodulePath = no",
+        '[gitflow "path"]\nhooks = 1',
+        '[difftool "x"]\npath = on',
+        '[diff]\nexternal = " "',
+        "[http]\ncookieFile = /home/x/.bashrc",
+        '[http "https://x"]\ncookieFile = on',
+        "[trace2]\neventTarget = /home/x/.bashrc",
+        "[gitcvs]\nlogFile = /home/x/.bashrc",
+        "[format]\noutputDirectory = /home/x/.bashrc.d",
+        "[format]\nsuffix = /../../.bashrc",
+        "[sendemail]\nsmtpServerOption = -X/home/x/.bashrc",
+        "[http]\nsslCert = pkcs11:module-path=evil",
+        '[mergetool "vimdiff"]\nlayout = $(evil)',
+        '[url "ext"]\ninsteadOf = x',
+        "[core]\npager = less +!evil",
+        "[core]\npager = ./less",
+        "[credential]\nhelper = store --file=/home/x/.bashrc",
+        "[credential]\nhelper = /x/store",
     ],
 )
 def test_an_entry_that_executes_is_found_however_it_is_written(text: str) -> None:
@@ -118,6 +141,9 @@ def test_an_entry_that_executes_is_found_however_it_is_written(text: str) -> Non
         "[alias]\nst = -c color.status=always --no-pager status -sb\naliases = config --get-regexp ^alias",
         "[alias]\nup = pull --rebase --autostash origin\nsu = submodule update --init --recursive\ndt = difftool -y",
         '[gitflow "path"]\nhooks = /home/x/project/.git/hooks\n[merge]\ntool = vimdiff',
+        "[core]\npager = less\n[pager]\ndiff = less -FRX\nlog = cat\n[credential]\nhelper = store",
+        "[credential]\nhelper = osxkeychain\nhelper = cache",
+        '[core]\nhooksPath =\n[format]\nsuffix = .txt\n[mergetool "vimdiff"]\nlayout = (LOCAL,BASE)/MERGED + @REMOTE',
     ],
 )
 def test_what_git_writes_by_itself_is_harmless(text: str) -> None:
@@ -149,6 +175,10 @@ def test_what_git_writes_by_itself_is_harmless(text: str) -> None:
         ('[trailer "x"]\ncommand = {evil}', "interpret-trailers {attributes}"),
         ("[gpg]\nprogram = {evil}", "commit -S --allow-empty -m x"),
         ("[init]\ntemplateDir = x\n[sequence]\neditor = {evil}", "rebase -i HEAD~1"),
+        ("[include]\npath = on", "status"),
+        ("[core]\nhooksPath = 1", "commit --allow-empty -m x"),
+        ('[diff]\nexternal = " "', "diff HEAD~1"),
+        ('[protocol]\nallow = always\n[url "ext"]\ninsteadOf = x\n[remote "x"]\nurl = x::{evil}', "fetch x"),
         ('[protocol]\nallow = always\n[branch "main"]\nremote = ext::{evil}', "fetch"),
     ],
 )
@@ -177,10 +207,16 @@ def test_what_git_executes_is_found(tmp_path: Path, text: str, command: str) -> 
 
     repository.mkdir()
     git("init", "-b", "main", check=True)
+    (repository / "d").mkdir()
+    program = repository / "d" / "file"
     for content in ("x", "x x"):
         (repository / "file").write_text(content)
-        git("add", "file", check=True)
+        program.write_text(f"#!/bin/sh\n: > {canary}\n# {content}\n")
+        program.chmod(0o755)
+        git("add", "file", "d", check=True)
         git("commit", "-m", content, check=True)
+    (repository / ".git" / "on").write_text(f"[core]\n\tfsmonitor = {evil}\n")
+    (repository / "1").symlink_to(hooks)
     places = {"evil": evil, "hooks": hooks, "attributes": tmp_path / "attributes"}
     config = text.format(**places)
     with (repository / ".git" / "config").open("a") as file:

@@ -1,4 +1,4 @@
-"""Which entries of a git configuration make git run a program.
+"""Which entries of a git configuration make git run a program, or write a file of their choice.
 
 The parser follows git's own (git_parse_source in config.c), because an entry that git sees and we do not would be
 a hole. What it does not understand counts as an entry that executes.
@@ -6,6 +6,7 @@ a hole. What it does not understand counts as an entry that executes.
 
 import contextlib
 import functools
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,15 +18,35 @@ _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"'}
 # By the last part of their name, whatever section they are in (git-config(1), git-lfs-config(5), git-svn(1)).
 _EXECUTING = frozenset(
     """
-    askpass browser clean difffilter driver editor external fsmonitor gitproxy hookspath httpd modulepath pager process
-    receivepack smtpserver smudge templatedir textconv tunnel uploadpack vcs virtualfilesystem
+    askpass browser clean difffilter driver editor external fsmonitor gitproxy httpd pager process receivepack
+    smtpserver smtpserveroption smudge textconv tunnel uploadpack vcs virtualfilesystem
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
+# Their value is the path of a directory with programs, or of a file that git writes: `on` is a name like any other.
+_NAMING_PATHS = frozenset(("cookiefile", "hookspath", "modulepath", "outputdirectory", "templatedir"))
+_WRITTEN_IN_SECTIONS = {
+    "gitcvs": frozenset(("dbdriver", "dbname", "logfile")),
+    "trace2": frozenset(("eventtarget", "normaltarget", "perftarget")),
+}
 _EXECUTING_ENDINGS = ("cmd", "command", "helper", "hook", "prog", "program")
 # Sections in which `path` names a program or more configuration.
 _SECTIONS_WITH_PATH = frozenset(("browser", "difftool", "guitool", "include", "includeif", "lfs", "man", "mergetool"))
-# As a program `true` and `false` do nothing; as what these entries also may be, a switch, neither.
+# As a program, which git finds only on PATH, these do nothing; as what such entries also may be, a switch, neither.
 _HARMLESS_VALUES = frozenset(("", "true", "false", "yes", "no", "on", "off", "0", "1"))
+_HARMLESS_PAGERS = frozenset(("cat", "less", "less -F", "less -FR", "less -FRX", "less -FX", "less -R", "more"))
+_HARMLESS_HELPERS = frozenset(("cache", "libsecret", "manager", "manager-core", "osxkeychain", "store", "wincred"))
+_TOOL = re.compile("/")  # a file in the directory of tools, or reached from there
+_DANGEROUS_VALUES = {
+    ("diff", "tool"): _TOOL,
+    ("diff", "guitool"): _TOOL,
+    ("merge", "tool"): _TOOL,
+    ("merge", "guitool"): _TOOL,
+    ("mergetool", "layout"): re.compile(r"[^A-Za-z,/()+@ ]"),  # git-mergetool hands it to a shell
+    ("format", "suffix"): re.compile("/"),  # the end of a path that git writes
+    ("protocol", "allow"): re.compile(""),
+    ("rebase", "instructionformat"): re.compile(""),  # it makes a line of the todo list: with %n there are two
+}
+_RUNNING_ADDRESS = "ext::"
 
 
 class ConfigSyntaxError(ValueError):
@@ -47,30 +68,39 @@ class Entry(NamedTuple):
 
     @property
     def executes(self) -> bool:
-        """Whether it can make git run a program that it would not run without."""
-        value = self.value.strip()
-        if value.lower() in _HARMLESS_VALUES:
+        """Whether it can make git run a program, or write a file, that it would not without."""
+        if self._names_a_path:
+            return self.value != ""
+        if self.value.lower() in _HARMLESS_VALUES:  # not stripped: ` ` makes a shell run its first argument
             return False
-        if value.startswith("ext::"):  # a remote's address, and a branch's or submodule's
+        value = self.value.strip()
+        if value.startswith(_RUNNING_ADDRESS):  # a remote's address, and a branch's or submodule's
             return True
         match self.section, self.name:
             case ("alias" | "tig", _) | ("submodule", "update") if value.startswith("!"):
                 return True
             case ("alias", _):
                 return alias_executes(self.value, _setting_executes)
-            case ("pager", _) | ("protocol", "allow"):
-                return True
-            case ("rebase", "instructionformat"):  # a line of the todo list is made by it: with %n there are two
-                return True
-            case ("diff" | "merge", "tool" | "guitool"):  # a file in the directory of tools, or reached from there
-                return "/" in value
-            case ("gitflow", "hooks"):
-                return not value.endswith("/.git/hooks")  # git-flow writes it by itself
-            case ("url", _):
-                return self.subsection.startswith("ext::")
-            case (section, "path"):
-                return section in _SECTIONS_WITH_PATH
+            case ("pager", _) | ("core", "pager"):
+                return self.value not in _HARMLESS_PAGERS
+            case ("credential", "helper"):
+                return self.value not in _HARMLESS_HELPERS
+            case ("url", _):  # the beginning of an address; the rest may follow from what it replaces
+                return self.subsection[: len(_RUNNING_ADDRESS)] == _RUNNING_ADDRESS[: len(self.subsection)]
+        if dangerous := _DANGEROUS_VALUES.get((self.section, self.name)):
+            return dangerous.search(value) is not None
+        if self.section == "http" and value.lower().startswith("pkcs11:"):  # may name a library
+            return True
         return self.name in _EXECUTING or self.name.endswith(_EXECUTING_ENDINGS)
+
+    @property
+    def _names_a_path(self) -> bool:
+        """Whether its value is a path that git executes from, reads more configuration from, or writes to."""
+        if self.name == "path":
+            return self.section in _SECTIONS_WITH_PATH
+        if (self.section, self.name) == ("gitflow", "hooks"):
+            return not self.value.endswith("/.git/hooks")  # git-flow writes it by itself
+        return self.name in _NAMING_PATHS or self.name in _WRITTEN_IN_SECTIONS.get(self.section, ())
 
 
 def _setting_executes(setting: str) -> bool:

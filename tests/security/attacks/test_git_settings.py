@@ -1,0 +1,109 @@
+"""A command makes a repository whose settings name files: the user's next git in it would execute or write them.
+
+The canary is a file outside that only a program run outside can make, or one that is written over.
+"""
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Finished, Kaa
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, call, say
+
+pytestmark = pytest.mark.usefixtures("confined")
+
+_IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def canary(kaa: Kaa) -> Path:
+    """Where the program `evil`, beside it, leaves a file."""
+    program = Path(kaa.environ["HOME"], "evil")
+    program.write_text(f'#!/bin/sh\n: > "{program.parent}/canary"\n')
+    program.chmod(0o755)
+    return program.with_name("canary")
+
+
+def _run(kaa: Kaa, *commands: str) -> Finished:
+    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        return kaa.run("-p", "work")
+
+
+def _git(kaa: Kaa, *arguments: str) -> None:
+    subprocess.run(
+        ["git", *_IDENTITY, *arguments],
+        cwd=kaa.project / "x",
+        env=kaa.environ | {"GIT_CONFIG_NOSYSTEM": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_a_file_included_under_the_name_of_a_switch_is_not_obeyed(kaa: Kaa, canary: Path) -> None:
+    included = f"printf '[core]\\n\\tfsmonitor = {canary.with_name('evil')}\\n' > x/.git/on"
+
+    _run(kaa, f"git init -q x && {included} && git -C x config include.path on")
+    _git(kaa, "status")
+
+    assert not canary.exists()
+
+
+def test_hooks_in_a_directory_with_the_name_of_a_switch_are_not_executed(kaa: Kaa, canary: Path) -> None:
+    hooks = f"mkdir x/1 && cp {canary.with_name('evil')} x/1/pre-commit"
+
+    _run(kaa, f"git init -q x && {hooks} && git -C x config core.hooksPath 1")
+    _git(kaa, "commit", "--allow-empty", "-m", "x")
+
+    assert not canary.exists()
+
+
+def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -> None:
+    startup = Path(kaa.environ["HOME"], "startup")
+    startup.write_text("export A=1\n")
+
+    with _cookie_server() as url:
+        settings = f"config http.cookieFile {startup} && git -C x config http.saveCookies true"
+        _run(kaa, f"git init -q x && git -C x remote add origin {url} && git -C x {settings}")
+        _git(kaa, "fetch")
+
+    assert startup.read_text() == "export A=1\n"
+
+
+class _Cookies(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = b"001e# service=git-upload-pack\n00000000"
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+        self.send_header("Set-Cookie", "a=$(evil); Path=/; Max-Age=99999")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def _cookie_server() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), _Cookies) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/x"
+        finally:
+            server.shutdown()
+            thread.join()
