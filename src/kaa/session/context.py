@@ -10,12 +10,11 @@ from kaa.core.provider import ThinkingLevel
 from kaa.session.as_user_message import compaction_message
 from kaa.session.compaction.undoing import leaves_nothing_out
 from kaa.session.edits import message_of, read_edits
-from kaa.session.entries import Compaction, MessageEntry, ModelChange, ThinkingLevelChange
+from kaa.session.entries import SPEAKING, Compaction, MessageEntry, ModelChange, ThinkingLevelChange
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
 _LEVELS = frozenset(get_args(ThinkingLevel))
-_SPEAKING = frozenset({"message", "custom_message", "branch_summary"})
 
 
 class ModelRef(msgspec.Struct, frozen=True):
@@ -53,7 +52,7 @@ def _messages(store: SessionStore, path: Sequence[Node]) -> tuple[Message, ...]:
     """The last compaction's summary and what it kept, then everything after it; without one, everything."""
     compaction, nodes = told(store, path)
     edits = read_edits(store, nodes)
-    entries = [(node, read_entry(store, node)) for node in nodes if node.type in _SPEAKING]
+    entries = [(node, read_entry(store, node)) for node in nodes if node.type in SPEAKING]
     spoken = [
         (node, message)
         for node, entry in entries

@@ -4,7 +4,7 @@ An entry without an id is a draft: the store stamps id, parent and time when it 
 Drafts use the empty string and not None as default because `parentId: null` is written for roots.
 """
 
-from typing import TypeAlias
+from typing import ClassVar, Final, TypeAlias, get_args
 
 import msgspec
 
@@ -72,7 +72,15 @@ StoredMessage: TypeAlias = (
 
 
 class Entry(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, kw_only=True, frozen=True):
-    """What all entries have. `timestamp` is ISO 8601 in UTC with milliseconds."""
+    """What all entries have. `timestamp` is ISO 8601 in UTC with milliseconds.
+
+    Attributes:
+        speaks: it holds words of the conversation, or a summary of them.
+        keeps_books: it records a choice, a name or a cost, and changes nothing of what the model and extensions know.
+    """
+
+    speaks: ClassVar[bool] = False
+    keeps_books: ClassVar[bool] = False
 
     id: str = ""
     parent_id: str | None = ""
@@ -82,11 +90,15 @@ class Entry(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True
 class MessageEntry(Entry, tag="message", kw_only=True, frozen=True):
     """A message of the conversation."""
 
+    speaks: ClassVar[bool] = True
+
     message: StoredMessage
 
 
 class ModelChange(Entry, tag="model_change", kw_only=True, frozen=True):
     """From here on this model answers."""
+
+    keeps_books: ClassVar[bool] = True
 
     provider: str
     model_id: str
@@ -94,6 +106,8 @@ class ModelChange(Entry, tag="model_change", kw_only=True, frozen=True):
 
 class ThinkingLevelChange(Entry, tag="thinking_level_change", kw_only=True, frozen=True):
     """From here on the model thinks this hard."""
+
+    keeps_books: ClassVar[bool] = True
 
     thinking_level: str
 
@@ -103,6 +117,8 @@ class Compaction(Entry, tag="compaction", kw_only=True, frozen=True):
 
     `usage`: what the summary cost, as pi writes it since 0.80. `system_message`: the instructions and tools of pi then.
     """
+
+    speaks: ClassVar[bool] = True
 
     summary: str
     first_kept_entry_id: str = ""
@@ -132,6 +148,8 @@ class ContextEdit(Entry, tag="context_edit", kw_only=True, frozen=True):
 class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
     """What happened on a branch that was left. `from_id` is an entry id or `root`."""
 
+    speaks: ClassVar[bool] = True
+
     from_id: str = ""
     summary: str
     details: Json = None
@@ -141,6 +159,8 @@ class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):
 
 class RequestUsage(Entry, tag="usage", kw_only=True, frozen=True):
     """Tokens and cost of a request outside the conversation, such as a cache warm-up. Any `kind` counts."""
+
+    keeps_books: ClassVar[bool] = True
 
     kind: str = ""
     provider: str = ""
@@ -159,6 +179,8 @@ class Custom(Entry, tag="custom", kw_only=True, frozen=True):
 class CustomMessage(Entry, tag="custom_message", kw_only=True, frozen=True):
     """A message of an extension; the model sees it as a user's. `display`: the user sees it too."""
 
+    speaks: ClassVar[bool] = True
+
     custom_type: str = ""
     content: tuple[UserContent, ...] | str
     display: bool
@@ -168,6 +190,8 @@ class CustomMessage(Entry, tag="custom_message", kw_only=True, frozen=True):
 class Label(Entry, tag="label", kw_only=True, frozen=True):
     """A name for another entry; without `label` the name is taken away."""
 
+    keeps_books: ClassVar[bool] = True
+
     target_id: str
     label: str | None = None
 
@@ -175,11 +199,15 @@ class Label(Entry, tag="label", kw_only=True, frozen=True):
 class SessionInfo(Entry, tag="session_info", kw_only=True, frozen=True):
     """The session's title; an empty one clears it."""
 
+    keeps_books: ClassVar[bool] = True
+
     name: str = ""
 
 
 class Leaf(Entry, tag="leaf", kw_only=True, frozen=True):
     """The conversation goes on after `target_id`; None means before the first entry."""
+
+    keeps_books: ClassVar[bool] = True
 
     target_id: str | None
 
@@ -198,3 +226,12 @@ AnyEntry: TypeAlias = (
     | SessionInfo
     | Leaf
 )
+
+ENTRY_KINDS: Final[dict[str, type[AnyEntry]]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEntry)}
+"""The entries that kaa knows, by their `type` in the file."""
+
+SPEAKING: Final = frozenset(tag for tag, kind in ENTRY_KINDS.items() if kind.speaks)
+"""The types of the entries that hold words of the conversation."""
+
+BOOKKEEPING: Final = frozenset(tag for tag, kind in ENTRY_KINDS.items() if kind.keeps_books)
+"""The types of the entries behind which the conversation can go back without a loss."""

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.session.outline import outline
+from kaa.session.outline import SPOKEN, outline
 from kaa.session.store import SessionStore, session_name
 from kaa.session.tree import Node
-
-# What is said, and by whom; everything else keeps books.
-_SPOKEN = frozenset({"user", "assistant", "tool", "command", "note", "compaction", "branch_summary"})
 
 
 class SessionFigures(msgspec.Struct, frozen=True):
@@ -51,7 +48,7 @@ def figures(store: SessionStore, nodes: Sequence[Node], leaf: Node | None) -> Se
     ends: set[str] = set()
     for row in rows:
         above = spoken_above.get(row.parent_id) if row.parent_id is not None else None
-        if row.kind not in _SPOKEN:
+        if row.kind not in SPOKEN:
             spoken_above[row.entry_id] = above
             continue
         spoken_above[row.entry_id] = row.entry_id

@@ -64,7 +64,11 @@ _Note: TypeAlias = (
     | SessionInfo
     | Leaf
 )
-_BOOKKEEPING: Final = frozenset({"model", "thinking", "label", "name", "leaf", "edit", "usage", "system", "custom"})
+SPOKEN: Final[frozenset[RowKind]] = frozenset(
+    {"user", "assistant", "tool", "command", "note", "compaction", "branch_summary"}
+)
+"""Rows of the conversation; all others are bookkeeping, or cannot be read."""
+
 _TEXT_LENGTH: Final = 200  # characters of an entry's text that a row has; more fits on no screen
 
 
@@ -112,7 +116,7 @@ class Outline(msgspec.Struct, frozen=True):
             case "no-tools" if row.kind == "tool":
                 return False
             case _:
-                return row.kind not in _BOOKKEEPING and not self._is_mute(row)
+                return (row.kind in SPOKEN or row.kind == "unreadable") and not self._is_mute(row)
 
     def _is_mute(self, row: OutlineRow) -> bool:
         """A reply that only called tools says nothing that their rows do not say."""

@@ -9,7 +9,7 @@ from kaa.core.events import CacheMiss
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.spending import Purpose, Use
 from kaa.core.usage import plausible
-from kaa.session.entries import MessageEntry
+from kaa.session.entries import ENTRY_KINDS, MessageEntry
 from kaa.session.file.decoding import decode_entry
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.store import SessionStore
@@ -23,8 +23,8 @@ MISS_ENTRY = "kaa.cache_miss"
 # How long a run took, in seconds, where the time of the session is limited.
 RUN_TIME_ENTRY = "kaa.run_time"
 
-# What holds the cost of a request that was made beside the conversation.
-_ASIDE = frozenset({"compaction", "branch_summary", "usage", "custom"})
+# What holds the cost of a request that was made beside the conversation; old names of sessions are custom entries.
+_ASIDE = frozenset({"custom", *(tag for tag, kind in ENTRY_KINDS.items() if "usage" in kind.__struct_fields__)})
 
 
 class _Reply(msgspec.Struct, rename="camel", frozen=True):

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from kaa.session.entries import Leaf
+from kaa.session.entries import SPEAKING, Leaf
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
-_SAID = frozenset({"message", "custom_message", "compaction"})
+# Not the summary of a branch that was left: leaving it is the step.
+_SAID = SPEAKING - {"branch_summary"}
 
 
 def _is_no_step(_node: Node) -> bool:

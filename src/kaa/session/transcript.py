@@ -1,9 +1,10 @@
 """A session as it is shown: everything on the way from the root to the leaf, decoded when it is looked at."""
 
 from collections.abc import Sequence
-from typing import TypeAlias, overload
+from typing import TypeAlias, get_args, overload
 
 from kaa.session.entries import (
+    ENTRY_KINDS,
     AnyEntry,
     BranchSummary,
     Compaction,
@@ -25,9 +26,7 @@ DisplayEntry: TypeAlias = (
     MessageEntry | Compaction | BranchSummary | CustomMessage | ModelChange | ThinkingLevelChange | Unreadable
 )
 
-_SHOWN = frozenset(
-    {"message", "compaction", "branch_summary", "custom_message", "model_change", "thinking_level_change"}
-)
+_SHOWN = frozenset(tag for tag, kind in ENTRY_KINDS.items() if kind in get_args(DisplayEntry))
 # Of these the place does not tell whether people are to see them.
 _PERHAPS_HIDDEN = frozenset({"custom_message"})
 

@@ -11,7 +11,7 @@ from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
 from kaa.ext.api import CommandError
-from kaa.session.entries import CustomMessage, Entry, Label, MessageEntry
+from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.outline import Outline, outline
 from kaa.session.recorder import SessionRecorder
@@ -28,7 +28,6 @@ Restore: TypeAlias = Literal["conversation", "files", "both"]
 
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
 _KEPT = " (/undo --all would restore it)"
-_SAID = frozenset({"message", "custom_message", "branch_summary", "compaction"})
 
 
 class RewindPoint(msgspec.Struct, frozen=True):
@@ -235,7 +234,7 @@ class Navigation:
             CommandError: nothing was said yet.
             SessionWriteError: the session cannot be written.
         """
-        said = next((node for node in reversed(self._store.tree.path()) if node.type in _SAID), None)
+        said = next((node for node in reversed(self._store.tree.path()) if node.type in SPEAKING), None)
         if said is None:
             raise CommandError("nothing was said yet that could get a name")
         self.label(said.id, text)

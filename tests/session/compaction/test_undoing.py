@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaa.core.messages import Usage
 from kaa.session.compaction.undoing import WHOLE, in_force, taken_back, undo
 from kaa.session.context import build_context
-from kaa.session.entries import Compaction, Label, Leaf, MessageEntry
+from kaa.session.entries import Compaction, ContextEdit, Label, Leaf, MessageEntry, RequestUsage, SessionInfo
 from kaa.session.store import MemoryStore
 from tests.support.agents import say
 from tests.support.sessions import JsonObject, entry, opened, texts, user_entry, write_session
@@ -43,6 +44,25 @@ def test_where_nothing_was_said_since_the_leaf_goes_back_before_it() -> None:
 
     assert undone == Leaf(target_id=two)
     assert texts(store) == ["one", "two"]
+
+
+def test_neither_a_name_nor_its_cost_is_something_said() -> None:
+    store = MemoryStore("/p")
+    one = speak(store, "one")
+    condense(store, one, "SUMMARY")
+    store.append(SessionInfo(name="a name"), RequestUsage(kind="title", usage=Usage(input=9)))
+
+    assert take_back(store) == Leaf(target_id=one)
+
+
+def test_an_edit_made_since_is_not_lost() -> None:
+    store = MemoryStore("/p")
+    one = speak(store, "one")
+    condense(store, one, "SUMMARY")
+    store.append(ContextEdit(target_id=one, replacement=None))
+
+    assert isinstance(take_back(store), Compaction)
+    assert texts(store) == []
 
 
 def test_what_was_said_since_stays() -> None:

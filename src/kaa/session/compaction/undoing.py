@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.session.entries import Compaction, Leaf
+from kaa.session.entries import BOOKKEEPING, Compaction, Leaf
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
 # What stands in place of a summary where nothing is left out. kaa does not tell the model of it, pi does.
 WHOLE = "Nothing was left out: the whole conversation follows."
 _KEY = "uncompacted"
-_WITHOUT_WORDS = frozenset({"label", "session_info", "model_change", "thinking_level_change", "leaf"})
 
 
 class InForce(msgspec.Struct, frozen=True):
@@ -60,7 +59,7 @@ def undo(path: Sequence[Node], standing: Sequence[InForce]) -> Leaf | Compaction
     """The entry that takes the last of the compactions `standing` on `path` back."""
     last = standing[-1]
     behind = path[path.index(last.node) + 1 :]
-    if all(node.type in _WITHOUT_WORDS for node in behind):
+    if all(node.type in BOOKKEEPING for node in behind):
         return Leaf(target_id=last.node.parent.id if last.node.parent is not None else None)
     if len(standing) == 1:
         return Compaction(

@@ -4,8 +4,6 @@ Two stages: `read_head` finds an entry's place in the tree and nothing else, for
 `decode_entry` reads an entry whole, for the few lines that are needed.
 """
 
-from typing import get_args
-
 import msgspec
 
 from kaa.core.messages import (
@@ -19,6 +17,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.session.entries import (
+    ENTRY_KINDS,
     AnyEntry,
     BashExecution,
     ContextEdit,
@@ -52,7 +51,6 @@ class LineHead(msgspec.Struct, rename="camel", frozen=True):
 _HEAD = msgspec.json.Decoder(LineHead)
 _HEADER = msgspec.json.Decoder(SessionHeader)
 _ENTRY: msgspec.json.Decoder[AnyEntry] = msgspec.json.Decoder(AnyEntry)
-_KINDS: dict[str, type[AnyEntry]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEntry)}
 
 
 def read_header(line: bytes) -> SessionHeader | None:
@@ -106,8 +104,8 @@ def decode_entry(line: bytes) -> AnyEntry | None:
     match fields.get("type"):
         case "message":
             return _mend_message_entry(fields)
-        case str(tag) if tag in _KINDS:
-            return _mend_entry(fields, _KINDS[tag])
+        case str(tag) if tag in ENTRY_KINDS:
+            return _mend_entry(fields, ENTRY_KINDS[tag])
         case _:
             return None
 
