@@ -36,7 +36,7 @@ class Fault(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: `reset`: the connection is reset. `early_end`: the body ends well-formed, but before the reply does.
-            `malformed`: an event that is no JSON, and the stream goes on. `error`: the server's own error event,
+            `malformed`: an event that is not valid JSON, and the stream goes on. `error`: the server's own error event,
             and the stream ends. `stall`: nothing comes until `ModelServer.release`, then the stream goes on.
         after: how many deltas (of text, reasoning or arguments) are sent before it.
     """

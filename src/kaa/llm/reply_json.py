@@ -20,7 +20,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
     """Decode `data`. Strings may contain halves of characters: a `DeltaBuffer` puts them together.
 
     Raises:
-        msgspec.DecodeError: it is no JSON, or not what the decoder expects.
+        msgspec.DecodeError: it is not valid JSON, or not what the decoder expects.
         UnicodeDecodeError: the same, and it is no UTF-8 either.
         RecursionError: it is nested too deeply.
     """
@@ -63,4 +63,4 @@ def _lenient(data: bytes) -> Json:
 
 
 def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")

@@ -42,7 +42,7 @@ def splice(text: str, changes: Mapping[str, Json]) -> str:
         changes: the new values, by name.
 
     Raises:
-        JsoncError: the text is no JSON.
+        JsoncError: the text is not valid JSON.
         ValueError: it is JSON, but no object.
     """
     if not isinstance(jsonc.decode(text), dict):

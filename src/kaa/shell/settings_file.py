@@ -33,7 +33,7 @@ class SettingsFile:
             changes: new values by name. Objects are merged into those of the file.
 
         Raises:
-            SettingsError: the file is no JSON object, so it was not touched, or it cannot be read or written.
+            SettingsError: the file is not a JSON object, so it was not touched, or it cannot be read or written.
         """
         try:
             target = Path(os.path.realpath(self.path))

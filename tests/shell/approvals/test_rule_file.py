@@ -53,8 +53,8 @@ def test_what_is_there_stays(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("{", "is no JSON object"),
-        ("[]", "is no JSON object"),
+        ("{", "is not a JSON object"),
+        ("[]", "is not a JSON object"),
         ({"allow": "bash: ls"}, r"Expected lists of rules.*|.*\$\.allow"),
         ({"allow": [5]}, r"\$\.allow"),
         ({"allow": ["bash: *"]}, "would allow every command"),

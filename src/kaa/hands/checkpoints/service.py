@@ -218,7 +218,7 @@ def _moves(header: Mapping[str, object]) -> Iterator[tuple[str, State | None, St
             case [str(path), expected, target, int(length)]:
                 yield path, state_of(expected), state_of(target), length
             case _:
-                raise WireError(f"{move!r} is no move")
+                raise WireError(f"invalid move {move!r}")
 
 
 def _leftovers(header: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:

@@ -57,7 +57,7 @@ class Picked(NamedTuple):
 
 
 def pick(source: SessionSource, selection: Selection) -> Iterator[Picked]:
-    """The selected entries in the order of the file. What is no JSON object is passed over."""
+    """The selected entries in the order of the file. Lines that are not JSON objects are left out."""
     for node in selected_nodes(source, selection):
         entry = picked(source, node, selection)
         if entry is not None:
@@ -65,7 +65,7 @@ def pick(source: SessionSource, selection: Selection) -> Iterator[Picked]:
 
 
 def picked(source: SessionSource, node: Node, selection: Selection) -> Picked | None:
-    """An entry as it goes in; None if its line is no JSON object."""
+    """An entry as it goes in; None if its line is not a JSON object."""
     fields = _decode(source.line(node))
     if fields is None:
         return None

@@ -94,7 +94,7 @@ class RuleFile:
         try:
             return msgspec.json.decode(content, type=_Content)
         except msgspec.DecodeError as error:
-            raise ApprovalsError(f"{self._path} is no JSON object: {error}. Correct or remove it") from error
+            raise ApprovalsError(f"{self._path} is not a JSON object: {error}. Correct or remove it") from error
 
     def _rules(self, content: _Content) -> Rules:
         try:
