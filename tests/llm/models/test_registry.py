@@ -420,6 +420,80 @@ def test_an_id_with_a_colon_is_no_thinking_level(home: Path, query: str, name: s
     assert (_name(resolved), resolved.thinking) == (name, level)
 
 
+@pytest.mark.parametrize(
+    ("environ", "query", "reason"),
+    [
+        ({}, "gpt5", "did you mean openai/gpt-5 or"),
+        ({}, "sonnet:hihg", "did you mean sonnet:high?"),
+        ({}, "qwen3-codr", "did you mean box/qwen3-coder?"),
+        ({}, "box/qwen3-coder:hihg", "did you mean qwen3-coder:high?"),
+        (_ANTHROPIC, "claude-opsu-4-5", "did you mean anthropic/claude-opus-4-5 or"),
+        (_OPENAI, "opsu", "needs its provider: box/opsu"),
+        ({}, "gemini-3-flsh", "did you mean google/gemini-3"),
+    ],
+)
+def test_a_slip_is_not_sent_to_the_only_server(home: Path, environ: dict[str, str], query: str, reason: str) -> None:
+    _models_json(home, box={"baseUrl": "http://box/v1", "models": [{"id": "qwen3-coder"}]})
+
+    with pytest.raises(NoModelError) as caught:
+        _resolve(home, environ, query)
+
+    assert reason in caught.value.reason
+    assert _name(_resolve(home, environ, f"box/{query.replace('hihg', 'q4')}")).startswith("box/")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            "qwen3:8b",
+            "llama3.1:8b",
+            "llama3.2",
+            "mistral:7b",
+            "mixtral:8x7b",
+            "phi3:mini",
+            "phi4",
+            "gemma3:27b-it-qat",
+        ),
+        *(
+            "deepseek-r1:14b",
+            "gpt-oss:20b",
+            "devstral",
+            "llava",
+            "codellama:13b",
+            "starcoder2",
+            "smollm2",
+            "granite3.3",
+        ),
+        *(
+            "my-model",
+            "default",
+            "local",
+            "test-model",
+            "custom",
+            "tinyllama",
+            "command-r",
+            "yi:34b",
+            "nomic-embed-text",
+        ),
+        *("gpt-9", "claude-opus-9", "gpt-5", "sonnet", "model.gguf", "magistral", "qwq", "kimi-k2", "glm4", "falcon3"),
+        *("vicuna", "wizardcoder", "zephyr", "olmo2", "cogito", "exaone", "hermes3", "orca-mini", "dolphin-mixtral"),
+        *("/models/qwen.gguf", "Qwen/Qwen3-8B", "unsloth/gemma-3-4b-it-GGUF:Q4_K_M", "gpt2", "ministral-3"),
+    ],
+)
+def test_other_names_are_the_only_server_s(home: Path, query: str) -> None:
+    _models_json(home, box={"baseUrl": "http://box/v1", "models": [{"id": "qwen3-coder"}]})
+
+    assert _name(_resolve(home, {}, query)) == f"box/{query}"
+
+
+def test_a_server_that_lists_no_models_gets_any_name_but_a_slip_for_a_vendor_with_a_key(home: Path) -> None:
+    for name in ("gpt5", "claude-opsu-4-5", "sonet"):
+        assert _name(_resolve(home, _LOCAL, name)) == f"openai/{name}"
+    with pytest.raises(NoModelError, match="did you mean anthropic/claude-opus-4-5"):
+        _resolve(home, _ANTHROPIC | _LOCAL, "claude-opsu-4-5")
+
+
 def test_a_key_that_is_given_makes_the_provider_usable_that_is_named(home: Path) -> None:
     """Otherwise it would be sent to a gateway that has a model of the same name."""
     resolved = _resolve(home, {"OPENROUTER_API_KEY": "k"}, "openai/gpt-oss-120b", api_key="given")

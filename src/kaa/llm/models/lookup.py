@@ -15,7 +15,7 @@ from kaa.llm.models.matching import (
 )
 from kaa.llm.models.product_names import providers_of
 from kaa.llm.models.providers import ConfiguredProvider
-from kaa.llm.models.unknown_models import family_of, may_be_new
+from kaa.llm.models.unknown_models import family_of, is_slip, may_be_new
 from kaa.llm.thinking_levels import LEVELS
 
 Found = tuple[ConfiguredProvider, KnownModel | None]
@@ -23,6 +23,10 @@ Found = tuple[ConfiguredProvider, KnownModel | None]
 # As many names as a message can have and still be read.
 _NAMES_TOLD = 8
 _NAMES_MEANT = 3
+# Their models are served by nobody else under these names, but for gateways: a local server's model is no slip of one.
+_CLOSED = ("anthropic", "openai", "google", "xai")
+# On other servers `phi3:mini` is a model, and no slip of `phi3:minimal`.
+_LEVEL_SLIP = 0.75
 
 
 class UnclearError(Exception):
@@ -88,6 +92,7 @@ class Lookup:
         # A model kaa does not know, where there is only one server it can be on.
         servers = [provider for provider in usable if not provider.official]
         if len(servers) == 1:
+            self._refuse_slip(query, servers[0])
             return servers[0], servers[0].unknown_model(query)
         sole = usable[0] if len(usable) == 1 else None
         if sole is not None and sole.name in providers_of(family_of(query)) and _may_have(sole, query):
@@ -98,12 +103,24 @@ class Lookup:
         if sole is not None and _may_have(sole, query):
             return sole, sole.unknown_model(query)
         every = [known.model for provider in self._providers.values() for known in provider.models]
-        close = suggestions(query, every)
-        meant = f"did you mean {' or '.join(close[:_NAMES_MEANT])}? A" if close else "a"
-        example = f"{sole.name if sole else 'openai'}/{query}"
-        raise UnclearError(
-            f"no model is called {query!r}: {meant} model that kaa does not know needs its provider: {example}", close
-        )
+        raise _unknown(query, every, sole.name if sole else "openai")
+
+    def _refuse_slip(self, query: str, server: ConfiguredProvider) -> None:
+        """Make sure that a name for the only server is not a misspelled one of a vendor's models or of its own.
+
+        Where the user wrote down no models, only those of vendors with a key are in question: any other name may be
+        the server's.
+
+        Raises:
+            UnclearError: it is.
+        """
+        listed = server.knows_its_models
+        vendors = [self._providers[name] for name in _CLOSED if name in self._providers]
+        vendors = [vendor for vendor in vendors if vendor.official and (listed or self._is_usable(vendor))]
+        pool = [known.model for provider in (*vendors, *([server] if listed else ())) for known in provider.models]
+        _refuse_misspelled_level(query, pool, cutoff=_LEVEL_SLIP)
+        if is_slip(query, [model.id for model in pool]):
+            raise _unknown(query, pool, server.name)
 
     def _before_slash(self, query: str) -> tuple[ConfiguredProvider, str] | None:
         """The provider that a query begins with, the one with the longest name, and what is behind it."""
@@ -154,13 +171,22 @@ def _may_have(provider: ConfiguredProvider, name: str) -> bool:
     return may_be_new(provider.name, name, [known.model.id for known in provider.models])
 
 
-def _refuse_misspelled_level(query: str, models: Sequence[Model]) -> None:
+def _unknown(query: str, models: Iterable[Model], provider: str) -> UnclearError:
+    close = suggestions(query, models)
+    meant = f"did you mean {' or '.join(close[:_NAMES_MEANT])}? A" if close else "a"
+    return UnclearError(
+        f"no model is called {query!r}: {meant} model that kaa does not know needs its provider: {provider}/{query}",
+        close,
+    )
+
+
+def _refuse_misspelled_level(query: str, models: Sequence[Model], cutoff: float = 0.6) -> None:
     """Make sure that a query does not end in a thinking level that does not exist.
 
     Raises:
         UnclearError: it does, behind the name of one of `models`.
     """
-    slip = misspelled_level(query)
+    slip = misspelled_level(query, cutoff=cutoff)
     if slip is not None and best_matches(slip[0], models):
         name, level = slip
         meant = f"{name}:{level}"
@@ -189,6 +215,8 @@ def _within(provider: ConfiguredProvider, query: str, whole: str) -> KnownModel:
     nickname = not any(character.isdigit() for character in query)
     if provider.official:
         _refuse_misspelled_level(query, [known.model for known in provider.models])
+    elif provider.knows_its_models:
+        _refuse_misspelled_level(query, [known.model for known in provider.models], cutoff=_LEVEL_SLIP)
     if found and (nickname or (len(found) == 1 and is_certain(query, found[0]))):
         return provider.find(found[0].id) or provider.unknown_model(query)
     return provider.unknown_model(query)

@@ -24,10 +24,15 @@ def split_level(query: str, models: Iterable[Model]) -> tuple[str, ThinkingLevel
     return head, level
 
 
-def misspelled_level(query: str) -> tuple[str, ThinkingLevel] | None:
-    """What names the model in a query like `sonnet:hihg`, and the level that is probably meant; None for other ends."""
+def misspelled_level(query: str, *, cutoff: float = 0.6) -> tuple[str, ThinkingLevel] | None:
+    """What names the model in a query like `sonnet:hihg`, and the level that is probably meant; None for other ends.
+
+    Args:
+        query: with its end.
+        cutoff: how much that must resemble the level, from 0 to 1.
+    """
     head, colon, tail = query.rpartition(":")
-    close = close_names(tail.lower(), LEVELS, 1, cutoff=0.6) if colon and head else []
+    close = close_names(tail.lower(), LEVELS, 1, cutoff=cutoff) if colon and head else []
     return (head, _LEVELS[close[0]]) if close else None
 
 

@@ -81,6 +81,28 @@ def may_be_new(provider: str, name: str, ids: Iterable[str]) -> bool:
     return not any(word not in vocabulary and close_names(word, vocabulary, cutoff=_SLIP) for word in words[1:])
 
 
+def is_slip(name: str, ids: Iterable[str]) -> bool:
+    """Whether `name` is one of `ids` without its punctuation, or a part of one but for a letter or two in its words.
+
+    Args:
+        name: what the user typed, without a provider before it.
+        ids: of known models. Another number is none of their misspellings, but may be another model.
+    """
+    known = {model_id.rpartition("/")[2].lower() for model_id in ids}
+    if name.lower() in known:
+        return False
+    if any(_squashed(model_id) == _squashed(name.lower()) for model_id in known):
+        return True
+    names = {"-".join(_words(model_id)) for model_id in known}
+    vocabulary = {word for model_id in known for word in _words(model_id)}
+    words = _words(name.lower())
+    corrected = [
+        word if word in vocabulary else next(iter(close_names(word, vocabulary, 1, cutoff=_SLIP)), word)
+        for word in words
+    ]
+    return words != corrected and any("-".join(corrected) in written for written in names)
+
+
 def family_of(name: str) -> str:
     """The first word of a name: `gpt` of `gpt-5`, `claude` of `claude-opus-5`; empty if it has none."""
     return next(iter(_words(name.lower())), "")
