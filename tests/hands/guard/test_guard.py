@@ -894,3 +894,22 @@ def test_what_is_written_in_memory_is_found_without_being_asked(project: Path, s
             time.sleep(0.01)
 
     assert "evil" not in config.read_text()
+
+
+@pytest.mark.parametrize("count", [3_000, 60_000])
+def test_a_key_with_too_many_parts_is_moved_away_at_once(
+    project: Path, start: Callable[..., Brain], count: int
+) -> None:
+    brain = start()
+    (project / ".cargo").mkdir()
+    _write(project / ".cargo" / "config.toml", ".".join(["a"] * count) + "=1")
+
+    assert list(brain.check()) == [".cargo/config.toml"]
+
+
+def test_a_git_file_with_a_null_character_is_moved_away(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+    (project / "sub").mkdir()
+    _write(project / "sub" / ".git", "gitdir: ../.git/modules/x\0y")
+
+    assert list(brain.check()) == ["sub/.git"]

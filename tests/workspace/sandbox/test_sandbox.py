@@ -371,6 +371,43 @@ def test_a_killed_guard_is_replaced_and_keeps_nobody_from_working(folder: Path) 
 
 
 @pytest.mark.usefixtures("confined")
+def test_a_guard_that_dies_while_a_command_runs_stops_it_and_leaves_its_successor_what_it_knew(folder: Path) -> None:
+    project = folder / "project"
+    (project / ".idea").mkdir()
+    (project / ".idea" / "own.xml").write_text("the user's")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        assert (await sh(workspace, "true")).exit_code == 0
+        (project / "ready").unlink(missing_ok=True)
+        running = asyncio.create_task(sh(workspace, "touch ready; sleep 600"))
+        while not (project / "ready").exists():
+            await asyncio.sleep(0.01)
+        guard = workspace.sandbox._watch
+        assert guard is not None
+        os.kill(guard._slot.pid, signal.SIGKILL)
+        Processes().wait_until_gone(guard._slot.pid)
+        # What a command can do before it is stopped: names deep in a directory that is older than the guard's death.
+        (project / ".vscode").mkdir()
+        (project / ".vscode" / "tasks.json").write_text("{}")
+        tool.rename(project / "tool")
+
+        ended = await running
+        assert ended.signal is not None
+        assert {str(project / ".vscode"), str(project / "tool" / ".git" / "config")} <= {
+            one.what for one in ended.blocked
+        }
+        assert (await sh(workspace, "true")).blocked == ()
+
+    tool = project / "node_modules" / "a" / "hidden"
+    (tool / ".git").mkdir(parents=True)
+    (tool / ".git" / "config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    play(folder, scenario)
+    assert not (project / ".vscode").exists()
+    assert not (project / "tool" / ".git" / "config").exists()
+    assert (project / ".idea" / "own.xml").read_text() == "the user's"
+
+
+@pytest.mark.usefixtures("confined")
 def test_secrets_and_kaa_s_own_folder_are_hidden_and_exceptions_shown(folder: Path) -> None:
     for name in (".ssh/id", ".ssh/known_hosts", ".own/auth.json", "mine/x"):
         (folder / name).parent.mkdir(exist_ok=True)

@@ -31,10 +31,15 @@ keeps something that has to be moved away, "scans": whether it cannot watch all 
     {"op": "check"}                what was found since the last answer
     {"op": "signs"}                the same without comparing, and three descriptors (none where there is no inotify):
                                    as long as none of the first two is readable and nothing runs, a check would find
-                                   nothing; the third is readable when findings come from a loop
+                                   nothing; the third is readable when findings come from a loop, or the guard died
+    {"op": "succeed"}              after a guard that died while commands ran: what that did not know comes from them.
+                                   The body is that of its last answer that had one
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck
     {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
     {"op": "accept", "path": ...}  no longer; it stays as it is now
+
+If what the guard takes for harmless has changed, the answer has it as its body, which the brain keeps for a successor.
+A subject that cannot be judged, for whatever reason, is moved away: no file may end the guard.
 
 Nobody can tell who wrote a file, so the brain says when it cannot have been a command: while nothing of kaa's runs
 it expects the whole project (the user's editor may then create its `.idea`), and accepts before it starts

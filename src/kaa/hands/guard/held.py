@@ -28,6 +28,7 @@ class Held:
         self._roots = [os.path.realpath(root) for root in roots]
         self._mounts: dict[int, int] = {}  # number: descriptor
         self._changes: select.poll | None = None
+        self._distrusts = False
         self._table = -1
         with contextlib.suppress(OSError):  # macOS has none
             self._table = os.open(_TABLE, os.O_RDONLY | os.O_CLOEXEC)
@@ -38,13 +39,20 @@ class Held:
 
     def renew(self) -> bool:
         """Nothing of kaa's runs: what is mounted now holds from now on. Whether anything has changed."""
-        if self._changes is None or not self._changes.poll(0):
+        if self._changes is None or not (self._changes.poll(0) or self._distrusts):
             return False
+        self._distrusts = False
         self._take_in()
         return True
 
+    def distrust(self) -> None:
+        """A command could write before: until `renew`, no mount says anything."""
+        self._distrusts = True
+
     def holds(self, directory: int, name: str) -> bool:
         """Whether no command can have changed this name, in an open directory, or anything below it."""
+        if self._distrusts:
+            return False
         with contextlib.suppress(OSError):
             descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
             try:

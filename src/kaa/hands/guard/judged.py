@@ -36,6 +36,7 @@ _HARMLESS_IN_CARGO = frozenset(
     ]
 )
 _HARMLESS_IN_CARGO_BUILD = frozenset(("build-dir", "incremental", "jobs", "target", "target-dir"))
+_MAX_DOTS = 64  # in a line: tomllib takes minutes for a key of 60,000 parts, and tables in tables cannot all be walked
 _OPTIONS_OF_CARGO = ("--config", "-C", "-Z")
 _PROGRAMS_OF_YARN = (b"path", b"plugins", b"shell", b"\\")  # an escape could hide the others
 
@@ -97,11 +98,13 @@ def _cargo(content: bytes) -> frozenset[str]:
     """Settings that are not known to run nothing."""
     import tomllib  # 5 ms, and few projects have this file
 
+    if any(line.count(b".") > _MAX_DOTS for line in content.splitlines()):
+        return whatever(content)
     try:
-        settings = tomllib.loads(content.decode("utf-8"))
+        settings = _settings(tomllib.loads(content.decode("utf-8")))
+        return frozenset(f"{key}={value}" for key, value in settings if not _is_harmless_in_cargo(key, value))
     except (ValueError, RecursionError):
         return whatever(content)
-    return frozenset(f"{key}={value}" for key, value in _settings(settings) if not _is_harmless_in_cargo(key, value))
 
 
 def _settings(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:

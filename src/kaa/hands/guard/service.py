@@ -1,6 +1,7 @@
 """The guard's loop: acts on what happens, and answers the brain in between."""
 
 import contextlib
+import json
 import os
 import select
 import time
@@ -10,7 +11,7 @@ from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.fields import text
-from kaa.hands.guard.watcher import Guard
+from kaa.hands.guard.watcher import Guard, Known
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
@@ -21,6 +22,7 @@ _REST_MILLISECONDS = 10
 # Between two looks at what is guarded, while a command may have mapped it into memory; and not more than a share.
 _COMPARING_SECONDS = 1.0
 _COMPARING_SHARE = 0.02
+_ALARMS = 65536  # as many as a pipe holds
 
 
 def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
@@ -44,13 +46,13 @@ class Signs:
 
     Either the kernel has something to tell the guard, or the guard has begun to deal with it and says so first. Both
     are descriptors that the brain polls: a command that touched nothing costs no round trip. A third one becomes
-    readable when the brain had better ask at once.
+    readable when the brain had better ask at once, or when the guard has died: nobody else has its other end.
     """
 
     def __init__(self, inotify: Inotify) -> None:
         self._inotify = inotify
         self._begun = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._alarm = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._alarm, self._alarming = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @property
     def descriptors(self) -> Sequence[int]:
@@ -67,13 +69,15 @@ class Signs:
 
     def alarm(self) -> None:
         """The brain is to ask at once."""
-        os.eventfd_write(self._alarm, 1)
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
+            os.write(self._alarming, b"!")
 
     def clear(self) -> None:
         """Before everything is dealt with to be told."""
-        for descriptor in (self._begun, self._alarm):
-            with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(descriptor)
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._begun)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._alarm, _ALARMS)
 
 
 def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Signs | None) -> None:
@@ -125,12 +129,29 @@ def _serve_pending(connection: Connection, guard: Guard, settings: Settings, sig
                 if guard.scans:  # nothing else tells that something may have happened
                     signs.set()
             wanted = signs is not None and frame.header.get("op") == "signs"
-            connection.send(_answer(frame, guard, settings), descriptors=signs.descriptors if signs and wanted else ())
+            answer = _answer(frame, guard, settings)
+            known = guard.take_known()
+            body = b"" if known is None else _encoded(known)
+            connection.send(answer, body, descriptors=signs.descriptors if signs and wanted else ())
             if (frame := connection.pending()) is None:
                 return True
     except ConnectionError:
         pass
     return False
+
+
+def _encoded(known: Known) -> bytes:
+    dangers = {key: {path: sorted(digests) for path, digests in items.items()} for key, items in known.dangers.items()}
+    return json.dumps({"named": sorted(known.named), "dangers": dangers}, separators=(",", ":")).encode("ascii")
+
+
+def _decoded(body: bytes) -> Known:
+    """What a guard has encoded; the brain only keeps it."""
+    known = json.loads(body)
+    dangers = {
+        key: {path: frozenset(digests) for path, digests in items.items()} for key, items in known["dangers"].items()
+    }
+    return Known(frozenset(known["named"]), dangers)
 
 
 def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
@@ -146,6 +167,8 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
             guard.accept(settings.absolute(text(frame.header, "path")))
         case "retry":
             guard.retry()
+        case "succeed":
+            guard.succeed(_decoded(frame.body))
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
     flooded = guard.flooded

@@ -3,15 +3,16 @@
 Events of the kernel are hints where to look and nothing more: what counts is what is on the disk when we look.
 """
 
+import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from kaa.hands.below import Root, open_below
 from kaa.hands.guard.held import Held
-from kaa.hands.guard.items import MAX_FILES, Items, is_kept_name, protected_items
+from kaa.hands.guard.items import MAX_FILES, Item, Items, is_kept_name, names_in, protected_items
 from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.quarantine import Finding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import (
@@ -77,6 +78,11 @@ class Subject(NamedTuple):
         return os.path.join(self.directory.root.path, self.directory.path, self.name).rstrip("/")
 
     @property
+    def key(self) -> str:
+        """Its path, so that no other subject has the same."""
+        return self.path if self.name else f"{self.path}/"
+
+    @property
     def is_git(self) -> bool:
         """Whether it is a repository or what makes one, and not a protected name."""
         return not self.name or self.name.casefold() == _GIT
@@ -90,6 +96,18 @@ class Inside(NamedTuple):
 
 
 Spot: TypeAlias = Directory | Inside
+
+
+class Known(NamedTuple):
+    """What a guard took for harmless: enough for its successor to recognize it.
+
+    Attributes:
+        named: see `Guard`.
+        dangers: digests, by the key of the subject and the path of the item.
+    """
+
+    named: frozenset[str]
+    dangers: Mapping[str, Mapping[str, frozenset[str]]]
 
 
 class Guard:
@@ -125,6 +143,7 @@ class Guard:
         self._held = Held([*(root.path for root in self._roots), *(each.path for each in self._elsewhere)])
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
+        self._has_learned = False  # what is dangerous in the base is not what it was
         self._subjects: set[Subject] = set()  # at which there is something
         # To be watched though nobody would look: the index of a repository leads there.
         self._linked: set[Directory] = set()
@@ -152,6 +171,36 @@ class Guard:
             if any(path == root.path for root in self._roots):
                 self._held.renew()
             self._expected.remove(path)
+
+    def take_known(self) -> Known | None:
+        """What a successor needs to know; None if that is what it was the last time."""
+        if not self._has_learned:
+            return None
+        self._has_learned = False
+        subjects = {
+            subject.key: {path: _digests(item) for path, item in items.items() if item.dangers}
+            for subject, items in self._base.items()
+        }
+        always = {subject.key: subjects.get(subject.key, {}) for subject in self._elsewhere}
+        return Known(self._named, {key: items for key, items in subjects.items() if items} | always)
+
+    def succeed(self, former: Known) -> None:
+        """Take over from a guard that died while commands ran: whatever it did not know comes from them."""
+        self._held.distrust()
+        if not former.named <= self._named:
+            self._named |= former.named
+            self._expected += [root.path for root in self._roots]
+            self._look_everywhere()
+            self._expected.clear()
+        for subject, items in tuple(self._base.items()):
+            if subject in self._elsewhere and subject.key not in former.dangers:
+                continue  # no command could write there before
+            known = former.dangers.get(subject.key, {})
+            self._has_learned = True
+            self._base[subject] = {
+                path: item for path, item in items.items() if _digests(item) <= known.get(path, frozenset())
+            }
+            self._inspect(subject)
 
     def retry(self) -> None:
         """Try again to move away what was stuck. What still cannot be moved is reported."""
@@ -246,7 +295,7 @@ class Guard:
         for path in paths:
             linked = directory
             for name in path.split("/"):
-                if name in ("", ".", "..") or name.casefold() == _GIT:
+                if name in ("", ".", "..") or "\0" in name or name.casefold() == _GIT:
                     break  # git refuses such paths
                 linked = linked.below(name)
                 if not linked.is_watched and linked not in self._linked:
@@ -264,7 +313,13 @@ class Guard:
                 return
             self.scans = self.scans or count >= _MAX_DIRECTORIES
             directory = remaining.popleft()
-            names, below = self._entries(directory)
+            try:
+                names, below = self._entries(directory)
+            except Exception as error:  # noqa: BLE001 - as in `_inspect`
+                path = os.path.join(directory.root.path, directory.path)
+                why = f"it cannot be looked into ({type(error).__name__}: {error})"
+                self._report(Finding(path, "", why, "protected"))
+                continue
             for name in names:
                 if self._is_guarded(directory, name):
                     self._inspect(Subject(directory, name))
@@ -309,11 +364,20 @@ class Guard:
     def _inspect(self, subject: Subject, *, adopt: bool = False, released: bool = False) -> None:
         """Compare what is at a guarded name with what was there before, and act on what is worse.
 
+        Whatever goes wrong is a finding: what a command makes must not end the guard.
+
         Args:
             subject: what to look at.
             adopt: take a harmless change of what was there before as the new state.
             released: no mount keeps it that could be taken away.
         """
+        try:
+            self._act_on(subject, adopt, released)
+        except Exception as error:  # noqa: BLE001 - see above
+            why = f"it cannot be inspected ({type(error).__name__}: {error}), remove it before you open the project"
+            self._report(Finding(subject.path, "", why, "protected"))
+
+    def _act_on(self, subject: Subject, adopt: bool, released: bool) -> None:
         directory = subject.directory
         with open_below(directory.root, directory.path) as descriptor:
             if descriptor is None:
@@ -336,12 +400,26 @@ class Guard:
                     break
 
     def _take_as_base(self, subject: Subject, items: Items) -> None:
+        self._has_learned = True
         if items:
             self._base[subject] = items
         else:
             self._base.pop(subject, None)
 
+    def _accept_item(self, subject: Subject, path: str, item: Item) -> None:
+        self._has_learned = True
+        self._base.setdefault(subject, {})[path] = item
+
     def _items(self, subject: Subject, directory: int) -> Items:
+        """What is at a guarded name. What cannot be judged is dangerous as a whole."""
+        try:
+            return self._judged(subject, directory)
+        except Exception as error:  # noqa: BLE001 - a command may have made it for that
+            item = Item(frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})")
+            heads = (name for name in names_in(directory) if name.casefold() == "head")  # without it, it is none
+            return {"" if subject.name else next(heads, "HEAD"): item}
+
+    def _judged(self, subject: Subject, directory: int) -> Items:
         def watch(descriptor: int, names: frozenset[str] | None) -> None:
             self._watch(descriptor, Inside(subject, names))
 
@@ -368,7 +446,10 @@ class Guard:
 
     def _is_known(self, subject: Subject, target: str) -> bool:
         """Whether a `.git` file points to a worktree or submodule of a `.git` where those are watched over."""
-        target = os.path.realpath(os.path.join(os.path.dirname(subject.path), target))
+        try:
+            target = os.path.realpath(os.path.join(os.path.dirname(subject.path), target))
+        except ValueError:  # no path
+            return False
         repository, _, inner = target.partition(f"/{_GIT}/")
         for root in self._roots:
             top = os.path.realpath(root.path)
@@ -397,7 +478,7 @@ class Guard:
             if descriptor is None:
                 return
             if self._held.holds(descriptor, name):  # since before any command ran: the user changed it
-                self._base.setdefault(subject, {})[path] = items[path]
+                self._accept_item(subject, path, items[path])
                 return
             try:
                 moved = move_away(descriptor, name)
@@ -406,12 +487,12 @@ class Guard:
                     self.stuck.add(subject)
                     return
                 why += "; something is mounted there, so it could not be moved away: look at it before you go on"
-                self._base.setdefault(subject, {})[path] = items[path]
+                self._accept_item(subject, path, items[path])
             except OSError as error:
                 why += f"; it could not be moved away ({error.strerror}), remove it before you open the project"
             else:
                 if moved is None:
-                    self._base.setdefault(subject, {})[path] = items[path]
+                    self._accept_item(subject, path, items[path])
                     return
                 kept = os.path.join(os.path.dirname(absolute), moved)
                 self._kept[kept] = _identity(kept)
@@ -467,6 +548,12 @@ def _harmful(before: Items, items: Items) -> Sequence[str]:
         path
         for path, item in items.items()
         if (item.dangers - before[path].dangers if path in before else known and item.dangers)
+    )
+
+
+def _digests(item: Item) -> frozenset[str]:
+    return frozenset(
+        hashlib.sha256(danger.encode("utf-8", "backslashreplace")).hexdigest()[:32] for danger in item.dangers
     )
 
 

@@ -172,7 +172,7 @@ class Sandbox:
         slot.hands.give_back(kind, slot)
 
     def on_flood(self, stop: Callable[[], None]) -> None:
-        """Have everything stopped when a command plants protected names in a loop."""
+        """Have everything stopped when a command plants protected names in a loop, or the guard dies."""
         self._stops.append(stop)
 
     def warm_up(self) -> None:
@@ -260,6 +260,8 @@ class Sandbox:
             await self._forwards.close_all()
         if self._watch is not None:
             await self._watch.settle()
+            if self._watch.failed:
+                await self._look_after_death()
             self._watch.close()
         await asyncio.gather(*(hands.close() for hands in (*self._former, *([self._hands] if self._hands else ()))))
         await self.network.close()
@@ -379,7 +381,19 @@ class Sandbox:
         try:
             return [finding.blocked for finding in await self._watch.end(begun)]
         except GuardLostError:
-            return [Blocked("outside", "Keeping the guard from its work")]
+            return [Blocked("outside", "Keeping the guard from its work"), *await self._look_after_death(begun)]
+
+    async def _look_after_death(self, begun: int = 0) -> list[Blocked]:
+        """What commands did since their guard died: they are stopped, and its successor looks."""
+        assert self._watch is not None
+        if not self._watch.is_alive:
+            self._stop_commands()
+        with contextlib.suppress(WorkspaceUnavailableError):  # then nothing runs until there is a guard
+            async with self._watching:
+                if self._watch.failed:
+                    await self._change_guard(await self.take("guard"))
+            return [finding.blocked for finding in self._watch.found_since(begun)]
+        return []
 
     def _stop_commands(self) -> None:
         for stop in self._stops:

@@ -20,6 +20,7 @@ from kaa.workspace.slots import Slot
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
 # The user's editor may do what it likes while nothing of kaa's runs; but tool calls come close together.
 _IDLE_SECONDS = 1.0
+_ALARMS = 65536  # bytes; as many as a pipe holds
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ class Watch:
     Args:
         slot: of kind `guard`.
         root: the project, in which the user may do anything while nothing of kaa's runs.
-        stop: stops the commands, when one of them plants names in a loop.
+        stop: stops the commands, when one of them plants names in a loop, or the guard dies.
 
     Attributes:
         running: how many confined activities are under way.
@@ -72,6 +73,8 @@ class Watch:
         self._turn = asyncio.Lock()
         self._answers_due = 0
         self._minds: bool | None = None  # what it was told last; None: not known
+        self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
+        self._known = b""  # what it takes for harmless, for its successor
         self._found: list[Finding] = []  # since something runs
         self._told = 0  # how many of them somebody has been told
         self._stuck = False  # a mount keeps what the guard has to move away
@@ -86,6 +89,11 @@ class Watch:
     def is_alive(self) -> bool:
         """Whether the process is there."""
         return not self._closed and self._slot.channel.is_alive()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it died while something of kaa's might run: nobody has looked at what that did."""
+        return self._answers_for_commands and not self._closed and not self._slot.channel.is_alive()
 
     async def begin(self) -> int:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
@@ -122,6 +130,10 @@ class Watch:
         if self.running or self._may_have_found():
             async with self._turn:
                 await self._ask("check")
+        return self.found_since(begun)
+
+    def found_since(self, begun: int) -> tuple[Finding, ...]:
+        """What was found, as far as it was asked, since `begin` returned this."""
         found = tuple(self._found[begun:])
         self._told = len(self._found)
         if self.running == 0:
@@ -131,11 +143,15 @@ class Watch:
     async def take_over(self, former: "Watch") -> None:
         """Watch over what another guard watches over until now, without a gap: it is asked after this has begun.
 
+        If that died, this one trusts nothing that it did not know.
+
         Raises:
             GuardLostError: this one does not answer.
         """
         self.running = former.running
-        if self.running:
+        if former.failed and former._known:
+            await self._tell(former._known)
+        elif self.running:
             await self._tell()
         if former.is_alive:
             with contextlib.suppress(GuardLostError):
@@ -224,28 +240,34 @@ class Watch:
         with contextlib.suppress(GuardLostError):  # whoever begins next finds out
             await self._tell()
 
-    async def _tell(self) -> None:
-        """Have the guard mind what it should mind now, if it does not."""
+    async def _tell(self, known: bytes = b"") -> None:
+        """Have the guard mind what it should mind now, if it does not.
+
+        Args:
+            known: what a guard knew that died.
+        """
         if self._minds is self._should_mind and not self._turn.locked():
             return
         async with self._turn:
             if self._signs is None:  # its first answer says too that it has noted what was there before
                 await self._ask("signs")
-                self._minds = True
+                if known:
+                    await self._ask("succeed", body=known)
+                self._minds = self._answers_for_commands = True
             while self._minds is not self._should_mind:
                 wanted, self._minds = self._should_mind, None
                 await self._ask("accept" if wanted else "expect")
-                self._minds = wanted
+                self._minds = self._answers_for_commands = wanted
 
     @property
     def _should_mind(self) -> bool:
         return self.running > 0
 
-    async def _ask(self, operation: str, path: str | None = None) -> None:
+    async def _ask(self, operation: str, path: str | None = None, body: bytes = b"") -> None:
         """Ask, in one's turn, and take in the answers to this and to all questions before it."""
         self._stale = self._stale or self._may_have_found()
         try:
-            await self._exchange(operation, path)
+            await self._exchange(operation, path, body)
             if self._stuck:
                 await self._slot.hands.release()
                 self._stuck, self._stale = False, True
@@ -255,9 +277,9 @@ class Watch:
         except WorkspaceUnavailableError as error:
             raise GuardLostError(str(error)) from error
 
-    async def _exchange(self, operation: str, path: str | None = None) -> None:
+    async def _exchange(self, operation: str, path: str | None = None, body: bytes = b"") -> None:
         self._answers_due += 1
-        await self._slot.channel.send({"op": operation, "path": path or self._root})
+        await self._slot.channel.send({"op": operation, "path": path or self._root}, body)
         async with asyncio.timeout(_PATIENCE_SECONDS):
             while self._answers_due:
                 await self._take_answer()
@@ -265,6 +287,7 @@ class Watch:
     async def _take_answer(self) -> None:
         frame, descriptors = await self._slot.channel.receive_with_descriptors()
         self._answers_due -= 1
+        self._known = frame.body or self._known
         answer = parse(frame.header, _Answer)
         self._found += answer.findings
         self._stuck = self._stuck or answer.stuck
@@ -278,14 +301,15 @@ class Watch:
             wire.close_all(descriptors)
 
     def _take_signs(self, descriptors: list[int]) -> None:
-        """Keep what tells that a check would find something; the last one, that somebody has to look at once."""
+        """Keep what tells that a check would find something; the last one, that commands have to be stopped."""
         self._signs = descriptors
-        for descriptor in descriptors[:-1]:
+        for descriptor in descriptors:
             self._poll.register(descriptor, select.POLLIN)
         for alarm in descriptors[-1:]:
             asyncio.get_running_loop().add_reader(alarm, self._alarmed, alarm)
 
     def _alarmed(self, alarm: int) -> None:
         with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(alarm)
+            if not os.read(alarm, _ALARMS):  # it is dead
+                asyncio.get_running_loop().remove_reader(alarm)
         self._stop()
