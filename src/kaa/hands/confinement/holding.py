@@ -22,7 +22,7 @@ class Holding:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
-        self._held: list[str] = []
+        self._held: list[tuple[str, int]] = []  # a path and the descriptor of the mount made there
 
     def hold(self) -> None:
         """Hold what is there by now and not held. What cannot be held is left to the guard."""
@@ -32,9 +32,10 @@ class Holding:
 
     def release(self) -> None:
         """Let go of everything that `hold` holds, so that the guard can act on what a command wrote before."""
-        for path in reversed(self._held):
+        for _, mount in reversed(self._held):
             with contextlib.suppress(OSError):  # it was replaced in turn
-                mounts.uncover(path)
+                mounts.uncover(mount)
+            os.close(mount)
         self._held.clear()
 
     def _hold(self, path: str) -> None:
@@ -43,7 +44,16 @@ class Holding:
             kind = os.fstat(handle).st_mode
             if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) or os.fstatvfs(handle).f_flag & os.ST_RDONLY:
                 return
-            mounts.cover(handle)
-            self._held.append(path)
+            mount = mounts.cover(handle)
+            if any(path == held for held, _ in self._held):
+                self._forget_removed()
+            self._held.append((path, mount))
         finally:
             os.close(handle)
+
+    def _forget_removed(self) -> None:
+        """Let go of mounts that the kernel has removed. Others went elsewhere with a directory."""
+        removed = [entry for entry in self._held if not mounts.is_attached(entry[1])]
+        for entry in removed:
+            self._held.remove(entry)
+            os.close(entry[1])

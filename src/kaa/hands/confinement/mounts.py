@@ -65,11 +65,14 @@ def bind(source: int, target: str) -> None:
     _mount(f"/proc/self/fd/{source}", target, None, _BIND | _RECURSIVE)
 
 
-def cover(handle: int) -> None:
+def cover(handle: int) -> int:
     """Put a read-only mount of what a descriptor stands for in its own place, in one step and in all slots.
 
     The mount is read-only before it is attached: attributes do not propagate, and what is attached writable could be
     opened for writing.
+
+    Returns:
+        A descriptor of the mount, for `uncover`.
 
     Raises:
         OSError: the kernel refused, or it is not there any more.
@@ -81,17 +84,46 @@ def cover(handle: int) -> None:
         empty = _AT_EMPTY_PATH | _AT_RECURSIVE
         kernel.call("mount_setattr", tree, b"", empty, structure, len(structure))
         kernel.call("move_mount", tree, b"", handle, b"", _FROM_EMPTY_PATH | _TO_EMPTY_PATH)
-    finally:
+    except BaseException:
         os.close(tree)
+        raise
+    return tree
 
 
-def uncover(path: str) -> None:
-    """Take away the topmost mount at a path, in all slots.
+def uncover(mount: int) -> None:
+    """Take away a mount in all slots, unless another one hides it. No path is followed: commands can change paths.
+
+    Args:
+        mount: what `cover` returned.
 
     Raises:
-        OSError: there is none.
+        OSError: the kernel has removed it.
     """
-    kernel.call("umount2", os.fsencode(path), _DETACH)
+    if is_attached(mount) and not _is_hidden(mount):
+        kernel.call("umount2", b"/proc/self/fd/%d" % mount, _DETACH)
+
+
+def is_attached(mount: int) -> bool:
+    """Whether the kernel has not removed a mount, for example because its file was replaced."""
+    return any(number == _number(mount) for number, _, _ in _table())
+
+
+def _is_hidden(mount: int) -> bool:
+    """Whether something is mounted over the root of a mount: the kernel would take that away."""
+    ours = _number(mount)
+    places = {place for number, _, place in _table() if number == ours}
+    return any(parent == ours and place in places for _, parent, place in _table())
+
+
+def _table() -> list[tuple[int, int, bytes]]:
+    """proc(5): number, parent's number and place of each mount."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        return [(int(fields[0]), int(fields[1]), fields[4]) for fields in map(bytes.split, file)]
+
+
+def _number(mount: int) -> int:
+    with open(f"/proc/self/fdinfo/{mount}", "rb") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith(b"mnt_id:")), -1)
 
 
 def tmpfs(target: str, mode: int) -> None:
