@@ -142,6 +142,12 @@ _AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYa1b2c3d4e5"
     [
         *(f"gsk_{_LONG}", f"xai-{_LONG}", f"csk-{_LONG}", f"vck_{_LONG}", f"fw_{_LONG}", f"nvapi-{_LONG}"),
         *(f"ABSK{_LONG}{_LONG}==", f"tgp_v1_{_LONG}", f"pplx-{_LONG}xx", f"tp-{_LONG}{_LONG}", f"AQ.{_LONG}abc"),
+        *(f"SG.{_LONG[:22]}.{_LONG}{_LONG[:15]}", f"dop_v1_{'0123456789abcdef' * 4}", f"lin_api_{_LONG}"),
+        *(
+            f"shpat_{'0123456789abcdef' * 2}",
+            f"sntrys_{_LONG}_{_LONG}",
+            f"AGE-SECRET-KEY-1{_LONG.upper()}{_LONG.upper()}",
+        ),
         *(f"{'0123456789abcdef' * 2}.{_LONG[:16]}", f"LLM|123456789|{_LONG}", f"sk-or-v1-{_LONG}"),
     ],
 )
@@ -165,6 +171,21 @@ def test_keys_of_the_providers_are_removed(key: str) -> None:
         (f"aws_secret_access_key = {_AWS_SECRET}", _AWS_SECRET),
         (f"AWS_SECRET_ACCESS_KEY={_AWS_SECRET}", _AWS_SECRET),
         (f'"SecretAccessKey": "{_AWS_SECRET}"', _AWS_SECRET),
+        ("//registry.npmjs.org/:_authToken=abc-def-0123", "abc-def-0123"),
+        ("//npm.example/:_auth=bWU6aHVudGVyMg==", "bWU6aHVudGVyMg=="),
+        ("DB_PASS=hunter2", "hunter2"),
+        ("export GITHUB_PAT=hunter2", "hunter2"),
+        (f"SECRET_KEY_BASE: {_LONG}", _LONG),
+        (f"SECRET_KEY_BASE={_LONG}", _LONG),
+        ("Authorization: Basic bWU6aHVudGVyMg==", "bWU6aHVudGVyMg=="),
+        ("curl -H 'authorization: basic bWU6aHVudGVyMg=='", "bWU6aHVudGVyMg=="),
+        ('{"Authorization": "Basic bWU6aHVudGVyMg"}', "bWU6aHVudGVyMg"),
+        ('{\\"Authorization\\": \\"Basic bWU6aHVudGVyMg\\"}', "bWU6aHVudGVyMg"),
+        ("machine api.example login me password hunter2\n", "hunter2"),
+        ("machine api.example\n\tlogin me\n\tpassword hunter2\n", "hunter2"),
+        ("machine api.example password hunter2 login me", "hunter2"),
+        ("default login me account my password hunter2", "hunter2"),
+        (f"AccountName=me;AccountKey={_LONG}{_LONG}==;EndpointSuffix=x", f"{_LONG}{_LONG}=="),
     ],
 )
 def test_values_of_names_for_secrets_are_removed(text: str, secret: str) -> None:
@@ -195,6 +216,9 @@ def test_both_halves_of_an_aws_key_are_removed() -> None:
         "API_KEY=",
         "commit 0123456789abcdef0123456789abcdef01234567",
         "if token == expected_token_1: pass",
+        "Authorization: Basic $CREDENTIALS",
+        "the machine asks for a password again",
+        "COMPASS=north, PATH=/usr/bin, 3 tests PASSED",
     ],
 )
 def test_ordinary_code_about_secrets_stays(code: str) -> None:
@@ -223,6 +247,13 @@ def test_whatever_a_variable_for_secrets_holds_is_removed(name: str, value: str,
         "TOKEN=a(",
         "://:",
         "eyJaaaaaaaa",
+        "SG.aaaaaaaaaaaaaaaaaaaa",
+        "machine a login a ",
+        "machine password",
+        "authorization: basic ",
+        "sntrys_",
+        "AGE-SECRET-KEY-",
+        "_authToken=",
         "a",
     ],
 )

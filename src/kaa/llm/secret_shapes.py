@@ -48,6 +48,25 @@ _KEYS = (
     ("Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}"),
     ("npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}"),
     ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
+    ("SendGrid key", "SG.", r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("DigitalOcean token", "_v1_", r"\bdo[opr]_v1_[a-f0-9]{32,}"),
+    ("Shopify token", "shp", r"\bshp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32,}"),
+    ("Linear key", "lin_api_", r"\blin_api_[A-Za-z0-9]{20,}"),
+    ("Sentry token", "sntry", r"\bsntry[su]_[A-Za-z0-9+/=_-]{20,}"),
+    ("age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{20,}"),
+    ("Azure storage key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{16,}={0,2})"),
+    (
+        "password of a header",
+        "uthorization",
+        r"uthorization(?:\\{0,3}[\"'])?\s{0,4}[:=]\s{0,4}(?:\\{0,3}[\"'])?[Bb]asic\s{1,4}([A-Za-z0-9+/_-]{4,}={0,2})",
+    ),
+    # A file named .netrc, on one line or on several.
+    (
+        "password in .netrc",
+        "password",
+        r"\b(?:machine\s{1,8}\S{1,255}|default)(?:\s{1,8}(?:login|account)\s{1,8}\S{1,255}){0,2}"
+        r"\s{1,8}password\s{1,8}(\S{1,255})",
+    ),
     ("bearer token", "earer", r"\b[Bb]earer\s+([A-Za-z0-9._~+/-]{16,}=*)"),
     ("JSON Web Token", "eyJ", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     ("password in a URL", "://", r"://[^\s/:@\"'\\]*:([^\s/@\"'\\]+)@"),
@@ -62,7 +81,12 @@ _KEYS = (
 )
 _NAMED = "value of a name for secrets"
 # As variables of the environment are named: the end of the name.
-_VARIABLES = ("PASSWORD", "PASSWD", "PASSPHRASE", "API_KEY", "APIKEY", "ACCESS_KEY", "SECRET", "SECRET_KEY", "TOKEN")
+_VARIABLES = (
+    *("PASSWORD", "PASSWD", "PASSPHRASE", "_PASS", "API_KEY", "APIKEY", "ACCESS_KEY", "SECRET", "SECRET_KEY"),
+    *("SECRET_KEY_BASE", "TOKEN", "_PAT"),
+)
+# As .npmrc has them, which quotes nothing.
+_OF_NPM = ("_authToken", "_password", "_auth")
 # As settings, JSON and URLs have them.
 _NAMES = (
     *("password", "Password", "passwd", "passphrase", "api_key", "apiKey", "ApiKey", "apikey", "api-key", "Api-Key"),
@@ -77,13 +101,13 @@ _CODE = r"[A-Za-z_][\w.]{0,80}[(\[]"
 
 
 def _of_names() -> Iterator[tuple[str, str, str]]:
-    for name in _VARIABLES:
+    for name in (*_VARIABLES, *_OF_NPM):
         yield _NAMED, f"{name}=", rf"{name}=(?![$<{{(%*\[]|{_CODE})([^\s\"'`;&|<>()\\,]{{4,}})"
         yield _NAMED, f"{name}=", rf"{name}={_QUOTE}(?![$<{{%])([^\s\"'\\]{{4,}}){_QUOTE}"
     for name in (*_NAMES, *_VARIABLES):
         value = r"(?=[^\s\"'\\]{0,128}[0-9!@#%^&*+=])([^\s\"'\\$<{][^\s\"'\\]{7,})"
         yield _NAMED, name, rf"{name}(?:{_QUOTE})?{_IS}{_QUOTE}{value}{_QUOTE}"
-    for name in _NAMES:
+    for name in (*_NAMES, *_VARIABLES):
         # In a URL, an option or a file of settings: long, with a digit, and nothing that goes on as code does.
         value = r"(?=[A-Za-z_~+/-]{0,128}\d)([A-Za-z0-9_~+/-]{16,}={0,2})(?![.(\[A-Za-z0-9_~+/-])"
         yield _NAMED, name, rf"{name}{_IS}{value}"
