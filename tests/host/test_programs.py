@@ -124,6 +124,47 @@ def test_their_environment_leads_outside_too(machine: Machine) -> None:
     assert programs.left_out == (str(machine.project / "bin"), "(empty)", str(linked))
 
 
+_PLACES = ("BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "GH_CONFIG_DIR", "LD_AUDIT")
+
+
+@pytest.mark.parametrize("name", _PLACES)
+def test_no_variable_names_code_or_settings_of_the_project(machine: Machine, name: str) -> None:
+    inside, outside = str(machine.project / "lib"), str(machine.programs / "lib")
+    linked = machine.programs / "linked"
+    linked.symlink_to(inside)
+
+    def kept(value: str) -> str | None:
+        return machine.on("/usr/bin", **{name: value}).environment().get(name)
+
+    assert [kept(value) for value in (inside, "lib", str(linked), outside)] == [None, None, None, outside]
+
+
+@pytest.mark.parametrize("name", ["NODE_OPTIONS", "PERL5OPT", "RUBYOPT"])
+def test_no_option_loads_code_of_the_project(machine: Machine, name: str) -> None:
+    inside, outside = str(machine.project / "a.js"), str(machine.programs / "a.js")
+
+    def kept(value: str) -> bool:
+        return machine.on("/usr/bin", **{name: value}).environment().get(name) == value
+
+    dropped = [
+        f"--require {inside}",
+        f"--require={inside}",
+        "--require ./a.js",
+        "-r a",
+        "-Ilib",
+        "-MEvil",
+        f"-r{inside}",
+    ]
+    assert not any(map(kept, dropped))
+    assert all(map(kept, ["--max-old-space-size=4096 --use-system-ca", "-w", f"--require {outside}"]))
+
+
+def test_no_git_settings_of_the_users_stay_none(machine: Machine) -> None:
+    variables = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": ""}
+
+    assert machine.on("/usr/bin", **variables).environment() == {"PATH": "/usr/bin", **variables}
+
+
 def test_the_project_need_not_exist_yet(tmp_path: Path) -> None:
     programs = HostPrograms({"PATH": str(tmp_path / "later")}, (str(tmp_path),))
 

@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from kaa.host.paths import is_below, trail
 
 # Lists of directories or files from which programs load code; an empty or relative entry means the current directory.
-_LISTS = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "NODE_PATH", "PERL5LIB", "RUBYLIB")
+_LISTS = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "NODE_PATH", "PERL5LIB", "RUBYLIB")
+# One file or directory each, from which programs load code, or settings that name programs.
+_PLACES = (
+    *("BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR"),
+    "GH_CONFIG_DIR",
+)
+# Options of interpreters, which can name code to load.
+_OPTIONS = ("NODE_OPTIONS", "PERL5OPT", "RUBYOPT")
 # kaa's own Python may need them to run; other programs of Python's do not.
 _OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
 _MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
@@ -78,6 +85,12 @@ class HostPrograms:
             kept[name] = os.pathsep.join(entries)
             if not entries:
                 del kept[name]
+        for name in _PLACES:
+            if kept.get(name) and not self._is_safe_entry(kept[name]):
+                del kept[name]
+        for name in _OPTIONS:
+            if not all(map(self._is_safe_option, kept.get(name, "").split())):
+                del kept[name]
         kept.setdefault("PATH", os.defpath)
         return kept
 
@@ -110,6 +123,13 @@ class HostPrograms:
                 return all(map(self._is_safe, links))
         except OSError:  # a file, or not there
             return True
+
+    def _is_safe_option(self, word: str) -> bool:
+        """Whether a word names no code that commands can write: a long option without a value, a number, a safe path."""
+        _, _, value = word.partition("=")
+        if word.startswith("--"):
+            return not value or value.isdigit() or self._is_safe(value)
+        return word in ("-w", "-W0") or self._is_safe(word)
 
     def _is_safe(self, path: str) -> bool:
         return os.path.isabs(path) and not any(is_below(place, self._writable) for place in trail(path))
