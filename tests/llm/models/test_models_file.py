@@ -240,6 +240,25 @@ def test_whatever_is_written_there_the_rest_can_be_used(tmp_path: Path, provider
     assert all(problem.startswith(f"{path}: providers.") for problem in file.problems)
 
 
+_PRIVATE = {"openRouterRouting": {"zdr": True}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "ignored"),
+    [
+        ({"compat": _PRIVATE}, "compat.openRouterRouting"),
+        ({"models": [{"id": "m", "compat": _PRIVATE}]}, "models.m.compat.openRouterRouting"),
+        ({"modelOverrides": {"m": {"compat": _PRIVATE}}}, "modelOverrides.m.compat.openRouterRouting"),
+    ],
+)
+def test_fields_are_judged_by_the_built_in_format_where_none_is_written(
+    tmp_path: Path, provider: dict[str, object], ignored: str
+) -> None:
+    path, _, problems = _load(tmp_path, json.dumps({"providers": {"google": provider}}))
+
+    assert problems == [f"{path}: providers.google: kaa does not support and ignores {ignored}"]
+
+
 def test_every_field_of_pi_s_schema_is_supported_or_reported_or_a_mere_permission(tmp_path: Path) -> None:
     model: dict[str, object] = {
         "id": "m",

@@ -17,6 +17,7 @@ from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import Compat, laid_over
 from kaa.llm.former_names import by_current_name
 from kaa.llm.models.ignored_fields import ignored_fields
+from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 from kaa.llm.tuning import PromptCache
@@ -250,12 +251,14 @@ def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
 
 def _ignored(path: Path, name: str, config: ProviderConfig, entry: Mapping[str, Json]) -> Iterator[str]:
     """What says which fields of a provider have no effect, in one line; nothing if all have one."""
-    fields = [*ignored_fields(entry, ProviderConfig, config.api)]
+    builtin = BUILTINS.get(name)
+    api = config.api or (builtin.api if builtin is not None else None)
+    fields = [*ignored_fields(entry, ProviderConfig, api)]
     for model in config.models:
-        found = ignored_fields(model, _ModelEntry, model.get("api", config.api))
+        found = ignored_fields(model, _ModelEntry, model.get("api") or api)
         fields += [f"models.{model['id']}.{field}" for field in found]
     for model_id, override in config.model_overrides.items():
-        found = ignored_fields(override, _ModelOverride, config.api)
+        found = ignored_fields(override, _ModelOverride, api)
         fields += [f"modelOverrides.{model_id}.{field}" for field in found]
     if fields:
         yield f"{path}: providers.{name}: kaa does not support and ignores {', '.join(fields)}"
