@@ -125,7 +125,7 @@ class HostPrograms:
             return True
 
     def _is_safe_option(self, word: str) -> bool:
-        """Whether a word names no code that commands can write: a long option without a value, a number, a safe path."""
+        """Whether a word names no code that commands can write: an option without a value, a number, a safe path."""
         _, _, value = word.partition("=")
         if word.startswith("--"):
             return not value or value.isdigit() or self._is_safe(value)
