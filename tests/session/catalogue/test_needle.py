@@ -3,7 +3,7 @@
 import json
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaa.session.catalogue.matching import exactly
@@ -27,6 +27,7 @@ def _json_strings(draw: st.DrawFn) -> tuple[str, str]:
     return text, '"' + "".join(written) + '"'
 
 
+@example([("0ÄÉ", '"\\u0030Ä\\u00c9"')], ["ÄÉ"])
 @given(st.lists(_json_strings(), max_size=6), _WORDS)
 def test_every_line_that_matches_is_found(strings: list[tuple[str, str]], words: list[str]) -> None:
     terms = [word for word in (" ".join(word.split()) for word in words) if word and not re.search(r"\s", word)]

@@ -15,6 +15,8 @@ _OTHER = re.compile(r"[^\x00-\x7f]+")
 _SELECTIVE = 3
 _ESCAPED_PLAIN = re.compile(rb"\\u00[2-7]")
 _ESCAPED_PLAIN_START = b"\\u00"
+# A character beyond ASCII that is written as it is, and one after it that is escaped, in lower case.
+_MIXED = re.compile(rb"\\u(?<=[\x80-\xff]\\u)(?!00[0-7])")
 # Each variant of upper and lower case costs one pass over the files.
 _MOST_VARIANTS = 4
 
@@ -40,7 +42,9 @@ class Needle:
             return
         lowered = data.lower()
         starts = {start for variant in self._variants for start in _starts(lowered, variant)}
-        if self._is_plain and _ESCAPED_PLAIN_START in data:
+        if not self._is_plain:
+            starts.update(data.rfind(b"\n", 0, match.start()) + 1 for match in _MIXED.finditer(lowered))
+        elif _ESCAPED_PLAIN_START in data:
             starts.update(data.rfind(b"\n", 0, match.start()) + 1 for match in _ESCAPED_PLAIN.finditer(data))
         for start in sorted(starts, reverse=True):
             end = data.find(b"\n", start)

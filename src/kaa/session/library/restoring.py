@@ -60,18 +60,21 @@ def restore(trashed: Trashed) -> Path:
     Raises:
         RestoreError: there is something in its place, or it cannot be moved. It is still in the trash.
     """
+    origin = trashed.origin
     try:
-        create_private_folders(trashed.origin.parent)
-        _move(trashed.path, trashed.origin)
+        create_private_folders(origin.parent)
+        if os.path.lexists(origin) and not _is_same(trashed.path, origin):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        for beside in companions(origin):
+            if (moved := _belonging(trashed, beside)) is not None:
+                with contextlib.suppress(FileExistsError):  # what stands there now counts
+                    _move(moved, beside)
+                    trashed.trash.release(moved.name)
+        _move(trashed.path, origin)
     except OSError as error:
-        raise RestoreError(trashed.path, trashed.origin, error) from error
+        raise RestoreError(trashed.path, origin, error) from error
     trashed.trash.release(trashed.path.name)
-    for beside in companions(trashed.origin):
-        if (moved := _moved_with(trashed, beside)) is not None:
-            with contextlib.suppress(OSError):  # what a killed kaa left: less than the session itself
-                _move(moved, beside)
-                trashed.trash.release(moved.name)
-    return trashed.origin
+    return origin
 
 
 def _sessions_in(trash: Trash, home: Path) -> list[Trashed]:
@@ -117,12 +120,14 @@ def _note(trash: Trash, path: Path) -> tuple[Path | None, str]:
     return trash.origin(origin), fields.get("DeletionDate", "")
 
 
-def _moved_with(trashed: Trashed, beside: Path) -> Path | None:
-    """Where in the trash a file is that was moved there together with the session."""
+def _belonging(trashed: Trashed, beside: Path) -> Path | None:
+    """Where in the trash a file is that came from beside the session: what was moved with it, else the last one."""
+    found = []
     for path in trashed.trash.files.glob(f"*{beside.suffix}"):
-        if _note(trashed.trash, path) == (beside, trashed.deleted):
-            return path
-    return None
+        origin, deleted = _note(trashed.trash, path)
+        if origin == beside:
+            found.append((deleted == trashed.deleted, deleted, path))
+    return max(found, default=(False, "", None))[2]
 
 
 def _move(path: Path, target: Path) -> None:
@@ -130,6 +135,9 @@ def _move(path: Path, target: Path) -> None:
     try:
         os.link(path, target, follow_symlinks=False)
     except OSError as error:
+        if _is_same(path, target):
+            path.unlink()  # moved before, but for this
+            return
         if error.errno not in _NO_LINKS:
             raise
         if os.path.lexists(target):
@@ -137,3 +145,10 @@ def _move(path: Path, target: Path) -> None:
         path.rename(target)
     else:
         path.unlink()
+
+
+def _is_same(path: Path, target: Path) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), target.lstat())
+    except OSError:
+        return False

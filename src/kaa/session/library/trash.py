@@ -26,6 +26,9 @@ _NAMES_TRIED = 10_000
 def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
     """Move a session, its journal and its draft into the trash.
 
+    The session goes first, and comes back last (`restoring.restore`): where it stands, all that belongs to it stands.
+    If kaa is killed in between, what belongs to it may be in either place, and restoring the session completes it.
+
     Args:
         path: its file.
         environ: says where the user's data are (`XDG_DATA_HOME`, `HOME`).
@@ -42,14 +45,16 @@ def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
     path = path.absolute()
     with _held(path):
         trash = trash_for(path, environ)
-        moved: list[tuple[Path, Path]] = []
+        deleted = time.strftime("%Y-%m-%dT%H:%M:%S")
+        moved = [(path, _move(path, trash, deleted))]
         try:
-            moved += [(beside, _move(beside, trash)) for beside in companions(path) if beside.exists()]
-            return _move(path, trash)
+            # A generator: what it yields before it fails is in the list.
+            moved.extend((each, _move(each, trash, deleted)) for each in companions(path) if os.path.lexists(each))
         except TrashError:
-            for beside, trashed in moved:
-                _put_back(trashed, beside, trash)
+            for each, trashed in reversed(moved):
+                _put_back(trashed, each, trash)
             raise
+        return moved[0][1]
 
 
 def companions(session: Path) -> tuple[Path, Path]:
@@ -93,8 +98,8 @@ class Trash:
             if folder is not None:
                 folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
 
-    def claim(self, path: Path) -> str:
-        """A name that nothing in the trash has, taken with the note of where the file came from."""
+    def claim(self, path: Path, deleted: str) -> str:
+        """A name that nothing in the trash has, taken with the note of where the file came from, and when."""
         for number in range(_NAMES_TRIED):
             name = path.name if number == 0 else f"{path.stem}.{number + 1}{path.suffix}"
             if (self.files / name).exists() or (self.files / name).is_symlink():
@@ -105,7 +110,7 @@ class Trash:
                 note = self.info / f"{name}.trashinfo"
                 descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
                 with open(descriptor, "w", encoding="ascii") as file:
-                    file.write(self._note(path))
+                    file.write(self._note(path, deleted))
                 return name
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
@@ -123,9 +128,8 @@ class Trash:
         """The path that a note means."""
         return Path(noted) if self._top is None else self._top / noted
 
-    def _note(self, path: Path) -> str:
+    def _note(self, path: Path, deleted: str) -> str:
         origin = path if self._top is None else path.relative_to(self._top)
-        deleted = time.strftime("%Y-%m-%dT%H:%M:%S")
         return f"[Trash Info]\nPath={quote(os.fsencode(origin), safe='/')}\nDeletionDate={deleted}\n"
 
 
@@ -164,11 +168,11 @@ def _is_sound(shared: Path) -> bool:
     return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)
 
 
-def _move(path: Path, trash: Trash) -> Path:
+def _move(path: Path, trash: Trash, deleted: str) -> Path:
     name = ""
     try:
         trash.create()
-        name = trash.claim(path.parent.resolve() / path.name)
+        name = trash.claim(path.parent.resolve() / path.name, deleted)
         path.rename(trash.files / name)
     except OSError as error:
         if name:
