@@ -78,11 +78,16 @@ def test_link_and_its_target_are_both_named(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", ".", "..", "/", "~", "~root/x", "../../etc", ".git/hooks", "/etc/passwd", "%(prefix)/x", "0"]
+    "value", ["", ".", "..", "/", "~", "~root/x", "../../etc", ".git/hooks", "/etc/passwd", "%(prefix)/x"]
 )
 def test_what_is_not_in_the_project_or_guarded_anyway_is_not_named(project: Path, value: str) -> None:
     for section in ("[core]\n\thooksPath", "[core]\n\tfsmonitor"):
         assert named(project, f"{section} = {value}\n") == set()
+
+
+def test_a_number_is_a_directory_of_hooks_and_switches_fsmonitor(project: Path) -> None:
+    assert named(project, "[core]\n\thooksPath = 0\n") == {"0"}
+    assert named(project, "[core]\n\tfsmonitor = 0\n") == set()
 
 
 @pytest.mark.parametrize(
