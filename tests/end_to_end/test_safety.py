@@ -251,7 +251,7 @@ def test_the_doctor_says_what_of_the_home_is_seen(kaa: Kaa) -> None:
 
     assert "dot entries of the home that commands see: " in done.out
     assert ".gitconfig" in done.out.partition("that commands see: ")[2].partition("\n")[0]
-    assert "named by your git configuration: .ignored\n" in done.out
+    assert "named by your git configuration or linked to from ~/.local/bin: .ignored\n" in done.out
     hidden = done.out.partition("hidden: ")[2].partition("\n")[0].split(", ")
     assert {".boto", ".config/wg", ".local/share/tool07", "and 2 more in .local/share"} <= {*hidden}
     assert not {".ignored", ".local/share/tool08"} & {*hidden}

@@ -104,7 +104,7 @@ def _dot_entry_lines(entries: DotEntries) -> Iterator[str]:
     if entries.hidden:
         yield f"dot entries of the home that commands see: {', '.join(entries.seen) or 'none'}"
         if entries.needed:
-            yield f"  named by your git configuration: {', '.join(entries.needed)}"
+            yield f"  named by your git configuration or linked to from ~/.local/bin: {', '.join(entries.needed)}"
         yield f"  hidden: {', '.join(_shortened(entries.hidden))}"
         yield '  "!~/NAME" in sandbox.hidden of settings.json shows one'
 

@@ -127,3 +127,39 @@ def test_git_configuration_that_commands_can_write_shows_nothing(kaa: Kaa) -> No
     (home / ".gitconfig").symlink_to(".dotfiles/gitconfig")
 
     assert canary not in _told(kaa, "cat ~/.boto")
+
+
+def test_a_link_in_the_user_s_programs_shows_the_program_but_not_the_tool_s_data(kaa: Kaa) -> None:
+    canary = f"canary{secrets.token_hex(16)}"
+    home = _keep(kaa, (".local/share/agent/history.db", ".local/share/chats/db", ".ssh/key"), canary)
+    _keep(kaa, (".local/share/agent/venv/lib/data",), "the data of the program")
+    programs = {
+        "first": (".local/share/agent/venv/bin/first", 'cat "$(dirname "$(readlink -f "$0")")/../lib/data"'),
+        "second": (".local/share/agent/versions/2.0", "echo the second program"),
+    }
+    (home / ".local" / "bin").mkdir()
+    for name, (place, script) in programs.items():
+        (home / place).parent.mkdir(parents=True, exist_ok=True)
+        (home / place).write_text(f"#!/bin/sh\n{script}\n")
+        (home / place).chmod(0o755)
+        (home / ".local" / "bin" / name).symlink_to(home / place)
+    (home / ".local" / "bin" / "third").symlink_to(home / ".local" / "share" / "chats" / "db")
+    (home / ".local" / "bin" / "fourth").symlink_to(home / ".local" / "share" / "chats")
+    kaa.setenv(PATH=f"{home}/.local/bin:{os.environ['PATH']}")
+
+    told = _told(kaa, "first; second", "cd ~/.local; cat bin/third bin/fourth/db share/*/*; cat ~/.ssh/key")
+
+    assert "the data of the program" in told
+    assert told.count("the second program") >= 1
+    assert canary not in told
+
+
+def test_links_that_commands_can_write_show_nothing(kaa: Kaa) -> None:
+    canary = f"canary{secrets.token_hex(16)}"
+    home = _keep(kaa, (".local/share/agent/key",), canary)
+    (home / ".local" / "share" / "agent" / "key").chmod(0o755)
+    kaa.project = home / ".local" / "bin"
+    kaa.project.mkdir()
+    (kaa.project / "key").symlink_to("../share/agent/key")
+
+    assert canary not in _told(kaa, "cat key; cat ~/.local/share/agent/key")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.linked_programs import linked_programs
 from kaa.hands.confinement.listing import Listing, is_below_any, real_parents
 from kaa.hands.confinement.named import named_paths, needed_paths
 from kaa.hands.policy import PROTECTED_NAMES, Policy
@@ -77,9 +78,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
-    listing = Listing(
-        policy, (*projects, *writable), needed_paths(home, (*projects, *writable), hidden) if home else ()
-    )
+    listing = Listing(policy, (*projects, *writable), _needed(home, (*projects, *writable), hidden) if home else ())
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
     links = filter(os.path.islink, (entry for path in listing.directories for entry in carved.get(path, ())))
     listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
@@ -105,9 +104,13 @@ def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return _unique(hidden), shown
 
 
-def needed_by_git(policy: Policy, home: str) -> tuple[str, ...]:
-    """Real paths of what the user's git configuration names and slots therefore see although it is not listed."""
-    return needed_paths(home, real_directories((*policy.writable, *policy.writes)), concealment(policy)[0])
+def needed_in_home(policy: Policy, home: str) -> tuple[str, ...]:
+    """Real paths of what slots see although it is not listed: git's configuration or `~/.local/bin` leads there."""
+    return _needed(home, tuple(real_directories((*policy.writable, *policy.writes))), concealment(policy)[0])
+
+
+def _needed(home: str, untrusted: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[str, ...]:
+    return _unique((*needed_paths(home, untrusted, hidden), *linked_programs(home, untrusted, hidden)))
 
 
 def real_directories(paths: Iterable[str]) -> list[str]:

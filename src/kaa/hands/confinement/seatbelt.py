@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from kaa.hands.confinement.contract import Unconfined
-from kaa.hands.confinement.layout import needed_by_git, own_code
+from kaa.hands.confinement.layout import needed_in_home, own_code
 from kaa.hands.policy import PROTECTED_GIT_NAMES, PROTECTED_NAMES, Policy
 from kaa.hands.protected import PROTECTED_ENDINGS
 
@@ -63,7 +63,7 @@ def _reading(policy: Policy, home: str) -> Iterator[str]:
         yield _rule("deny", "file-read*", [_regex(_pattern(path)) for path in _both(policy.unlisted)])
         listed = [
             *(_regex(_pattern(path)) for path in _both(policy.listed)),
-            *map(_below, (*roots, *own_code(), *needed_by_git(policy, home))),
+            *map(_below, (*roots, *own_code(), *needed_in_home(policy, home))),
         ]
         on_the_way = {os.path.dirname(path) for path in policy.unlisted}
         listed += [_regex(f"^{_literally(path)}$") for path in sorted(on_the_way)]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from kaa.hands.confinement.layout import needed_by_git, real_directories
+from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
 from kaa.hands.protected import is_protected
@@ -106,7 +106,7 @@ class Denials:
 
     @cached_property
     def _needed(self) -> tuple[str, ...]:
-        return needed_by_git(self._policy, self._home)
+        return needed_in_home(self._policy, self._home)
 
     def _of_unlisted(self, path: str) -> Blocked | None:
         """Why something of the home does not seem to exist, if it does: its entry there is not listed."""

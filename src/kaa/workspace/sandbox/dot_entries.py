@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kaa.hands.confinement.layout import needed_by_git, real_directories
+from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import Policy
 from kaa.workspace.sandbox.denials import Denials
@@ -19,7 +19,7 @@ class DotEntries(NamedTuple):
     Attributes:
         seen: dot entries of the home that commands see.
         hidden: those that they do not, and what is hidden in directories that they do see.
-        needed: what commands see only because the user's git configuration names it.
+        needed: what commands see only because git's configuration or a link in `~/.local/bin` names it.
     """
 
     seen: tuple[str, ...] = ()
@@ -37,8 +37,8 @@ def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
     """
     top = os.path.realpath(home)
     writable = real_directories(policy.writes)
-    by_git = needed_by_git(policy, home)
-    usual, listing = Listing(policy, writable), Listing(policy, writable, by_git)
+    needed = needed_in_home(policy, home)
+    usual, listing = Listing(policy, writable), Listing(policy, writable, needed)
     denials = Denials(policy, root, home)
 
     def is_hidden(name: str) -> bool:
@@ -51,7 +51,7 @@ def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
     return DotEntries(
         tuple(name for name in dotted if name not in hidden),
         tuple(hidden),
-        tuple(os.path.relpath(path, top) for path in by_git if usual.hides(path)),
+        tuple(os.path.relpath(path, top) for path in needed if usual.hides(path)),
     )
 
 

@@ -96,6 +96,7 @@ _LISTED: dict[str, tuple[str, ...]] = {
     ".local/share": (
         *("uv", "mise", "asdf", "rtx", "proto", "aquaproj-aqua", "fnm", "nvm", "pnpm", "npm", "yarn", "node", "bun"),
         *("deno", "pipx", "pypoetry", "hatch", "pdm", "pixi", "virtualenv*", "pyenv", "python*", "rustup", "cargo"),
+        *("luarocks", "zig*", "zvm", "julia*", "jdk*", "ruby*", "rvm", "goenv", "nodenv", "stack", "racket", "bob"),
         *("gem", "bundle", "rbenv", "go", "ghcup", "opam", "coursier", "dotnet", "swiftly", "swiftpm", "nltk_data"),
         *("man", "bash-completion", "fonts", "mime", "locale", "terminfo", "pkgconfig", "cmake", "vulkan", "texmf"),
     ),

@@ -1,0 +1,51 @@
+"""Programs that an installer keeps in `~/.local/share/TOOL` and links to from `~/.local/bin`, which commands see.
+
+The tool's directory may hold its data too (histories, conversations), so no more of it is shown than has the program.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+
+from kaa.hands.confinement.listing import is_below_any
+
+_MAX_LOOKED_AT = 256  # entries; a link that leads to a program costs 30 us
+
+
+def linked_programs(home: str, untrusted: tuple[str, ...], hidden: tuple[str, ...]) -> Iterator[str]:
+    """Real paths of the programs, or of the directories that they need.
+
+    Args:
+        home: the user's home directory.
+        untrusted: real directories that commands may write: links in them are not the user's word.
+        hidden: real paths of what stays hidden.
+    """
+    links = os.path.realpath(os.path.join(home, ".local", "bin"))
+    share = os.path.realpath(os.path.join(home, ".local", "share"))
+    if is_below_any(links, untrusted):
+        return
+    try:
+        names = os.listdir(links)[:_MAX_LOOKED_AT]
+    except OSError:  # none, as in most containers
+        return
+    for name in names:
+        link = os.path.join(links, name)
+        target = os.path.realpath(link) if os.path.islink(link) else ""
+        if target.startswith(f"{share}/") and not is_below_any(target, (*untrusted, *hidden)) and _is_program(target):
+            yield _needed(target, share)
+
+
+def _needed(program: str, share: str) -> str:
+    """The program, or the virtual environment or version that its `bin` is in: not what the tool keeps beside these."""
+    folder = os.path.dirname(program)
+    above = os.path.dirname(folder)
+    deep = os.path.dirname(above) not in (share, os.path.dirname(share))
+    return above if os.path.basename(folder) == "bin" and deep else program
+
+
+def _is_program(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and bool(mode & stat.S_IXUSR)
