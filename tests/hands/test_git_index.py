@@ -1,10 +1,11 @@
+import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
@@ -62,6 +63,51 @@ def test_all_that_git_lists_are_found(tmp_path: Path, version: str, entries: dic
     links = {line.partition("\t")[2] for line in listing if line.startswith("160000")}
     # A short index can be read with hashes of either length: there may be more.
     assert links <= (_found(repository) if listing else set())
+
+
+@_needs_git
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(mode=st.integers(0, 2**32 - 1) | st.integers(0, 2**20).map(lambda high: high << 12 & 0xFFFFFFFF | 0o160000 | 1))
+@example(mode=0o160001)
+@example(mode=0o160777)
+@example(mode=0xFFFFE000)
+@example(mode=0o100644)
+def test_a_mode_that_makes_git_look_into_the_directory_is_that_of_a_gitlink(tmp_path: Path, mode: int) -> None:
+    """The canary is a file that a program of the inner repository makes when the real git looks into that."""
+    repository = tmp_path / os.urandom(4).hex()
+    inner, canary, program = (repository / name for name in ("x", "canary", "program"))
+    _git("init", "-q", str(inner), cwd=tmp_path)
+    _git("init", "-q", str(repository), cwd=tmp_path)
+    _git("-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q", "--allow-empty", "-m", "x", cwd=inner)
+    head = _git("rev-parse", "HEAD", cwd=inner).strip()
+    program.write_text(f"#!/bin/sh\n: > {canary}\n")
+    program.chmod(0o755)
+    _git("config", "core.fsmonitor", str(program), cwd=inner)
+    _git("update-index", "--add", "--cacheinfo", f"160000,{head},x", cwd=repository)
+    index = repository / ".git" / "index"
+    data = bytearray(index.read_bytes()[:-20])
+    data[12 + 24 : 12 + 28] = mode.to_bytes(4, "big")
+    index.write_bytes(data + hashlib.sha1(data).digest())
+
+    subprocess.run(["git", "status"], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
+
+    assert not canary.exists() or _found(repository) == {"x"}
+
+
+@_needs_git
+def test_a_directory_of_a_sparse_index_may_have_more_of_them(repository: Path) -> None:
+    for name in ("kept/a", "left/b/c"):
+        (repository / name).parent.mkdir(parents=True)
+        (repository / name).touch()
+    _git("add", ".", cwd=repository)
+    _git("-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q", "-m", "x", cwd=repository)
+    _git("sparse-checkout", "set", "--cone", "--sparse-index", "kept", cwd=repository)
+
+    assert "left/" in _found(repository)
 
 
 @_needs_git

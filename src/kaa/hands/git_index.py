@@ -1,5 +1,7 @@
 """Where git's index has repositories of their own (gitlinks): `git status` starts another git in each of them.
 
+An entry for a whole directory (sparse index) stands for what a tree object says; there may be gitlinks in it.
+
 The parser follows git's own (read-cache.c, gitformat-index(5)). What git reads and we do not would be a hole, so
 everything that git may take for the beginning of entries is read as one, with both lengths that hashes have.
 """
@@ -11,7 +13,9 @@ from typing import NamedTuple
 
 _KIND = 0o170000
 _GITLINK = 0o160000
-_MODE_OF_GITLINK = _GITLINK.to_bytes(4, "big")
+_DIRECTORY = 0o040000
+_KIND_AT = 26  # in an entry, the byte of the mode that has the kind, in its upper half; git ignores what is above
+_KINDS_THAT_LEAD = frozenset((_GITLINK >> 12, _DIRECTORY >> 12))
 _HEADER = struct.Struct(">4sII")  # signature, version, number of entries
 _VERSION_WITH_COMPRESSED_PATHS = 4
 _MODE_AT = 24  # in an entry, after two times, device and inode
@@ -41,17 +45,19 @@ class _Block(NamedTuple):
     entries: int
 
 
-@functools.lru_cache(maxsize=4)  # the guard asks again and again; 1 us for each entry
+@functools.lru_cache(maxsize=4)  # the guard asks again and again
 def gitlinks(data: bytes) -> frozenset[str]:
     """The paths of gitlinks, relative to the working tree, at least all those that git finds.
+
+    A path that ends in a slash is that of a directory in which there may be more of them.
 
     Args:
         data: the content of an index, or of the shared part of one.
 
     Raises:
-        IndexRefusedError: to read it would take too long.
+        IndexRefusedError: to read it would take too long, or what it says cannot be followed.
     """
-    if _MODE_OF_GITLINK not in data or len(data) < _HEADER.size:  # as good as always: entries need not be read
+    if len(data) < _HEADER.size:
         return frozenset()
     _, version, entries = _HEADER.unpack_from(data)
     blocks = (_Block(_HEADER.size, entries), *_blocks(data))
@@ -88,20 +94,47 @@ def _paths(data: bytes, blocks: tuple[_Block, ...], hash_bytes: int, *, compress
     """Paths of the gitlinks, if hashes are of that length."""
     remaining = 2 * (len(data) // _MIN_ENTRY_BYTES) + len(blocks)  # each by itself and in a block
     for number, (start, entries) in enumerate(blocks):
-        offset, name = start, b""
+        offset, name, left = start, b"", entries
         found: list[bytes] = []
-        for _ in range(entries):
-            if not (remaining := remaining - 1):
-                raise IndexRefusedError("it says of more entries than it can have")
-            try:
-                mode, name, offset = _entry(data, offset, hash_bytes, name if compressed else None)
-            except (struct.error, ValueError, IndexError):  # git fails as well, before it obeys any
-                break
-            if mode & _KIND == _GITLINK:
-                found.append(name.partition(b"\0")[0])
-        else:
-            if number or _has_extensions_at(data, offset, hash_bytes):
-                yield from found
+        try:
+            while left:
+                if not compressed:
+                    skipped, offset = _skip_files(data, offset, hash_bytes, min(left, remaining))
+                    left, remaining = left - skipped, remaining - skipped
+                if left and (remaining := remaining - 1) <= 0:
+                    break
+                if left:
+                    mode, name, offset = _entry(data, offset, hash_bytes, name if compressed else None)
+                    left -= 1
+                    found += _led_to(mode, name.partition(b"\0")[0])
+        except (struct.error, ValueError, IndexError):  # git fails as well, before it obeys any
+            continue
+        if left:
+            raise IndexRefusedError("it says of more entries than it can have")
+        if number or _has_extensions_at(data, offset, hash_bytes):
+            yield from found
+
+
+def _led_to(mode: int, path: bytes) -> tuple[bytes, ...]:
+    """Where an entry leads; the paths in a directory begin with its own, which need not end in a slash."""
+    if mode & _KIND == _DIRECTORY:
+        return (path.rpartition(b"/")[0] + b"/",)
+    return (path,) if mode & _KIND == _GITLINK else ()
+
+
+def _skip_files(data: bytes, offset: int, hash_bytes: int, most: int) -> tuple[int, int]:
+    """How many entries can be skipped because they lead nowhere, and where the next begins: 0.5 us for each."""
+    flags_at = _HASH_AT + hash_bytes
+    last = len(data) - flags_at - 2
+    skipped = 0
+    while skipped < most and offset <= last:
+        flags = data[offset + flags_at] << 8 | data[offset + flags_at + 1]
+        length = flags & _NAME_LENGTH
+        if data[offset + _KIND_AT] >> 4 in _KINDS_THAT_LEAD or flags & _EXTENDED or length == _NAME_LENGTH:
+            break
+        offset += (flags_at + 2 + length + 8) & ~7
+        skipped += 1
+    return skipped, offset
 
 
 def _has_extensions_at(data: bytes, offset: int, hash_bytes: int) -> bool:

@@ -147,6 +147,7 @@ class Guard:
         self._subjects: set[Subject] = set()  # at which there is something
         # To be watched though nobody would look: the index of a repository leads there.
         self._linked: set[Directory] = set()
+        self._linked_trees: set[Directory] = set()  # the same, with all that is below
         self._to_look_into: deque[Directory] = deque()
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         self._kept: dict[str, tuple[int, int] | None] = {}  # what this guard moved away, by its path now
@@ -278,7 +279,7 @@ class Guard:
             self._inotify.close()
 
     def _look_everywhere(self) -> None:
-        self._to_look_into.extend(self._linked)
+        self._to_look_into.extend((*self._linked, *self._linked_trees))
         for root in self._roots:
             self._look_into(Directory(root, ""))
         for subject in self._elsewhere:
@@ -291,7 +292,10 @@ class Guard:
             self._look_into(self._to_look_into.popleft())
 
     def _link(self, directory: Directory, paths: Iterable[str]) -> bool:
-        """Watch directories below one, with those on the way; False if that would be too many."""
+        """Watch directories below one, with those on the way; False if that would be too many.
+
+        A path that ends in a slash is that of a whole tree.
+        """
         for path in paths:
             linked = directory
             for name in path.split("/"):
@@ -303,7 +307,21 @@ class Guard:
                         return False
                     self._linked.add(linked)
                     self._to_look_into.append(linked)
+            if path.endswith("/") and linked not in self._linked_trees:
+                if len(self._linked_trees) >= _MAX_LINKED:
+                    return False
+                self._linked_trees.add(linked)
+                self._to_look_into.append(linked)
         return True
+
+    def _is_linked(self, directory: Directory) -> bool:
+        """Whether an index leads to a directory or to a tree that it is in."""
+        if directory in self._linked or not self._linked_trees:
+            return directory in self._linked
+        return any(
+            tree.root == directory.root and (not tree.path or _contains(tree.path, directory.path))
+            for tree in self._linked_trees
+        )
 
     def _look_into(self, start: Directory) -> None:
         """Watch a directory and those below it, the nearest first, and inspect what is in them."""
@@ -326,7 +344,7 @@ class Guard:
             if looks_bare(set(names)):
                 self._inspect(Subject(directory, ""))
             inside = [directory.below(name) for name in below if name.casefold() != _GIT]
-            remaining += inside if directory.is_entered else [each for each in inside if each in self._linked]
+            remaining += inside if directory.is_entered else [each for each in inside if self._is_linked(each)]
 
     def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
         """All names in a directory, and those of directories; from now on, new ones are reported."""
@@ -455,7 +473,7 @@ class Guard:
             top = os.path.realpath(root.path)
             if _contains(top, repository):
                 directory = Directory(root, repository[len(top) + 1 :])
-                is_watched = directory.is_watched or directory in self._linked
+                is_watched = directory.is_watched or self._is_linked(directory)
                 return is_watched and _is_collected(inner)
         for elsewhere in self._elsewhere:
             top = os.path.realpath(elsewhere.path)
@@ -531,7 +549,7 @@ class Guard:
         elif name.casefold() in _BARE_MARKS:
             subjects[Subject(spot, "")] = None
         below = spot.below(name)
-        if happening.directory and name.casefold() != _GIT and (spot.is_entered or below in self._linked):
+        if happening.directory and name.casefold() != _GIT and (spot.is_entered or self._is_linked(below)):
             directories[below] = None
 
     def _report(self, finding: Finding) -> None:
