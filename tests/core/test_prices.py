@@ -2,9 +2,9 @@
 
 import pytest
 
-from kaa.core.messages import Cost, Usage
-from kaa.core.prices import price
-from kaa.core.provider import Model, ModelRates, RatesAbove
+from kaa.core.messages import AssistantMessage, Cost, Message, Usage, UserMessage
+from kaa.core.prices import price, quote
+from kaa.core.provider import Model, ModelRates, RatesAbove, Request
 
 _TIERED = ModelRates(
     input=2,
@@ -65,3 +65,23 @@ def test_a_cost_that_the_server_reported_stays_and_the_prices_tell_its_parts() -
     assert (cost.input, cost.output, cost.total) == (1.0, 2.0, 3.0)
     assert price(reported, None) == reported
     assert price(reported, ModelRates()).cost == Cost(total=3.0)
+
+
+@pytest.mark.parametrize(
+    ("written_for_an_hour", "dollars_per_million"),
+    [([], 5.0), ([0], 5.0), ([9], 8.0), ([0, 9], 8.0), ([9, 0], 5.0)],
+)
+def test_a_prompt_that_is_kept_for_an_hour_is_quoted_at_twice_the_input(
+    written_for_an_hour: list[int], dollars_per_million: float
+) -> None:
+    rates = ModelRates(input=4, output=1, cache_write=5)
+    replies = [
+        AssistantMessage((), "a", "p", "m", Usage(cache_write=9, cache_write_1h=tokens), "stop")
+        for tokens in written_for_an_hour
+    ]
+    messages: tuple[Message, ...] = (UserMessage("hi"), *replies, UserMessage("and then?"))
+
+    quoted = quote(Request(Model("m", "p", "a", cost=rates), "", messages))
+
+    assert quoted is not None
+    assert quoted.input_cost == pytest.approx(quoted.input_tokens * dollars_per_million / 1_000_000)

@@ -932,6 +932,7 @@ def test_a_host_of_the_users_replaces_kaas() -> None:
 
 def test_the_system_keeps_silent_connections_alive() -> None:
     kept: list[int] = []
+    seconds: list[int] = []
 
     async def answer(call: _Call) -> None:
         ours = call.writer.get_extra_info("peername")
@@ -942,6 +943,9 @@ def test_the_system_keeps_silent_connections_alive() -> None:
             with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as found:
                 if found.family == socket.AF_INET and found.getsockname() == ours:
                     kept.append(found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+                    options = ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL")
+                    known = [getattr(socket, option) for option in options if hasattr(socket, option)]
+                    seconds.extend(found.getsockopt(socket.IPPROTO_TCP, option) for option in known)
         await call.answer(b"")
 
     server = _Server(answer)
@@ -953,6 +957,9 @@ def test_the_system_keeps_silent_connections_alive() -> None:
     _run(server, scenario)
 
     assert kept == [1]
+    # Systems wait two hours and then 75 seconds; routers forget a silent connection after some minutes.
+    assert seconds
+    assert all(0 < wait <= 60 for wait in seconds)
 
 
 def test_a_transport_can_be_closed_twice_and_unused() -> None:

@@ -230,6 +230,20 @@ def test_the_model_is_not_told_what_pi_removed_and_is_told_what_pi_put_in_its_pl
     assert said_so == ["the password is secret", "go on"]
 
 
+def test_summaries_and_commands_can_be_removed_but_not_reworded(tmp_path: Path) -> None:
+    command = command_entry(cancelled=False, truncated=False, exitCode=0)
+    summary = entry("branch_summary", "s", "c", fromId="c", summary="elsewhere")
+    note = entry("custom_message", "n", "s", customType="x", content="note", display=True)
+    entries = [command, summary, note]
+    reworded = [edit(f"e{at}", above, at, {"content": "NEW"}) for above, at in (("n", "c"), ("ec", "s"), ("es", "n"))]
+    removed = [edit(f"r{at}", above, at, None) for above, at in (("n", "c"), ("rc", "s"), ("rs", "n"))]
+
+    unchanged = said(tmp_path, *entries)
+
+    assert said(tmp_path, *entries, *reworded) == [*unchanged[:2], "NEW"]
+    assert said(tmp_path, *entries, *removed) == []
+
+
 def test_an_edit_holds_on_its_branch_only(tmp_path: Path) -> None:
     said_so = said(
         tmp_path,

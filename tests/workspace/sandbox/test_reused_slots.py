@@ -32,9 +32,13 @@ _CHANGE = {
     "that of all of the user": "import os; os.setpriority(os.PRIO_USER, 0, 19)",
     "the scheduler": "import os; os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
     "the processors": "import os; os.sched_setaffinity(1, {min(os.sched_getaffinity(0))})",
-    "the killer's favour": "open('/proc/1/oom_score_adj', 'w').write('1000')",
-    "the timers": "open('/proc/1/timerslack_ns', 'w').write('1000000000')",
     "its umask": "import os; os.umask(0o777)",
+}
+
+# A tier may refuse these, as long as none takes effect.
+_PERHAPS_REFUSED = {
+    "the choice of what is killed": "open('/proc/1/oom_score_adj', 'w').write('1000')",
+    "the timers": "open('/proc/1/timerslack_ns', 'w').write('1000000000')",
 }
 
 
@@ -51,12 +55,22 @@ def _python(script: str) -> list[str]:
 
 @pytest.mark.parametrize("change", _CHANGE.values(), ids=_CHANGE.keys())
 def test_limits_and_priorities_are_not_left_to_the_next_command(local: RunLocal, change: str) -> None:
-    before, _changed, after, again = _in_turn(local, [_python(script) for script in (_SHOW, change, _SHOW, _SHOW)])
+    before, changed, after, again = _in_turn(local, [_python(script) for script in (_SHOW, change, _SHOW, _SHOW)])
 
     assert before.exit_code == 0
     assert before.tail
+    assert changed.exit_code == 0, changed.tail  # else nothing was changed, and nothing is tested
     assert after.tail == before.tail
     assert again.tail == before.tail
+
+
+@pytest.mark.parametrize("change", _PERHAPS_REFUSED.values(), ids=_PERHAPS_REFUSED.keys())
+def test_what_proc_can_change_is_refused_or_not_left_to_the_next_command(local: RunLocal, change: str) -> None:
+    before, changed, after, again = _in_turn(local, [_python(script) for script in (_SHOW, change, _SHOW, _SHOW)])
+
+    assert before.exit_code == 0
+    assert changed.exit_code == 0 or b"PermissionError" in changed.tail or b"Read-only" in changed.tail
+    assert (after.tail, again.tail) == (before.tail, before.tail)
 
 
 def test_the_process_that_runs_a_command_ignores_its_signals(local: RunLocal) -> None:
