@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import os
+import pty
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -359,6 +362,35 @@ def test_a_client_certificate_that_cannot_be_used(
             assert not caught.value.transient
 
     _run(scenario)
+
+
+_AT_A_TERMINAL = """
+import os, sys
+os.close(os.open(sys.argv[1], os.O_RDWR))  # of the first process of a session: now its controlling terminal
+from kaa.llm.http.network_variables import ClientCertificate
+from kaa.llm.http.tls import CertificateError, tls_context
+os.close(os.open("/dev/tty", os.O_RDWR))
+try:
+    tls_context(ClientCertificate(*sys.argv[2:]))
+except CertificateError:
+    print("refused")
+"""
+
+
+@pytest.mark.parametrize("password", ["", "wrong"])
+def test_no_password_is_asked_for_at_the_terminal(authority: trustme.CA, tmp_path: Path, password: str) -> None:
+    _with_client_certificate(tmp_path, authority, password=b"open sesame")
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"open sesame\n")  # what the user would answer
+        certificate = [str(tmp_path / "me.pem"), str(tmp_path / "me.key"), password]
+        argv = [sys.executable, "-c", _AT_A_TERMINAL, os.ttyname(theirs), *certificate]
+        said = subprocess.run(argv, capture_output=True, check=False, start_new_session=True)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+    assert (said.stdout, said.stderr) == (b"refused\n", b"")
 
 
 def test_a_plain_request_through_an_encrypted_proxy(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch) -> None:
