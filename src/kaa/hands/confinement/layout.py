@@ -78,7 +78,9 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
-    listing = Listing(policy, (*projects, *writable), _needed(home, (*projects, *writable), hidden) if home else ())
+    listing = Listing(
+        policy, (*projects, *writable), _needed(policy, home, (*projects, *writable), hidden) if home else ()
+    )
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
     links = filter(os.path.islink, (entry for path in listing.directories for entry in carved.get(path, ())))
     listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
@@ -106,11 +108,14 @@ def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def needed_in_home(policy: Policy, home: str) -> tuple[str, ...]:
     """Real paths of what slots see although it is not listed: git's configuration or `~/.local/bin` leads there."""
-    return _needed(home, tuple(real_directories((*policy.writable, *policy.writes))), concealment(policy)[0])
+    untrusted = tuple(real_directories((*policy.writable, *policy.writes)))
+    return _needed(policy, home, untrusted, concealment(policy)[0])
 
 
-def _needed(home: str, untrusted: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[str, ...]:
-    return _unique((*needed_paths(home, untrusted, hidden), *linked_programs(home, untrusted, hidden)))
+def _needed(policy: Policy, home: str, untrusted: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[str, ...]:
+    return _unique(
+        (*needed_paths(home, untrusted, hidden), *linked_programs(home, untrusted, hidden, frozenset(policy.listed)))
+    )
 
 
 def real_directories(paths: Iterable[str]) -> list[str]:
