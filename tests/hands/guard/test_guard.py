@@ -913,3 +913,20 @@ def test_a_git_file_with_a_null_character_is_moved_away(project: Path, start: Ca
     _write(project / "sub" / ".git", "gitdir: ../.git/modules/x\0y")
 
     assert list(brain.check()) == ["sub/.git"]
+
+
+@pytest.mark.parametrize("first", ["link", "repository"])
+def test_a_link_to_a_repository_in_node_modules_is_watched(
+    project: Path, start: Callable[..., Brain], first: str
+) -> None:
+    brain = start()
+    hidden = project / "node_modules" / "a" / "b"
+    hidden.parent.mkdir(parents=True)
+    if first == "link":
+        (project / "tool").symlink_to("node_modules/a/b")
+        assert brain.check() == {}
+    _repository(hidden / ".git", _EVIL)
+    if first == "repository":
+        (project / "tool").symlink_to("node_modules/a/b")
+
+    assert list(brain.check()) == ["node_modules/a/b/.git/config"]

@@ -75,6 +75,13 @@ def test_a_flood_hides_nothing_and_is_stopped(kaa: Kaa, canary: Path, loop: str)
     assert "stopped all commands" in told
 
 
+def test_a_link_to_a_repository_in_node_modules_executes_nothing(kaa: Kaa, canary: Path) -> None:
+    _attack(kaa, canary, _repository("node_modules/a/b") + "ln -s node_modules/a/b tool; sleep 0.5")
+
+    subprocess.run(["git", "status"], cwd=kaa.project / "tool", env=kaa.environ, check=False, capture_output=True)
+    assert not canary.exists()
+
+
 def test_many_directories_hide_nothing(kaa: Kaa, canary: Path) -> None:
     many = "for i in $(seq 63); do mkdir -p a/$i; (cd a/$i; mkdir $(seq 100)); done; "
 

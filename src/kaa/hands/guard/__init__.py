@@ -17,7 +17,7 @@ away in place*, to `<name>.kaa-blocked`, if it is
 What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
 files is not undone, since nothing executes by that. What mounts have held since before any command ran was changed by
 nobody but the user, so it is left alone (`held`). Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual
-environments and the like are not watched, unless an index leads there.
+environments and the like are not watched, unless an index or a symlink in a watched place leads there.
 
 It recognizes what it moved away itself by device and inode: anybody can use the name. What a mapping in memory changes
 causes no event, so the guard compares all guarded files at each check, and every second while something may run. With

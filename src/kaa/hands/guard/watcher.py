@@ -30,7 +30,7 @@ _MAX_DIRECTORIES = 4096  # that are watched; with more, all of them are read aga
 _MAX_DIRECTORIES_READ = 65536  # 28 us each
 _MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
-_MAX_LINKED = 1024  # directories that only an index leads to
+_MAX_LINKED = 1024  # directories that only an index or a symlink leads to
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
@@ -45,6 +45,11 @@ class Directory(NamedTuple):
 
     root: Root
     path: str
+
+    @property
+    def absolute(self) -> str:
+        """Its path."""
+        return os.path.join(self.root.path, self.path)
 
     @property
     def depth(self) -> int:
@@ -145,7 +150,7 @@ class Guard:
         self._base: dict[Subject, Items] = {}
         self._has_learned = False  # what is dangerous in the base is not what it was
         self._subjects: set[Subject] = set()  # at which there is something
-        # To be watched though nobody would look: the index of a repository leads there.
+        # To be watched though nobody would look: the index of a repository, or a symlink, leads there.
         self._linked: set[Directory] = set()
         self._linked_trees: set[Directory] = set()  # the same, with all that is below
         self._to_look_into: deque[Directory] = deque()
@@ -332,12 +337,13 @@ class Guard:
             self.scans = self.scans or count >= _MAX_DIRECTORIES
             directory = remaining.popleft()
             try:
-                names, below = self._entries(directory)
+                names, below, links = self._entries(directory)
             except Exception as error:  # noqa: BLE001 - as in `_inspect`
-                path = os.path.join(directory.root.path, directory.path)
                 why = f"it cannot be looked into ({type(error).__name__}: {error})"
-                self._report(Finding(path, "", why, "protected"))
+                self._report(Finding(directory.absolute, "", why, "protected"))
                 continue
+            for name in links:
+                self._follow_symlink(directory, name)
             for name in names:
                 if self._is_guarded(directory, name):
                     self._inspect(Subject(directory, name))
@@ -346,18 +352,32 @@ class Guard:
             inside = [directory.below(name) for name in below if name.casefold() != _GIT]
             remaining += inside if directory.is_entered else [each for each in inside if self._is_linked(each)]
 
-    def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
-        """All names in a directory, and those of directories; from now on, new ones are reported."""
+    def _follow_symlink(self, directory: Directory, name: str) -> None:
+        """Watch where a symlink leads that somebody may enter, if that is below a root.
+
+        Those in node_modules and the like are many, and lead to their neighbours.
+        """
+        if not directory.is_entered or len(self._linked) >= _MAX_LINKED // 2:  # the others are for indexes
+            return
+        target = os.path.realpath(Subject(directory, name).path)
+        for root in self._roots:
+            top = os.path.realpath(root.path)
+            if target.startswith(f"{top}/"):
+                self._link(Directory(root, ""), [target[len(top) + 1 :]])
+
+    def _entries(self, directory: Directory) -> tuple[list[str], list[str], list[str]]:
+        """All names in a directory, those of directories and those of links; from now on, new ones are reported."""
         with open_below(directory.root, directory.path) as descriptor:
             if descriptor is None:
-                return [], []
+                return [], [], []
             self._watch(descriptor, directory)
             try:
                 with os.scandir(descriptor) as entries:
-                    kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+                    kinds = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
             except OSError:
-                return [], []
-        return list(kinds), [name for name, is_directory in kinds.items() if is_directory]
+                return [], [], []
+        below = [name for name, (is_directory, _) in kinds.items() if is_directory]
+        return list(kinds), below, [name for name, (_, is_link) in kinds.items() if is_link]
 
     def _watch(self, descriptor: int, spot: Spot) -> None:
         if self._inotify is None:
@@ -549,6 +569,8 @@ class Guard:
         elif name.casefold() in _BARE_MARKS:
             subjects[Subject(spot, "")] = None
         below = spot.below(name)
+        if not happening.directory and os.path.islink(below.absolute):
+            self._follow_symlink(spot, name)
         if happening.directory and name.casefold() != _GIT and (spot.is_entered or self._is_linked(below)):
             directories[below] = None
 
