@@ -121,7 +121,8 @@ _TEMPLATE = {
         ({"thinkingFormat": "qwen"}, "low", {}, {"enable_thinking": True, "reasoning_effort": "low"}),
         ({"thinkingFormat": "string-thinking"}, "high", {"high": "deep"}, {"thinking": "deep"}),
         ({"thinkingFormat": "string-thinking"}, "off", {}, {"thinking": "none"}),
-        ({"thinkingFormat": "ant-ling"}, "high", {}, {"reasoning": {"effort": "high"}}),
+        ({"thinkingFormat": "ant-ling"}, "high", {}, {}),
+        ({"thinkingFormat": "ant-ling"}, "high", {"high": "high"}, {"reasoning": {"effort": "high"}}),
         ({"thinkingFormat": "ant-ling"}, "off", {}, {}),
         (
             {"thinkingFormat": "chat-template", "chatTemplateKwargs": _TEMPLATE},

@@ -288,3 +288,28 @@ def test_every_field_of_pi_s_schema_is_supported_or_reported_or_a_mere_permissio
         "models.m.samplingParams.stream",
         "models.m.samplingParamsByThinkingLevel.high.model",
     ]
+
+
+def test_overrides_hold_for_the_user_s_own_models(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    box = {
+        "compat": {"supportsStore": True},
+        "models": [{"id": "m"}, {"id": "other"}],
+        "modelOverrides": {"m": {"contextWindow": 9000, "compat": {"supportsStore": False}}},
+    }
+    path.write_text(json.dumps({"providers": {"box": box}}))
+    file = load_models_file(path)
+
+    overridden, other = models_of("box", file.providers["box"], ())
+
+    assert (overridden.model.context_window, overridden.compat) == (9000, {"supportsStore": False})
+    assert (other.model.context_window, other.compat) == (128_000, {"supportsStore": True})
+
+
+def test_unknown_keys_of_the_file_are_reported(tmp_path: Path) -> None:
+    path, providers, problems = _load(
+        tmp_path, '{"$schema": "x", "models": [], "provider": {}, "providers": {"a": {}}}'
+    )
+
+    assert providers == ["a"]
+    assert problems == [f"{path}: kaa does not support and ignores models, provider"]

@@ -557,3 +557,27 @@ def test_loading_imports_neither_adapters_nor_clients(home: Path) -> None:
 
     heavy = {"httptools", "ssl", "subprocess", "difflib", "kaa.llm.completions.provider", "kaa.llm.anthropic.provider"}
     assert not heavy & loaded
+
+
+def test_values_use_the_variables_of_their_entry_before_those_of_the_environment(home: Path) -> None:
+    _models_json(
+        home,
+        openai={"headers": {"x-team": "$TEAM", "x-all": "${ALL}"}},
+        box={"baseUrl": "http://box/v1", "apiKey": "$BOX_KEY", "models": [{"id": "m"}]},
+    )
+    path = home / "auth.json"
+    path.write_text(
+        json.dumps(
+            {
+                "openai": {"type": "api_key", "key": "sk-$PART", "env": {"PART": "own", "TEAM": "!echo blue"}},
+                "box": {"type": "api_key", "env": {"BOX_KEY": "of-the-box"}},
+            }
+        )
+    )
+    path.chmod(0o600)
+    environ = {"TEAM": "red", "ALL": "us", "PATH": "/usr/bin:/bin"}
+
+    proxied, box = (_resolve(home, environ, name).endpoint for name in ("openai/gpt-4.1", "box/m"))
+
+    assert (proxied.api_key, proxied.headers) == ("sk-own", (("x-team", "blue"), ("x-all", "us")))
+    assert box.api_key == "of-the-box"

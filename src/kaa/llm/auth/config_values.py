@@ -19,6 +19,8 @@ _NOT_FOUND = 127  # a shell's exit code for a program that it does not find
 
 _REFERENCE = re.compile(r"\$(?:([$!])|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 
+_NONE: Mapping[str, str] = {}
+
 
 class ConfigValues:
     """Evaluates values of the user's configuration files: literal text, `$VAR` or `${VAR}` in it, or `!command`.
@@ -32,7 +34,7 @@ class ConfigValues:
         self._environ = environ
         self._outputs: dict[str, str] = {}
 
-    def evaluate(self, value: str, where: str, *, run: bool = True) -> str:
+    def evaluate(self, value: str, where: str, own: Mapping[str, str] = _NONE, *, run: bool = True) -> str:
         """What `value` stands for.
 
         Blocks while a command runs: call it from a thread where an event loop must go on.
@@ -40,6 +42,7 @@ class ConfigValues:
         Args:
             value: as it is written in the file.
             where: the place in the file, for the error message.
+            own: variables that count before those of the environment.
             run: commands are run; otherwise they are trusted, and stand for themselves.
 
         Raises:
@@ -58,18 +61,22 @@ class ConfigValues:
             if literal:
                 return str(literal)
             name = bare or braced
-            if not self._environ.get(name):
+            if not (given := own.get(name) or self._environ.get(name)):
                 raise CredentialError(f"{where} uses ${name}, but that variable is not set: set it, or write the value")
-            return self._environ[name]
+            return given
 
         return _REFERENCE.sub(replacement, value)
 
-    def can_evaluate(self, value: str) -> bool:
+    def can_evaluate(self, value: str, own: Mapping[str, str] = _NONE) -> bool:
         """Whether every variable `value` uses is set; commands are not run but trusted."""
-        if value.startswith("!"):
-            return True
-        names = (bare or braced for _, bare, braced in _REFERENCE.findall(value))
-        return all(self._environ.get(name) for name in names if name)
+        return all(own.get(name) or self._environ.get(name) for name in variables_in(value))
+
+
+def variables_in(value: str) -> frozenset[str]:
+    """The names of the variables that a value uses."""
+    if value.startswith("!"):
+        return frozenset()
+    return frozenset(bare or braced for _, bare, braced in _REFERENCE.findall(value)) - {""}
 
 
 def _run(command: str, where: str, environ: Mapping[str, str]) -> str:

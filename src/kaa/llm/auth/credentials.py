@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile, Entries
-from kaa.llm.auth.config_values import ConfigValues
+from kaa.llm.auth.config_values import ConfigValues, variables_in
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.former_names import former_names
@@ -53,7 +53,7 @@ class CredentialStore:
         self._path = path
         self._file = AuthFile(path)
         self._entries: Entries | None = None
-        self.values = ConfigValues(environ)
+        self._values = ConfigValues(environ)
 
     def __repr__(self) -> str:
         return f"CredentialStore({str(self._path)!r})"
@@ -78,7 +78,7 @@ class CredentialStore:
             case _ApiKeyEntry(key=key):
                 if key is None:
                     return None
-                secret = self.values.evaluate(key, self._place(provider, "key"), run=run)
+                secret = self.evaluate(provider, key, self._place(provider, "key"), run=run)
                 return Credential("api_key", secret, self._path.name)
             case _OAuthEntry(access=access, refresh=refresh, expires=expires):
                 if expires and expires / 1000 <= time.time() and not refresh:
@@ -93,11 +93,33 @@ class CredentialStore:
         try:
             match self._entry(provider):
                 case _ApiKeyEntry(key=key):
-                    return key is not None and self.values.can_evaluate(key)
+                    return key is not None and self.can_evaluate(provider, key)
                 case entry:
                     return entry is not None
         except CredentialError:
             return False
+
+    def evaluate(self, provider: str, value: str, where: str, *, run: bool = True) -> str:
+        """What a value of a provider's configuration stands for, with the `env` of its entry before the environment.
+
+        Args:
+            provider: its name.
+            value: as it is written in a file.
+            where: the place in that file, for the error message.
+            run: see `ConfigValues.evaluate`.
+
+        Raises:
+            CredentialError: the value, or a variable of `env` that it uses, cannot be evaluated.
+        """
+        used = variables_in(value).__contains__
+        if not self.has_variables(provider, used):
+            return self._values.evaluate(value, where, run=run)
+        own = self.variables(provider, used) if run else self.likely_variables(provider)
+        return self._values.evaluate(value, where, own, run=run)
+
+    def can_evaluate(self, provider: str, value: str) -> bool:
+        """Whether `evaluate` has every variable that it needs; runs no command and raises nothing."""
+        return self._values.can_evaluate(value, self.likely_variables(provider))
 
     def variables(self, provider: str, wanted: Callable[[str], bool] | None = None) -> dict[str, str]:
         """The `env` of the provider's entry: variables for this provider alone, such as the id of an account.
@@ -110,7 +132,7 @@ class CredentialStore:
             CredentialError: the file or the entry cannot be used.
         """
         return {
-            name: self.values.evaluate(value, self._place(provider, "env", name))
+            name: self._values.evaluate(value, self._place(provider, "env", name))
             for name, value in self._env(provider).items()
             if wanted is None or wanted(name)
         }
@@ -129,9 +151,9 @@ class CredentialStore:
         except CredentialError:
             return {}
         return {
-            name: value if value.startswith("!") else self.values.evaluate(value, "")
+            name: value if value.startswith("!") else self._values.evaluate(value, "")
             for name, value in env.items()
-            if self.values.can_evaluate(value)
+            if self._values.can_evaluate(value)
         }
 
     def _env(self, provider: str) -> dict[str, str]:

@@ -50,6 +50,9 @@ def _switches(level: ThinkingLevel, endpoint: Endpoint, budget: int | None) -> J
             return _by_template(compat, effort, budget, enabled=level != "off") | by_effort
         case "chat-template" | "qwen-chat-template":
             return _by_template(compat, effort, budget, enabled=level != "off")
+        case "ant-ling":
+            # Only efforts that the model's entry names: the server refuses others.
+            return {"reasoning": {"effort": named}} if level != "off" and (named := levels.get(level)) else {}
     if level != "off":
         return _switched_on(compat, effort, by_effort)
     # Where a model cannot be kept from thinking, saying so would be refused.
@@ -74,7 +77,7 @@ def _switched_off(compat: Compat, effort: str | None) -> JsonObject:
 
 def _switched_on(compat: Compat, effort: str | None, by_effort: JsonObject) -> JsonObject:
     match compat.thinking_format:
-        case "openrouter" | "ant-ling":
+        case "openrouter":
             return {"reasoning": {"effort": effort}} if effort else {}
         case "together":
             return {"reasoning": {"enabled": True}} | by_effort

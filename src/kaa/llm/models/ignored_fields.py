@@ -40,9 +40,9 @@ def ignored_fields(entry: Mapping[str, Json], shape: type[msgspec.Struct], api: 
         shape: what kaa reads of it.
         api: the wire format, as far as it is known.
     """
-    yield from _foreign(entry, shape, "")
+    yield from unknown_fields(entry, shape)
     compat = entry.get("compat") or {}
-    yield from _foreign(compat, Compat, "compat.")
+    yield from unknown_fields(compat, Compat, "compat.")
     if api in _WITHOUT_ROUTING:
         yield from (f"compat.{name}" for name in _ROUTING if compat.get(name))
     for name in _SAMPLING:
@@ -52,6 +52,7 @@ def ignored_fields(entry: Mapping[str, Json], shape: type[msgspec.Struct], api: 
             yield from (f"{place}{field}" for field in params if field in OWN_FIELDS)
 
 
-def _foreign(entry: Iterable[str], shape: type[msgspec.Struct], place: str) -> Iterator[str]:
+def unknown_fields(entry: Iterable[str], shape: type[msgspec.Struct], place: str = "") -> Iterator[str]:
+    """The fields that kaa does not know, each after `place`."""
     known = {field.encode_name for field in msgspec.structs.fields(shape)}
     return (f"{place}{name}" for name in entry if name not in known and name not in _PERMISSIONS)

@@ -47,7 +47,7 @@ class Keys:
             provider.name in self._given
             or self._store.has(provider.name)
             or any(self._environ.get(variable) for variable, _ in provider.key_variables)
-            or (configured is not None and self._store.values.can_evaluate(configured))
+            or (configured is not None and self._store.can_evaluate(provider.name, configured))
         )
 
     @staticmethod
@@ -79,7 +79,7 @@ class Keys:
         if provider.config.api_key is None:
             return None
         place = f"{self._models_file}: providers.{provider.name}.apiKey"
-        secret = self._store.values.evaluate(provider.config.api_key, place, run=run)
+        secret = self._store.evaluate(provider.name, provider.config.api_key, place, run=run)
         return Credential("api_key", secret, "models.json")
 
     def variables(self, provider: ConfiguredProvider) -> Mapping[str, str]:
@@ -134,4 +134,6 @@ class Keys:
         """
         headers = provider.config.headers | (known.headers if known else {})
         place = f"{self._models_file}: providers.{provider.name}.headers"
-        return tuple((name, self._store.values.evaluate(value, f"{place}.{name}")) for name, value in headers.items())
+        return tuple(
+            (name, self._store.evaluate(provider.name, value, f"{place}.{name}")) for name, value in headers.items()
+        )

@@ -3,7 +3,7 @@
 A mistake costs the provider or the model it is in, never the others, and is told with its place.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import Compat, laid_over
 from kaa.llm.former_names import by_current_name
-from kaa.llm.models.ignored_fields import ignored_fields
+from kaa.llm.models.ignored_fields import ignored_fields, unknown_fields
 from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
@@ -73,13 +73,14 @@ def load_models_file(path: Path) -> ModelsFile:
     except OSError as error:
         return ModelsFile({}, (f"{path} cannot be read ({error.strerror})",))
     try:
-        entries = jsonc.decode(content, _File).providers
+        file = jsonc.decode(content, dict[str, Json])
+        entries = _convert(file, _File).providers
     except jsonc.JsoncError as error:
         return ModelsFile({}, (f"{path}, {error}",))
     except msgspec.ValidationError as error:
         return ModelsFile({}, (_problem(path, "", error),))
     providers: dict[str, ProviderConfig] = {}
-    problems: list[str] = []
+    problems = [_unsupported(path, fields)] if (fields := [*unknown_fields(file, _File)]) else []
     for name, entry in by_current_name(entries).items():
         place = f"providers.{name}"
         try:
@@ -96,19 +97,19 @@ def load_models_file(path: Path) -> ModelsFile:
 
 
 def models_of(provider: str, config: ProviderConfig, builtin: tuple[KnownModel, ...]) -> tuple[KnownModel, ...]:
-    """The models of `provider`: the built-in ones with the overrides, then the user's own.
+    """The models of `provider`: the built-in ones and then the user's own, with the overrides.
 
     A model of the user's with the id of a built-in one replaces it. What is said of a model counts before what is said
     of its provider, and all that the user says before what is built in.
     """
     models = {known.model.id: _with_provider(known, config) for known in builtin}
     default_api = builtin[0].model.api if builtin else DEFAULT_API
-    for model_id, override in config.model_overrides.items():
-        if model_id in models:
-            models[model_id] = _overridden(models[model_id], _convert(override, _ModelOverride))
     for entry in config.models:
         known = _own_model(provider, _convert(entry, _ModelEntry), config.api or default_api)
         models[known.model.id] = msgspec.structs.replace(known, compat=laid_over(config.compat, known.compat))
+    for model_id, override in config.model_overrides.items():
+        if model_id in models:
+            models[model_id] = _overridden(models[model_id], _convert(override, _ModelOverride))
     return tuple(models.values())
 
 
@@ -128,7 +129,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class _ModelOverride(msgspec.Struct, rename="camel", frozen=True):
-    """Changes to a built-in model; what is not there stays."""
+    """Changes to a model; what is not there stays."""
 
     name: str | None = None
     reasoning: bool | None = None
@@ -261,7 +262,11 @@ def _ignored(path: Path, name: str, config: ProviderConfig, entry: Mapping[str, 
         found = ignored_fields(override, _ModelOverride, api)
         fields += [f"modelOverrides.{model_id}.{field}" for field in found]
     if fields:
-        yield f"{path}: providers.{name}: kaa does not support and ignores {', '.join(fields)}"
+        yield _unsupported(f"{path}: providers.{name}", fields)
+
+
+def _unsupported(place: Path | str, fields: Iterable[str]) -> str:
+    return f"{place}: kaa does not support and ignores {', '.join(fields)}"
 
 
 def _problem(path: Path, place: str, error: msgspec.ValidationError) -> str:
