@@ -6,42 +6,53 @@ the same folder takes the draft over.
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 
 import msgspec
 
 from kaa.frontends.interactive.desk import Desk
+from kaa.session.errors import SessionError
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 from kaa.session.file.file_store import draft_path
+from kaa.session.file.lock import lock
 from kaa.tui.sanitize import sanitize
 
 # As much typing as a kill may lose.
 _DELAY_SECONDS = 0.5
 _LARGEST_BYTES = 4 * 1024 * 1024
+_MOST_ASIDE = 100
 
 
 class _Draft(msgspec.Struct, frozen=True):
-    """What stands in the file. `pid`: of the process in whose editor the text is."""
+    """What stands in the file. The process in whose editor the text is holds a lock on it."""
 
     text: str
-    pid: int
 
 
 _DRAFT = msgspec.json.Decoder(_Draft)
 
 
+class _UnreadableError(Exception):
+    """There is something in the place of a draft that is none."""
+
+
 def recover_draft(session: Path) -> str:
     """What was typed in a session and not sent when its kaa was killed; empty if there is nothing.
+
+    What cannot be read is put aside, as `….draft.unreadable`, so that the next draft does not replace it.
 
     Args:
         session: the file of the session, which need not exist yet.
     """
     path = draft_path(session)
-    if not path.exists() and not session.exists() and (left := _left_behind(session.parent)) is not None:
-        with contextlib.suppress(OSError):
-            left.rename(path)
-    draft = _read(path)
-    return draft.text if draft is not None else ""
+    if not os.path.lexists(path) and not os.path.lexists(session):
+        _take_over(session.parent, path)
+    try:
+        return _read(path)
+    except _UnreadableError:
+        _put_aside(path)
+        return ""
 
 
 class DraftKeeper:
@@ -55,6 +66,8 @@ class DraftKeeper:
         self._desk = desk
         self._path: Path | None = None
         self._is_due = False
+        self._held: int | None = None
+        self._was_told = False
         desk.on_leave = self.keep
 
     def begin(self, session: Path | None, typed: str) -> None:
@@ -66,7 +79,8 @@ class DraftKeeper:
         """
         before, self._path = self._path, draft_path(session) if session is not None else None
         if before is not None and before != self._path:
-            before.unlink(missing_ok=True)  # what is in the editor comes along
+            with contextlib.suppress(OSError):
+                before.unlink(missing_ok=True)  # what is in the editor comes along
         if typed and typed != self._desk.editor.text:
             self._desk.give_back([typed], "\n")
             self._desk.say("kaa had ended before this was sent")
@@ -84,55 +98,91 @@ class DraftKeeper:
         if self._path is None:
             return
         text = self._desk.editor.text
-        with contextlib.suppress(OSError):
-            if text.strip():
-                _write(self._path, _Draft(text, os.getpid()))
-            else:
+        with contextlib.suppress(OSError, SessionError):
+            if not text.strip():
+                self._hold(None)
                 self._path.unlink(missing_ok=True)
+            elif len(data := _encoded(text)) <= _LARGEST_BYTES:
+                self._hold(_write(self._path, data))
+            elif not self._was_told:
+                self._was_told = True
+                self._desk.say("this text is too long to survive a crash: kaa keeps at most 4 MiB that are not sent")
+
+    def _hold(self, descriptor: int | None) -> None:
+        """Keep the lock of this file, and not that of the one before."""
+        before, self._held = self._held, descriptor
+        if before is not None:
+            os.close(before)
 
 
-def _read(path: Path) -> _Draft | None:
+def _read(path: Path) -> str:
+    """The text of a draft; empty if there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        raise _UnreadableError from error
+    with open(descriptor, "rb") as file:
+        return _text(file.fileno())
+
+
+def _text(descriptor: int) -> str:
     try:
-        with open(descriptor, "rb") as file:
-            draft = _DRAFT.decode(file.read(_LARGEST_BYTES))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return msgspec.structs.replace(draft, text=sanitize(draft.text))
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST_BYTES:
+            raise _UnreadableError
+        return sanitize(_DRAFT.decode(os.pread(descriptor, _LARGEST_BYTES, 0)).text)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _UnreadableError from error
 
 
-def _write(path: Path, draft: _Draft) -> None:
+def _put_aside(path: Path) -> None:
+    for number in range(_MOST_ASIDE):
+        aside = path.with_name(f"{path.name}.unreadable" + (f"-{number + 1}" if number else ""))
+        if not os.path.lexists(aside):
+            with contextlib.suppress(OSError):
+                path.rename(aside)
+            return
+
+
+def _encoded(text: str) -> bytes:
+    return msgspec.json.encode(_Draft(text.encode("utf-8", "replace").decode()))
+
+
+def _write(path: Path, data: bytes) -> int:
+    """Replace a draft. Returns the new file, open and locked, so that others see that its kaa lives."""
     create_private_folders(path.parent)
     new = path.with_name(f"{path.name}.new")
-    data = msgspec.json.encode(_Draft(draft.text.encode("utf-8", "replace").decode(), draft.pid))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(new, flags, PRIVATE_FILE), "wb") as file:
-        file.write(data)
-    new.replace(path)
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        lock(descriptor, new)
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        new.replace(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
-def _left_behind(folder: Path) -> Path | None:
-    """The newest draft of a session that has no file, and whose process is gone."""
+def _take_over(folder: Path, path: Path) -> None:
+    """Move the newest draft of a session that has no file, and whose process is gone, to `path`."""
     suffix = draft_path(Path("s.jsonl")).suffix
     try:
         names = sorted((name for name in os.listdir(folder) if name.endswith(suffix)), reverse=True)
     except OSError:
-        return None
-    for path in map(folder.joinpath, names):
-        draft = None if path.with_suffix("").exists() else _read(path)
-        if draft is not None and not _is_alive(draft.pid):
-            return path
-    return None
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return pid > 0
+        return
+    for left in map(folder.joinpath, names):
+        if os.path.lexists(left.with_suffix("")):
+            continue
+        try:
+            descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with open(descriptor, "rb"), contextlib.suppress(OSError, SessionError, _UnreadableError):
+            lock(descriptor, left)
+            _text(descriptor)
+            left.rename(path)
+            return

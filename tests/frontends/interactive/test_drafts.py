@@ -1,0 +1,92 @@
+"""Drafts: who may take one over, and what happens to those that cannot be read or written."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kaa.frontends.interactive.drafts import DraftKeeper, recover_draft
+from kaa.session.file.file_store import draft_path
+from tests.frontends.interactive.desks import seated
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return tmp_path / "2026-02-02_new.jsonl"
+
+
+def _left(session: Path, content: bytes) -> Path:
+    path = draft_path(session)
+    path.write_bytes(content)
+    return path
+
+
+def _typed(text: str, **more: int) -> bytes:
+    return json.dumps({"text": text, **more}).encode()
+
+
+def test_a_draft_is_taken_over_whatever_process_has_the_number_of_its_own(session: Path) -> None:
+    left = _left(session.with_name("2026-01-01_old.jsonl"), _typed("mine", pid=os.getpid()))
+
+    assert recover_draft(session) == "mine"
+    assert not left.exists()
+
+
+def test_the_draft_of_a_living_editor_is_not_taken_over(session: Path) -> None:
+    with seated(session.parent) as seat:
+        keeper = DraftKeeper(seat.desk)
+        keeper.begin(session.with_name("2026-01-01_other.jsonl"), "")
+        for text in ("one", "one two"):
+            seat.desk.editor.set_text(text)
+            keeper.keep()
+
+            assert recover_draft(session) == ""
+
+
+def test_what_cannot_be_read_is_put_aside_and_not_replaced(session: Path) -> None:
+    contents = [b"{torn", _typed("x" * 5_000_000)]
+
+    for content in contents:
+        _left(session, content)
+        assert recover_draft(session) == ""
+
+    asides = sorted(session.parent.glob("*.unreadable*"))
+    assert [path.read_bytes() for path in asides] == contents
+    assert not draft_path(session).exists()
+
+
+def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
+    path = draft_path(session)
+    os.mkfifo(path)
+    os.mkfifo(path.with_name(f"{path.name}.new"))
+
+    assert recover_draft(session) == ""
+    with seated(session.parent) as seat:
+        keeper = DraftKeeper(seat.desk)
+        keeper.begin(session, "")
+        seat.desk.editor.set_text("typed")
+        keeper.keep()
+
+    assert json.loads(path.read_bytes()) == {"text": "typed"}
+
+
+def test_a_text_that_is_too_long_leaves_the_last_that_was_not(session: Path) -> None:
+    with seated(session.parent) as seat:
+        keeper = DraftKeeper(seat.desk)
+        keeper.begin(session, "")
+        seat.desk.editor.set_text("short")
+        keeper.keep()
+        seat.desk.editor.set_text("x" * 5_000_000)
+        keeper.keep()
+
+    assert recover_draft(session) == "short"
+
+
+def test_a_folder_that_cannot_be_changed_ends_nothing(tmp_path: Path) -> None:
+    with seated(tmp_path) as seat:
+        keeper = DraftKeeper(seat.desk)
+        keeper.begin(tmp_path / "gone" / "s.jsonl", "")
+        (tmp_path / "gone").write_text("no folder")  # unlinking in it fails even for root
+
+        keeper.begin(tmp_path / "s.jsonl", "")
