@@ -33,6 +33,9 @@ _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are 
 _MAX_LINKED = 1024  # directories that only an index or a symlink leads to
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
+_MAX_REMEMBERED_BYTES = 16 * 1024  # of a file to put back; more than any configuration has
+_MAX_REMEMBERED_FILES = 16  # of a subject
+_MAX_REMEMBERED_SUBJECTS = 64
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 # Huge, and nobody opens a repository in them: of these only the first level is watched.
 _SKIPPED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
@@ -150,6 +153,8 @@ class Guard:
         self._base: dict[Subject, Items] = {}
         self._has_learned = False  # what is dangerous in the base is not what it was
         self._subjects: set[Subject] = set()  # at which there is something
+        # What was harmless when it was last looked at, of what is not in the base: to put back, and nothing else.
+        self._harmless: dict[Subject, Items] = {}
         # To be watched though nobody would look: the index of a repository, or a symlink, leads there.
         self._linked: set[Directory] = set()
         self._linked_trees: set[Directory] = set()  # the same, with all that is below
@@ -428,6 +433,7 @@ class Guard:
             before = self._base.get(subject, {})
             harmful = [path for path in _harmful(before, items) if not self._is_kept(subject, path)]
             harmless = {path: item for path, item in items.items() if path in before and path not in harmful}
+            self._remember(subject, {path: item for path, item in items.items() if not item.dangers})
             if adopt:
                 before.update(harmless)
             elif any(item != before[path] for path, item in harmless.items()):
@@ -436,6 +442,15 @@ class Guard:
                 self._remove(subject, descriptor, path, before, items, released)
                 if not path:  # the rest has gone with it
                     break
+
+    def _remember(self, subject: Subject, harmless: Items) -> None:
+        """Keep small files that are harmless, the last version of each."""
+        small = {path: item for path, item in harmless.items() if 0 < len(item.content or b"") <= _MAX_REMEMBERED_BYTES}
+        known = self._harmless.pop(subject, {})  # and back at the end: the oldest are forgotten first
+        if len(kept := known | small) <= _MAX_REMEMBERED_FILES and kept:
+            self._harmless[subject] = kept
+        if len(self._harmless) > _MAX_REMEMBERED_SUBJECTS:
+            del self._harmless[next(iter(self._harmless))]
 
     def _take_as_base(self, subject: Subject, items: Items) -> None:
         self._has_learned = True
@@ -534,8 +549,9 @@ class Guard:
                     return
                 kept = os.path.join(os.path.dirname(absolute), moved)
                 self._kept[kept] = _identity(kept)
-                if path in before:
-                    restored = put_back(descriptor, name, before[path])
+                # Once only: what was harmless when it was remembered may be so no longer.
+                if former := before.get(path) or self._harmless.get(subject, {}).pop(path, None):
+                    restored = put_back(descriptor, name, former)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         self._report(Finding(absolute, kept, why, kind))
 
