@@ -274,5 +274,12 @@ def test_what_a_killed_turn_did_to_files_can_be_taken_back(kaa: Kaa) -> None:
         undone = kaa.run("-c", "-p", "/undo")
 
     assert undone.code == 0
-    assert sorted(undone.out.splitlines()[1:]) == ["created b.txt", "deleted new", "deleted pid", "restored a.txt"]
+    assert sorted(undone.out.splitlines()[1:]) == [
+        "created b.txt",
+        "deleted new",
+        "deleted pid",
+        "not covered by checkpoints: what is in .git",
+        "note: 4 files changed while a command ran; if another program changed them too, /redo brings that back",
+        "restored a.txt",
+    ]
     assert {path.name: path.read_text() for path in kaa.project.iterdir()} == {"a.txt": "one\n", "b.txt": "b\n"}

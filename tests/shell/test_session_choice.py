@@ -3,15 +3,17 @@
 import json
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from kaa.core.messages import AssistantMessage, UserMessage
 from kaa.llm.models.registry import NoModelError
 from kaa.session.entries import MessageEntry
-from kaa.session.errors import SessionReadOnlyError, SessionWriteError
+from kaa.session.errors import SessionReadOnlyError, SessionViewedError, SessionWriteError
 from kaa.session.naming import folder_name
 from kaa.shell.conversation import Conversation
+from kaa.shell.navigating import Destination, Restore
 from kaa.shell.options import (
     CloneSession,
     ContinueSession,
@@ -23,6 +25,8 @@ from kaa.shell.options import (
     UnkeptSession,
     ViewSession,
 )
+from kaa.workspace.checkpoints.contract import RestorePlan
+from kaa.workspace.protocol import Command, CommandResult
 from tests.support.model_server import say
 from tests.support.sessions import HEADER, JsonObject, opened, user_entry, write_session
 from tests.support.stage import Stage
@@ -175,6 +179,40 @@ def test_nothing_can_be_said_in_a_session_that_is_looked_at(stage: Stage) -> Non
 
     assert path.read_bytes() == before
     assert stage.server.requests == []
+
+
+def test_a_session_that_is_looked_at_runs_no_command_and_goes_nowhere(stage: Stage) -> None:
+    path = source(stage)
+    before = path.read_bytes()
+    ran: list[Command] = []
+
+    def note(command: Command) -> CommandResult:
+        ran.append(command)
+        return CommandResult(0, None, b"", 0, 0)
+
+    stage.commands = note
+
+    async def scene(conversation: Conversation) -> str | None:
+        navigation = conversation.navigation
+        point = navigation.points()[-1]
+        with pytest.raises(SessionViewedError):
+            await conversation.run_command("echo hi > b", in_context=False)
+        with pytest.raises(SessionViewedError):
+            await navigation.to(point.entry_id)
+        with pytest.raises(SessionViewedError):
+            await navigation.back()
+        for restore in get_args(Restore):
+            with pytest.raises(SessionViewedError):
+                await navigation.go(Destination(None, None, 1, RestorePlan()), restore=restore)
+        with pytest.raises(SessionViewedError):
+            navigation.label(point.entry_id, "here")
+        said = navigation.message_at(point.entry_id)  # what a fork begins with
+        return said.text if said is not None else None
+
+    assert stage.play(scene, ConversationOptions(model="m", session=ViewSession("sour"))) == "three"
+
+    assert path.read_bytes() == before
+    assert ran == []
 
 
 def test_a_session_that_cannot_be_written_says_how_to_look_at_it(stage: Stage) -> None:

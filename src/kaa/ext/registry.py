@@ -30,6 +30,7 @@ from kaa.ext.api import (
     Submit,
     UserMessageHook,
 )
+from kaa.session.errors import SessionError
 from kaa.workspace.protocol import Workspace
 
 # What all model vendors accept as a tool name.
@@ -208,11 +209,12 @@ class Registry:
 
         Raises:
             CommandError: it cannot do it; the message says why.
+            SessionError: the session cannot be read or written.
             ExtensionError: its handler raised something else, or returned what is no action.
         """
         try:
             action: object = await self._commands[name].handler(arguments, context)
-        except CommandError:
+        except (CommandError, SessionError):
             raise
         except Exception as error:  # isolation boundary, as in `load`
             raise ExtensionError(f"The command /{name} failed: {_described(error)}") from error

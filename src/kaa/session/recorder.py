@@ -51,6 +51,14 @@ class SessionRecorder:
         self._reply_id: str | None = None
         self._tool_ids: dict[str, str] = {}
 
+    def require_writable(self) -> None:
+        """Make sure that the session can record what is about to be done.
+
+        Raises:
+            SessionViewedError: it is open read-only.
+        """
+        self._store.require_writable()
+
     def record(self, event: Event) -> None:
         """Note one event; what it shows is safe from kills when this returns.
 

@@ -38,6 +38,14 @@ class SessionStore(Protocol):
         """Where to note what is under way and not yet an entry."""
         ...
 
+    def require_writable(self) -> None:
+        """Make sure that the session is not only viewed, before anything is done that it would have to record.
+
+        Raises:
+            SessionViewedError: it is open read-only.
+        """
+        ...
+
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Add entries in one write and make the last the leaf.
 
@@ -170,6 +178,9 @@ class MemoryStore:
     def journal(self) -> Journal:
         """One that notes nothing: there is nothing to come back to."""
         return self._journal
+
+    def require_writable(self) -> None:
+        """It is writable."""
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Add entries and make the last the leaf."""

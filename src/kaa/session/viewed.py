@@ -52,12 +52,16 @@ class ViewedStore:
         """One that notes nothing."""
         return self._journal
 
-    def append(self, *drafts: Entry) -> tuple[str, ...]:
+    def require_writable(self) -> None:
         """Refused.
 
         Raises:
             SessionViewedError: always.
         """
+        raise SessionViewedError(self._path)
+
+    def append(self, *drafts: Entry) -> tuple[str, ...]:
+        """Refused, as `require_writable` is."""
         raise SessionViewedError(self._path)
 
     def line(self, node: Node) -> bytes:

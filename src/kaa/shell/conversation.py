@@ -295,6 +295,7 @@ class Conversation:
 
         Raises:
             AgentBusyError: the agent is working; use `steer` or `follow_up`.
+            SessionViewedError: the session is open read-only, and this would change it or the project.
             SessionWriteError: the session can no longer be written.
             ExtensionError: a command or a hook for user messages failed.
         """
@@ -316,6 +317,7 @@ class Conversation:
                     return SessionToOpen(path, text)
                 case Submit(text=text):
                     message = user_message(text)
+        self._session.recorder.require_writable()
         return await self._agent.run(await self._registry.user_message(message))
 
     async def steer(self, message: UserMessage) -> None:

@@ -94,6 +94,7 @@ class Naming:
             CommandError: there is nothing to name, or the model could not be asked, or it had no idea.
             SessionWriteError: the session cannot be written.
         """
+        self._recorder.require_writable()
         said = self._said()
         if not said:
             raise CommandError("there is nothing to name yet: say something first, or give a name: /name TEXT")

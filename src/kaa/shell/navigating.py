@@ -132,12 +132,22 @@ class Navigation:
         tree = self._store.tree
         return await asyncio.to_thread(outline, self._store, tuple(tree.nodes), tree.leaf)
 
+    def message_at(self, entry_id: str) -> UserMessage | None:
+        """What was said at an entry, if it can be said anew.
+
+        Raises:
+            CommandError: there is no such entry.
+            SessionReadError: the disk failed.
+        """
+        return self._restatable(self._node(entry_id))
+
     async def to(self, entry_id: str) -> Destination:
         """What it means to go to an entry: before a message of the user's or of an extension, else after it.
 
         Raises:
             CommandError: there is no such entry.
             SessionReadError: the disk failed.
+            SessionViewedError: the session is open read-only.
         """
         node = self._node(entry_id)
         message = self._restatable(node)
@@ -148,6 +158,7 @@ class Navigation:
 
         Raises:
             SessionReadError: the disk failed.
+            SessionViewedError: the session is open read-only.
         """
         for node in reversed(self._store.tree.path()):
             if (message := self._user_message(node)) is not None:
@@ -161,6 +172,7 @@ class Navigation:
 
         Raises:
             SessionReadError: the disk failed.
+            SessionViewedError: the session is open read-only.
         """
         left = trail(self._store, self._checkpoints.is_rewind)
         return await self._destination(left[-1], None) if left else None
@@ -183,9 +195,11 @@ class Navigation:
             AgentBusyError: the agent is working.
             CommandError: the destination is gone, or no summary could be made; nothing has changed.
             OSError: the project cannot be touched.
+            SessionViewedError: the session is open read-only; nothing has changed.
             SessionWriteError: the session cannot be written.
             SessionReadError: it cannot be read.
         """
+        self._store.require_writable()
         self._agent.refuse_if_busy()
         self._target(destination.leaf_id)
         drafts = await self._summarised(destination, summary)
@@ -267,6 +281,7 @@ class Navigation:
         return "\n".join(lines)
 
     async def _destination(self, target: Node | None, message: UserMessage | None) -> Destination:
+        self._store.require_writable()  # also looking at files may have something to record: what a killed turn did
         leaf_id = target.id if target is not None else None
         left = sum(node.type == "message" for node in self._left(target))
         try:

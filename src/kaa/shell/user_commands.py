@@ -68,10 +68,12 @@ class UserCommands:
 
         Raises:
             CommandError: another one is running, or this is none.
+            SessionViewedError: the session is open read-only; the command did not run.
             SessionWriteError: the session can no longer be written.
         """
         if self._running is not None:
             raise CommandError("a command of yours is still running: stop it, or wait for its end")
+        self._recorder.require_writable()
         if not command.strip() or "\0" in command:
             raise CommandError("give a command after the !, such as !git status")
         started, begun = now_ms(), time.monotonic()

@@ -126,6 +126,9 @@ class FileStore:
         """What is under way and not yet an entry."""
         return self._journal
 
+    def require_writable(self) -> None:
+        """It is open for writing; only `append` tells whether the disk agrees."""
+
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Add entries in one write; the first one creates the file."""
         entries = stamp(drafts, self._tree)

@@ -101,6 +101,7 @@ class Compacting:
             CommandError: there is nothing to condense, or the agent works.
             SessionError: the session cannot be read or written.
         """
+        self._recorder.require_writable()
         stopped = CompactionEnd("manual", aborted=True)
         try:
             return await self._agent.occupy(lambda: self._manual(instructions), lambda: stopped)
@@ -117,6 +118,7 @@ class Compacting:
             SessionError: the session cannot be read or written.
         """
         try:
+            self._recorder.require_writable()
             with self._agent.held():
                 return await self._taken_back()
         except AgentBusyError as error:

@@ -118,7 +118,7 @@ class SessionSelectors:
             path = engine.conversation.session_path
             if path is None:
                 return None
-            return _ForkPoint(path, (await engine.conversation.navigation.to(entry_id)).message)
+            return _ForkPoint(path, engine.conversation.navigation.message_at(entry_id))
 
         def fork(found: _ForkPoint | None) -> None:
             if found is None:
