@@ -269,6 +269,10 @@ def test_what_a_killed_turn_did_to_files_can_be_taken_back(kaa: Kaa) -> None:
         kaa.use(server, "openai-completions")
         with kaa.running("-p", "work") as process:
             _wait_for((kaa.project / "pid").exists)
+            changed = (kaa.project / "pid").stat().st_ctime_ns
+            # kaa signs while the turn runs; what changed long after the last sign would count as somebody else's.
+            (turn,) = kaa.home.glob("checkpoints/*/turns/*")
+            _wait_for(lambda: turn.stat().st_mtime_ns >= changed)
             process.kill()
             process.wait(HANG_SECONDS)
         undone = kaa.run("-c", "-p", "/undo")

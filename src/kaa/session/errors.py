@@ -55,7 +55,9 @@ class SessionViewedError(SessionWriteError):
     """The session was opened to look at it."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "it is open read-only: open it without --view, or continue in a copy (/clone, or kaa --fork ID)")
+        super().__init__(
+            path, "it is open read-only: open it without --view, or continue in a copy (/clone, or kaa --fork ID)"
+        )
 
 
 class SessionReadOnlyError(SessionWriteError):

@@ -1,6 +1,7 @@
 """Going elsewhere in a session's tree: back to an earlier message, over to another branch, and forward again."""
 
 import asyncio
+import errno
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
@@ -28,6 +29,7 @@ Restore: TypeAlias = Literal["conversation", "files", "both"]
 
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
 _KEPT = " (/undo --all would restore it)"
+_AGAIN = "Repeat the command when the reason is gone: it does the rest"
 
 
 class RewindPoint(msgspec.Struct, frozen=True):
@@ -72,6 +74,11 @@ class Arrival(msgspec.Struct, frozen=True):
 
     message: UserMessage | None
     files: RestoreResult | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no file is missing that the system refused to change. If one is, the conversation did not move."""
+        return self.files is None or not self.files.failed
 
 
 class _Role(msgspec.Struct, frozen=True):
@@ -184,7 +191,7 @@ class Navigation:
         restore: Restore = "conversation",
         summary: BranchSummaryRequest | None = None,
     ) -> Arrival:
-        """Go there. Files first: where they cannot be restored, the conversation stays where it is.
+        """Go there. Files first: if the system refuses one, the conversation stays, and going again does the rest.
 
         Args:
             destination: as `to`, `back` or `forward` told it.
@@ -193,8 +200,9 @@ class Navigation:
 
         Raises:
             AgentBusyError: the agent is working.
-            CommandError: the destination is gone, or no summary could be made; nothing has changed.
-            OSError: the project cannot be touched.
+            CommandError: the destination is gone, or no summary could be made: nothing has changed. Or restoring broke
+                off: going again does the rest.
+            OSError: the note of what became of files cannot be kept.
             SessionViewedError: the session is open read-only; nothing has changed.
             SessionWriteError: the session cannot be written.
             SessionReadError: it cannot be read.
@@ -204,6 +212,8 @@ class Navigation:
         self._target(destination.leaf_id)
         drafts = await self._summarised(destination, summary)
         restored = await self._restored(destination, restore)
+        if restore == "both" and restored is not None and restored.failed:
+            return Arrival(None, restored)
         left_id = self._leaf_id
         if restore != "files" and destination.leaf_id != left_id:
             context = self._recorder.go(destination.leaf_id, *drafts)
@@ -223,7 +233,8 @@ class Navigation:
             uncertain: what happens to files that changed while only a background process ran.
 
         Raises:
-            CommandError: there is nothing to take back. The rest is as with `go`.
+            CommandError: there is nothing to take back, or the system refused to change a file. The rest is as with
+                `go`.
         """
         destination = await self.back()
         if destination is None:
@@ -234,7 +245,8 @@ class Navigation:
         """Return to where the conversation and its files were. Returns what that did, in words.
 
         Raises:
-            CommandError: there is nothing to return to. The rest is as with `go`.
+            CommandError: there is nothing to return to, or the system refused to change a file. The rest is as with
+                `go`.
         """
         destination = await self.forward()
         if destination is None:
@@ -265,7 +277,11 @@ class Navigation:
         self._store.request_sync()
 
     async def _go_along(self, destination: Destination) -> str:
-        """Go there with the files, as far as they are known, and say what that did."""
+        """Go there with the files, as far as they are known, and say what that did.
+
+        Raises:
+            CommandError: the system refused to change a file, so that the conversation stays. The rest is as with `go`.
+        """
         arrival = await self.go(destination, restore="conversation" if destination.files_problem else "both")
         lines = [f"took back: {_beginning(arrival.message.text)}"] if arrival.message is not None else ["went forward"]
         if destination.files_problem:
@@ -278,6 +294,10 @@ class Navigation:
                     "if another program changed them too, /redo brings that back"
                 )
             lines += _not_restored(destination.files, arrival.files)
+            if not arrival.is_complete:
+                number = counted(len(arrival.files.failed), "file")
+                lines[0] = f"{number} could not be changed, so the conversation stays where it is. {_AGAIN}"
+                raise CommandError("\n".join(lines))
         return "\n".join(lines)
 
     async def _destination(self, target: Node | None, message: UserMessage | None) -> Destination:
@@ -289,7 +309,7 @@ class Navigation:
         except CommandError as error:
             problem = str(error)
         except OSError as error:
-            problem = error.strerror or str(error)
+            problem = _described(error)
         return Destination(leaf_id, message, left, RestorePlan(), problem)
 
     async def _summarised(self, destination: Destination, wanted: BranchSummaryRequest | None) -> list[Entry]:
@@ -317,7 +337,12 @@ class Navigation:
         if destination.files_problem is not None:
             raise CommandError(f"files cannot be restored: {destination.files_problem}")
         with self._agent.held():
-            return await self._checkpoints.restore(destination.files)
+            try:
+                return await self._checkpoints.restore(destination.files)
+            except OSError as error:
+                raise CommandError(
+                    f"restoring files broke off, and the conversation stays where it is: {_described(error)}. {_AGAIN}"
+                ) from error
 
     @property
     def _leaf_id(self) -> str | None:
@@ -375,6 +400,14 @@ def _not_restored(plan: RestorePlan, result: RestoreResult) -> Iterator[str]:
         yield f"not restored: {gap}"
     if plan.uncovered:
         yield f"not covered by checkpoints: {'; '.join(plan.uncovered)}"
+
+
+def _described(error: OSError) -> str:
+    """What the system refused, where it says that, and what helps."""
+    said = error.strerror or str(error)
+    if error.filename:
+        said = f"{error.filename}: {said}"
+    return f"{said}; free some space on that disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else said
 
 
 def _beginning(text: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -425,3 +426,21 @@ def test_where_nobody_can_be_asked_a_large_first_checkpoint_is_taken_and_told(la
     assert large.play([bash("echo two > a.txt"), say("Done.")], act) == ["restored a.txt"]
     (notice,) = large.notices
     assert "copies 2 MB (6 files)" in notice
+
+
+def test_no_room_for_a_note_of_the_restore_names_the_file_and_moves_nothing(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("work")
+        await conversation.navigation.back()  # what the turn did has been kept
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))  # as on a full disk
+        try:
+            with pytest.raises(CommandError, match=r"stays where it is: /.*/restores/\w+: File too large\. Repeat"):
+                await conversation.navigation.undo()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (scene.project / "a.txt").read_text() == "two\n"
+        return await undone(conversation)
+
+    assert scene.play([bash("echo two > a.txt"), say("Done.")], act) == ["restored a.txt"]
+    assert (scene.project / "a.txt").read_text() == "one\n"

@@ -323,6 +323,10 @@ def test_what_did_not_fit_on_the_disk_spoils_nothing_that_comes_later(tmp_path: 
     with _no_file_beyond(10), pytest.raises(OSError, match="large"):
         store.begin_manifest("/p", before)
     assert store.last_manifest("/p", None) == before + b'[["c",null]]\n'
+    with _no_file_beyond(10), pytest.raises(OSError, match="large") as caught:
+        store.begin_restore("s", "0123", ["a"])
+    assert caught.value.filename == str(tmp_path / "store" / "restores" / "0123")
+    assert os.listdir(tmp_path / "store" / "restores") == []
     store.close()
 
 

@@ -164,8 +164,9 @@ class RestoreResult(msgspec.Struct, frozen=True):
 
     Attributes:
         done: files that were changed.
-        kept: files that were left as they are: the plan's conflicts, and what changed since the plan was made.
-        failed: files that the system refused to change.
+        kept: files that were left as they are: the plan's conflicts, what changed since the plan was made, and files
+            whose content is no longer kept.
+        failed: files that the system refused to change. Restoring is not finished: repeat it when the reason is gone.
     """
 
     done: tuple[FileStep, ...] = ()

@@ -18,7 +18,7 @@ from kaa.workspace.checkpoints.contract import (
 from kaa.workspace.checkpoints.lookout import MAX_FILES, Lookout, failed, in_thread_if
 from kaa.workspace.checkpoints.planning import Way
 from kaa.workspace.checkpoints.reports import Noted, doing_of
-from kaa.workspace.checkpoints.restoring import CHANGED_SINCE, Progress, restore
+from kaa.workspace.checkpoints.restoring import Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
 
@@ -182,8 +182,9 @@ class LocalCheckpoints:
             if self._record.is_idle:
                 await self._take_in_idle(await self._lookout.changes())
             try:
-                for move, problem in await restore(link, store, self._session_id, plan.moves, progress):
-                    (kept if problem == CHANGED_SINCE else failures)[move.path] = FileConflict(move.path, problem)
+                for problem in await restore(link, store, self._session_id, plan.moves, progress):
+                    conflict = FileConflict(problem.move.path, problem.reason)
+                    (failures if problem.by_system else kept)[conflict.path] = conflict
             finally:  # our own doing belongs to no turn
                 rows = await self._lookout.changes()
                 if self._is_open:

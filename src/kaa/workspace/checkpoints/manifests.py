@@ -73,7 +73,7 @@ class Manifests:
         self._descriptor = os.open(self._path(self.own), flags, _MODE)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
-            write_all(self._descriptor, known)
+            write_all(self._descriptor, known, self._path(self.own))
         except OSError:
             os.unlink(self._path(self.own))
             self.close()
@@ -91,7 +91,7 @@ class Manifests:
         line = json.dumps([[path, after] for path, _, after in rows], separators=(",", ":"))
         end = os.fstat(self._descriptor).st_size
         try:
-            write_all(self._descriptor, line.encode("ascii") + b"\n")
+            write_all(self._descriptor, line.encode("ascii") + b"\n", self._path(self.own))
         except OSError:
             os.ftruncate(self._descriptor, end)  # the next line must not stand behind half a one
             raise

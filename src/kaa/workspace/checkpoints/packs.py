@@ -153,7 +153,7 @@ class Packs:
             places[key] = _Place(self._own, start + len(data), len(content))
             data += content
         try:
-            write_all(self._descriptor, data)
+            write_all(self._descriptor, data, os.path.join(self._folder, self._own))
         except OSError:
             os.ftruncate(self._descriptor, start)
             raise
@@ -196,15 +196,23 @@ class Packs:
         self._reading_descriptor, self._reading = -1, ""
 
 
-def write_all(descriptor: int, data: bytes | bytearray) -> None:
+def write_all(descriptor: int, data: bytes | bytearray, path: str) -> None:
     """Write to the end, however much the system takes at once.
+
+    Args:
+        descriptor: of the file.
+        data: what to write.
+        path: of the file, for the error.
 
     Raises:
         OSError: the disk is full or failed.
     """
     remaining = memoryview(data)
-    while remaining:
-        remaining = remaining[os.write(descriptor, remaining) :]
+    try:
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 def _records(descriptor: int, name: str, offset: int) -> Iterator[tuple[bytes, _Place]]:

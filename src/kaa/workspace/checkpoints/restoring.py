@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kaa.hands.wire import Frame
 from kaa.workspace.channel import parse
@@ -15,7 +15,7 @@ from kaa.workspace.checkpoints.reports import Restored, row_of
 from kaa.workspace.checkpoints.store import Store
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
-CHANGED_SINCE = "changed since the preview"
+_CHANGED_SINCE = "changed since the preview"
 # A request takes some hundredths of a second, so that progress is seen; more bytes would only take memory.
 _MOVES_AT_ONCE = 250
 _BYTES_AT_ONCE = 2 * 1024 * 1024
@@ -24,7 +24,13 @@ _REQUESTS_AHEAD = 2  # the slot works on one while the next waits in its socket
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many of how many moves are done."""
 
-Problem: TypeAlias = tuple[FileMove, str]
+
+class Problem(NamedTuple):
+    """A move that was not carried out. `by_system`: the system refused it, so that it can be repeated later."""
+
+    move: FileMove
+    reason: str
+    by_system: bool
 
 
 async def restore(
@@ -70,7 +76,7 @@ async def _carry_out(
             raise WorkspaceUnavailableError("The process for checkpoints sent what cannot be understood.")
         for move, problem in zip(batch, results, strict=True):
             if problem is not None:
-                problems.append((move, problem or CHANGED_SINCE))
+                problems.append(Problem(move, problem or _CHANGED_SINCE, by_system=bool(problem)))
         answered += size
         if progress is not None:
             progress(answered, len(moves))
@@ -110,7 +116,7 @@ def _contents(store: Store, moves: Iterable[FileMove], problems: list[Problem]) 
             try:
                 content = store.content(move.target)
             except MissingCheckpointError as error:
-                problems.append((move, str(error)))
+                problems.append(Problem(move, str(error), by_system=False))
                 continue
         found.append((move, content))
     return found

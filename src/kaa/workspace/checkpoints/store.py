@@ -157,7 +157,11 @@ class Store:
         fcntl.flock(self._restore, fcntl.LOCK_EX)
         self._restore_token = token
         note = msgspec.to_builtins(_Restore(session_id, directories))
-        write_all(self._restore, json.dumps(note).encode("ascii"))
+        try:
+            write_all(self._restore, json.dumps(note).encode("ascii"), path)
+        except OSError:
+            self.end_restore(leftovers=False)
+            raise
 
     def end_restore(self, *, leftovers: bool) -> None:
         """The restore is over. `leftovers`: temporary files may still be there, as `killed_restores` tells."""
@@ -284,7 +288,7 @@ class Store:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
         try:
             try:
-                write_all(descriptor, data)
+                write_all(descriptor, data, path)
             finally:
                 os.close(descriptor)
             os.rename(temporary, path)

@@ -16,7 +16,10 @@ def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:
     assert list(restored_files(arrived(result))) == [
         ("Changed back: a, d\nBrought back: b\nTaken away: c", "info"),
         ("Kept as they are:\ne: it was changed", "warning"),
-        ("Could not be changed:\nf: no space", "error"),
+        (
+            "Could not be changed:\nf: no space\nThe conversation stays where it is: repeat when the reason is gone.",
+            "error",
+        ),
     ]
 
 

@@ -49,7 +49,11 @@ def restored_files(there: Arrived) -> Iterator[tuple[str, NoticeKind]]:
     if there.files.kept:
         yield f"Kept as they are:\n{_reasons(there.files.kept)}", "warning"
     if there.files.failed:
-        yield f"Could not be changed:\n{_reasons(there.files.failed)}", "error"
+        reasons = _reasons(there.files.failed)
+        yield (
+            f"Could not be changed:\n{reasons}\nThe conversation stays where it is: repeat when the reason is gone.",
+            "error",
+        )
     if there.gaps:
         yield "Not restored:\n" + "\n".join(there.gaps), "warning"
 

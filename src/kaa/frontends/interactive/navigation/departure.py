@@ -154,7 +154,8 @@ class Departure:
             arrival: Arrival = await conversation.navigation.go(destination, restore=restore, summary=summary)
             entries = conversation.transcript()
             gaps = () if arrival.files is None else destination.files.gaps
-            return Arrived(restore, arrival.message, arrival.files, destination.files_problem, entries, gaps)
+            there = restore if arrival.is_complete else "files"
+            return Arrived(there, arrival.message, arrival.files, destination.files_problem, entries, gaps)
 
         takes_long = summary is not None or restore != "conversation"
 
