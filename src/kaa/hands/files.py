@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kaa.hands import places, reading, writing
 from kaa.hands.fields import integer, is_real, text, texts
 from kaa.hands.places import Place
+from kaa.hands.protected import is_placeholder
 from kaa.hands.settings import Settings
 from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, Header, WireError
 
@@ -125,10 +126,16 @@ class Files:
         return Reply({"info": None if known is None else known._asdict()})
 
     def _list(self, frame: Frame) -> Reply:
-        """Each entry is the first letter of its kind, its name, and a null byte, which no name can have."""
-        with self._place(frame, self._path(frame)) as place:
-            entries = [kind[:1].encode() + name + b"\0" for kind, name in reading.entries(place)]
-        return Reply({}, b"".join(entries))
+        """Each entry is the first letter of its kind, its name, and a null byte, which no name can have.
+
+        Placeholders are no part of the project.
+        """
+        path = self._path(frame)
+        with self._place(frame, path) as place:
+            found = list(reading.entries(place))
+        if path == self._settings.root:
+            found = [each for each in found if not is_placeholder(os.path.join(path, os.fsdecode(each[1])))]
+        return Reply({}, b"".join(kind[:1].encode() + name + b"\0" for kind, name in found))
 
 
 def _error(number: int, message: str, *, changed: bool = False) -> Reply:

@@ -4,6 +4,7 @@ Protected is what a program executes or obeys because somebody opens the directo
 trust. What a build, a test or a commit hook of the project executes is not: whoever runs them runs the project.
 """
 
+import os
 from collections.abc import Sequence
 
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
@@ -12,6 +13,15 @@ from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 _AT_TOP = frozenset((".gitmodules", ".husky"))
 _EVERYWHERE = frozenset(name.casefold() for name in PROTECTED_NAMES) - _AT_TOP
 PROTECTED_ENDINGS = (".code-workspace",)
+# Directories that kaa makes while it runs, see `confinement/placeholders.py`. Not here: names of files, since git shows
+# an empty file, and directories that mean something to a program as soon as they exist. `.husky` and `.devcontainer`
+# make tools offer or run something, `.idea` and `.helix` mark the root of a project, opencode installs packages in its
+# own.
+PLACEHOLDER_NAMES = (
+    *(".kaa", ".pi", ".codex", ".claude", ".gemini", ".cursor", ".agents", ".amazonq", ".augment", ".continue"),
+    *(".factory", ".junie", ".kilocode", ".kiro", ".qwen", ".roo", ".trae", ".windsurf"),
+    *(".vscode", ".zed", ".fleet", ".theia", ".mise"),
+)
 # What may be made, as long as nothing in it executes: package managers and version control make them by themselves.
 JUDGED_PATHS = (
     ".cargo/config",
@@ -58,3 +68,25 @@ def is_protected(names: Sequence[str]) -> bool:
         is_protected_name(names[depth], depth) or any(folded[depth:][: len(path)] == path for path in _JUDGED)
         for depth in starts
     )
+
+
+def is_placeholder(path: str, directory: int | None = None) -> bool:
+    """Whether a name at the top of the project is a placeholder, or could be: an empty directory.
+
+    Args:
+        path: absolute, or the name in an open directory.
+        directory: descriptor of that.
+    """
+    if os.path.basename(path) not in PLACEHOLDER_NAMES:
+        return False
+    try:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        return not os.listdir(descriptor)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

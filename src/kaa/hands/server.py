@@ -35,6 +35,7 @@ def main() -> NoReturn:
     gc.collect()
     gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
     server.serve()
+    confinement.close()
     os._exit(0)
 
 
@@ -49,6 +50,7 @@ def _confine(connection: wire.Connection, settings: Settings, policy: Policy) ->
         confinement = establish(policy, settings.home, joined)
         checks = self_test(confinement, policy, canaries)
     if broken := [f"{check.name} ({check.detail})" for check in checks if not check.passed]:
+        confinement.close()
         raise ConfinementError(f"its self-test failed: {', '.join(broken)}")
     wire.close_all(joined)
     listener = confinement.proxy_listener()

@@ -62,6 +62,10 @@ class Confinement(Protocol):
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
         ...
 
+    def close(self) -> None:
+        """In the fork-server, once no slot is left: remove from the host what was made for the walls."""
+        ...
+
     def namespaces(self) -> Sequence[int]:
         """Descriptors of the namespaces that later hands join, to be closed by the caller."""
         ...
@@ -101,6 +105,9 @@ class Unconfined:
 
     def release(self) -> None:
         """Nothing is held."""
+
+    def close(self) -> None:
+        """Nothing was made."""
 
     def namespaces(self) -> Sequence[int]:
         """There are none."""

@@ -44,6 +44,9 @@ class Forked:
     def release(self) -> None:
         """Nothing is held by this."""
 
+    def close(self) -> None:
+        """There is nothing on the host to remove."""
+
     def namespaces(self) -> Sequence[int]:
         """None that others could join."""
         return ()

@@ -5,11 +5,12 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 
-from kaa.hands.confinement import kernel, landlock, mounts, namespaces
+from kaa.hands.confinement import kernel, landlock, mounts, namespaces, placeholders
 from kaa.hands.confinement.building import Builder
 from kaa.hands.confinement.holding import Holding
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.masks import Masks
+from kaa.hands.confinement.placeholders import Placeholders
 from kaa.hands.confinement.restrictions import (
     ALL_FAMILIES,
     PROCESS_LIMIT,
@@ -36,13 +37,20 @@ class Full:
     helpers: frozenset[int] = frozenset()
 
     def __init__(
-        self, policy: Policy, restrictions: Restrictions, upkeep: Upkeep, holding: Holding, landlock_version: int
+        self,
+        policy: Policy,
+        restrictions: Restrictions,
+        upkeep: Upkeep,
+        holding: Holding,
+        landlock_version: int,
+        placeholders: Placeholders | None,
     ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
         self._upkeep = upkeep
         self._holding = holding
         self._landlock = landlock_version
+        self._placeholders = placeholders
         self._root = os.geteuid() == 0
         self.features = {
             "namespaces": "user, mount, process, IPC" + (", network" if self._network else ""),
@@ -73,6 +81,8 @@ class Full:
 
     def enclose(self) -> None:
         """Confine the calling slot."""
+        if self._placeholders is not None:
+            self._placeholders.leave()
         mounts.follow()
         try:
             mounts.proc("/proc")
@@ -87,6 +97,11 @@ class Full:
             if self._root:
                 _protect_machine()
         self._restrictions.impose()
+
+    def close(self) -> None:
+        """Remove the placeholders."""
+        if self._placeholders is not None:
+            self._placeholders.close(mounts.uncover)
 
     def namespaces(self) -> Sequence[int]:
         """Of users, network (unless it is the host's) and IPC."""
@@ -108,6 +123,16 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
         ConfinementError: the policy cannot be held.
         OSError: the kernel refused a step.
     """
+    made = placeholders.prepare(policy, home)
+    try:
+        return _establish(policy, home, joined, made)
+    except BaseException:
+        if made is not None:
+            made.close(mounts.uncover)
+        raise
+
+
+def _establish(policy: Policy, home: str, joined: Sequence[int], made: Placeholders | None) -> Full:
     layout = resolve(policy, home)
     sockets = open_sockets()
     view = plan(policy, layout, host_sockets(sockets))
@@ -128,7 +153,7 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
     warden = None if obstacle else warden
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=warden is not None)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, warden=warden)
-    full = Full(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0)
+    full = Full(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0, made)
     full.warnings += layout.warnings
     if warden is None:
         full.features["unix sockets"] = "masked once seen"

@@ -39,6 +39,8 @@ class Holding:
         self._held.clear()
 
     def _hold(self, path: str) -> None:
+        if os.statvfs(path).f_flag & os.ST_RDONLY:  # one call for most names
+            return
         handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             kind = os.fstat(handle).st_mode

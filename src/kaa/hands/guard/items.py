@@ -38,7 +38,13 @@ class Item(NamedTuple):
     mode: int = 0o644
 
 
+_DIRECTORY = "a directory"
 Items: TypeAlias = dict[str, Item]  # by path below the guarded name, which itself is ""
+
+
+def have_content(items: Items) -> bool:
+    """Whether there is more than an empty directory: something that can be written without an event of inotify."""
+    return bool(items) and (items.keys() != {""} or _DIRECTORY not in items[""].dangers)
 
 
 def is_kept_name(name: str) -> bool:
@@ -93,7 +99,7 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
                 items[path] = item if room >= 0 else item._replace(content=None)
                 return
             watch(descriptor, None)
-            items[path] = Item(frozenset({"a directory"}) if not path else frozenset(), reason)
+            items[path] = Item(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
             for entry in names_in(descriptor) if depth < MAX_DEPTH else ():
                 if len(items) < MAX_FILES:
                     collect(descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from kaa.hands.below import Root, open_below
 from kaa.hands.guard.held import Held
-from kaa.hands.guard.items import MAX_FILES, Item, Items, is_kept_name, names_in, protected_items
+from kaa.hands.guard.items import MAX_FILES, Item, Items, have_content, is_kept_name, names_in, protected_items
 from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.quarantine import Finding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import (
@@ -152,7 +152,7 @@ class Guard:
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
         self._has_learned = False  # what is dangerous in the base is not what it was
-        self._subjects: set[Subject] = set()  # at which there is something
+        self._subjects: set[Subject] = set()  # at which there are files
         # What was harmless when it was last looked at, of what is not in the base: to put back, and nothing else.
         self._harmless: dict[Subject, Items] = {}
         # To be watched though nobody would look: the index of a repository, or a symlink, leads there.
@@ -235,7 +235,7 @@ class Guard:
         return not any(root.path in self._expected for root in self._roots)
 
     def compare(self) -> None:
-        """Look at everything that is guarded: what is written through a mapping causes no event before it ends."""
+        """Look at all guarded files: what is written through a mapping causes no event before it ends."""
         for subject in tuple(self._subjects):
             self._inspect(subject)
 
@@ -426,7 +426,7 @@ class Guard:
             if descriptor is None:
                 return
             items = self._items(subject, descriptor)
-            (self._subjects.add if items else self._subjects.discard)(subject)
+            (self._subjects.add if have_content(items) else self._subjects.discard)(subject)
             if self._is_expected(subject):
                 self._take_as_base(subject, items)
                 return
