@@ -101,7 +101,7 @@ class Full:
     def close(self) -> None:
         """Remove the placeholders."""
         if self._placeholders is not None:
-            self._placeholders.close(mounts.uncover)
+            self._placeholders.close(mounts.uncover_name)
 
     def namespaces(self) -> Sequence[int]:
         """Of users, network (unless it is the host's) and IPC."""
@@ -128,7 +128,7 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
         return _establish(policy, home, joined, made)
     except BaseException:
         if made is not None:
-            made.close(mounts.uncover)
+            made.close(mounts.uncover_name)
         raise
 
 

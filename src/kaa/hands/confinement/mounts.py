@@ -19,6 +19,7 @@ _AT_RECURSIVE = 0x8000
 _OPEN_TREE_CLONE = 1
 _FROM_EMPTY_PATH, _TO_EMPTY_PATH = 0x4, 0x40  # MOVE_MOUNT_*
 _DETACH = 2  # MNT_DETACH
+_NO_FOLLOW = 8  # UMOUNT_NOFOLLOW
 
 
 def make_private() -> None:
@@ -101,6 +102,15 @@ def uncover(mount: int) -> None:
     """
     if is_attached(mount) and not _is_hidden(mount):
         kernel.call("umount2", b"/proc/self/fd/%d" % mount, _DETACH)
+
+
+def uncover_name(path: str) -> None:
+    """Take away the topmost mount at a path, in all slots. Only for a path whose directories no command can change.
+
+    Raises:
+        OSError: nothing is mounted there.
+    """
+    kernel.call("umount2", os.fsencode(path), _DETACH | _NO_FOLLOW)
 
 
 def is_attached(mount: int) -> bool:
