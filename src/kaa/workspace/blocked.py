@@ -1,6 +1,7 @@
 """What the sandbox stopped, in the same words whatever did it: a mount, Landlock, seccomp, the proxy, the guard."""
 
 import errno
+import shlex
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -27,7 +28,22 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     @property
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
-        return f"{self._reason} It was moved to {self.kept_as}." if self.kept_as else self._reason
+        if not self.kept_as:
+            return self._reason
+        return f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
+
+    @property
+    def way_back(self) -> str:
+        """The shell command that puts back what was moved."""
+        return f"mv {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
+
+    @property
+    def is_reparable(self) -> bool:
+        """Whether running the same again, with more permitted, gives what was wanted.
+
+        It does not bring back what the guard moved away, which may have been there before the command.
+        """
+        return self.kind != "flood" and (not self.kept_as or self.kind == "git")
 
     @property
     def _reason(self) -> str:

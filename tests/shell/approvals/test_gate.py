@@ -582,6 +582,16 @@ class TestNobodyToAsk:
         assert way in results(end)[0].text
         assert (end.reason, len(stage.ran)) == ("denied", 1)
 
+    def test_what_the_guard_moved_away_is_denied_with_the_way_back(self) -> None:
+        stage = Stage(headless=True)
+        stage.blocks = lambda _c, _p: [{"kind": "protected", "what": "/p/a b", "keptAs": "/p/a b.kaa-blocked"}]
+
+        end = stage.commands("make")
+
+        assert end.reason == "denied"
+        assert "(mv '/p/a b.kaa-blocked' '/p/a b' puts it back" in results(end)[0].text
+        assert "outside bash" not in results(end)[0].text
+
 
 class TestAfter:
     def test_git_writes_are_allowed_once_for_the_session(self) -> None:
@@ -603,6 +613,28 @@ class TestAfter:
 
         assert stage.commands("make").reason == "done"
         assert stage.person.questions == []
+
+    @pytest.mark.parametrize(
+        "found", [{"kind": "protected", "what": "/p/.envrc", "keptAs": "/p/.envrc.kaa-blocked"}, {"kind": "flood"}]
+    )
+    def test_what_the_guard_moved_away_is_not_asked_about_since_no_second_run_brings_it_back(
+        self, found: dict[str, Json]
+    ) -> None:
+        stage = Stage(policy="auto")
+        stage.blocks = lambda _c, _p: [found]
+
+        assert stage.commands("make").reason == "done"
+        assert stage.person.questions == []
+        assert stage.ran == [("make", None)]
+
+    def test_a_repository_that_the_guard_moved_away_can_be_made_again(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, _p: (
+            [] if stage.sandbox.git_writable else [{"kind": "git", "what": "/p/.git", "keptAs": "/p/.git.kaa-blocked"}]
+        )
+
+        assert stage.commands("git init").reason == "done"
+        assert stage.person.questions[0].lifts == (Lift("git"),)
 
     def test_one_reason_for_many_files_is_said_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")

@@ -172,3 +172,24 @@ def test_what_the_home_does_not_show_is_said_to_be_hidden_and_not_missing(tmp_pa
     assert denials.in_output(line.format(home=home), "/p") == (Blocked("read", f"{home}/.tool"),)
     for seen in (".gitconfig", ".missing", ".other/bin/x"):
         assert denials.in_output(line.format(home=home).replace(".tool", seen), "/p") == ()
+
+
+def test_a_repository_elsewhere_that_git_writes_open_is_said_to_need_them(tmp_path: Path) -> None:
+    main, tree = tmp_path / "main", tmp_path / "tree"
+    own = main / ".git" / "worktrees" / "tree"
+    for directory in (tree, own, main / ".git" / "objects", main / ".git" / "refs"):
+        directory.mkdir(parents=True)
+    (main / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / "gitdir").write_text(f"{tree}/.git\n")
+    (own / "commondir").write_text("../..\n")
+    (tree / ".git").write_text(f"gitdir: {own}\n")
+    line = "fatal: Unable to create '{}': Read-only file system"
+    lock, config = f"{own}/index.lock", f"{main}/.git/config"
+
+    denials = _denials(writable=(str(tree),))
+    assert denials.in_output(line.format(lock), str(tree)) == (Blocked("git", lock),)
+    assert denials.of_write(config) == Blocked("protected", config)
+    assert _denials(writable=(str(tree),), git_writable=True).of_write(lock) is None
+    assert _denials(writable=(str(tree),), mode="read-only").of_write(lock) != Blocked("git", lock)
+    (own / "gitdir").write_text("/another/.git\n")  # it does not name this worktree
+    assert _denials(writable=(str(tree),)).of_write(lock) != Blocked("git", lock)

@@ -30,9 +30,14 @@ def blocked_in(details: Json) -> BlockedDetails:
 
 
 def lifts_for(blocked: Sequence[Blocked]) -> tuple[Lift, ...]:
-    """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call."""
+    """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call.
+
+    None for what running the call again would not repair.
+    """
     lifts = []
     for one in blocked:
+        if not one.is_reparable:
+            continue
         match one.kind:
             case "git":
                 lifts.append(Lift("git"))

@@ -114,6 +114,8 @@ class Gate:
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
         lifts = lifts_for(blocked)
+        if not lifts:
+            return None if self._can_ask else Refuse(wording.not_lifted(blocked, (), None), wording.ADVICE)
         if had.issuperset(lifts):  # it was lifted already, and that was not all
             lifts = (OUTSIDE,)
         had_permit = OUTSIDE in had

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from kaa.hands.confinement import repositories
 from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import Listing
 from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
@@ -156,6 +157,9 @@ class Denials:
             return None
         root = next((root for root in self._policy.writes if _is_below(path, root)), None)
         if root is None:
+            git = next((one for one in self._repositories_elsewhere if _is_below(path, one)), None)
+            if git is not None and self._policy.mode == "workspace-write":
+                return self._kind_of_git_write(path[len(git) :].strip("/").split("/"))
             if _is_below(path, "/tmp") or _is_below(path, self._policy.temporary):  # noqa: S108 - a private one
                 return None
             in_project = any(_is_below(path, root) for root in self._policy.writable)
@@ -164,10 +168,19 @@ class Denials:
             return "kaa"
         parts = path[len(root) :].strip("/").split("/")
         if ".git" in parts:
-            if _is_protected_git(parts[parts.index(".git") + 1 :]):
-                return "protected"  # also when git writes are allowed: asking for them would not help
-            return None if self._policy.git_writable else "git"
+            return self._kind_of_git_write(parts[parts.index(".git") + 1 :])
         return "protected" if is_protected(parts) else None
+
+    def _kind_of_git_write(self, inside: list[str]) -> BlockedKind | None:
+        if any(part in PROTECTED_GIT_NAMES for part in inside):
+            return "protected"  # also when git writes are allowed: asking for them would not help
+        return None if self._policy.git_writable else "git"
+
+    @cached_property
+    def _repositories_elsewhere(self) -> tuple[str, ...]:
+        """Git directories of worktrees and submodules outside what may be written: git writes open them too."""
+        found = (repository for root in self._policy.writable for repository in repositories.find(root))
+        return tuple(path for repository in found if repository.proof for path in repository.directories)
 
     def _own_code(self, root: str) -> Iterator[str]:
         """What kaa runs from in a writable directory."""
@@ -178,10 +191,6 @@ class Denials:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         return os.path.normpath(os.path.join(cwd, path))
-
-
-def _is_protected_git(inside: list[str]) -> bool:
-    return any(part in PROTECTED_GIT_NAMES for part in inside)
 
 
 def _is_below(path: str, directory: str) -> bool:
