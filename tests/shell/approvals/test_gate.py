@@ -262,7 +262,7 @@ class TestBefore:
 
         end = stage.commands("npm test")
 
-        assert "no JSON object" in (stage.person.questions[1].problem or "")
+        assert "not a JSON object" in (stage.person.questions[1].problem or "")
         assert (end.reason, path.read_text()) == ("done", "{broken")
 
     def test_abort_stops_the_run_and_asks_nothing_more(self) -> None:

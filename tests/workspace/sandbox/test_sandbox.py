@@ -387,13 +387,13 @@ def test_a_guard_that_dies_while_a_command_runs_stops_it_and_leaves_its_successo
         os.kill(guard._slot.pid, signal.SIGKILL)
         Processes().wait_until_gone(guard._slot.pid)
         # What a command can do before it is stopped: names deep in a directory that is older than the guard's death.
-        (project / ".idea").mkdir()
-        (project / ".idea" / "workspace.xml").write_text("{}")
+        (project / ".husky").mkdir()
+        (project / ".husky" / "pre-commit").write_text("{}")
         tool.rename(project / "tool")
 
         ended = await running
         assert ended.signal is not None
-        assert {str(project / ".idea"), str(project / "tool" / ".git" / "config")} <= {
+        assert {str(project / ".husky"), str(project / "tool" / ".git" / "config")} <= {
             one.what for one in ended.blocked
         }
         assert (await sh(workspace, "true")).blocked == ()
@@ -402,7 +402,7 @@ def test_a_guard_that_dies_while_a_command_runs_stops_it_and_leaves_its_successo
     (tool / ".git").mkdir(parents=True)
     (tool / ".git" / "config").write_text("[core]\n\tfsmonitor = ./evil\n")
     play(folder, scenario)
-    assert not (project / ".idea").exists()
+    assert not (project / ".husky").exists()
     assert not (project / "tool" / ".git" / "config").exists()
     assert (project / ".idea" / "own.xml").read_text() == "the user's"
 
