@@ -364,7 +364,10 @@ class Guard:
         """
         if not directory.is_entered or len(self._linked) >= _MAX_LINKED // 2:  # the others are for indexes
             return
-        target = os.path.realpath(Subject(directory, name).path)
+        try:
+            target = os.path.realpath(Subject(directory, name).path)
+        except OSError:  # Python 3.11 raises if a link is exchanged meanwhile; what is there now causes another event
+            return
         for root in self._roots:
             top = os.path.realpath(root.path)
             if target.startswith(f"{top}/"):
