@@ -68,7 +68,7 @@ def test_models_that_see_nothing_are_told_of_images() -> None:
     user, result = UserMessage((TextContent("see"), _IMAGE)), _result("c", _IMAGE)
     call = _assistant(ToolCall("c", "read", {}))
 
-    note = "(image omitted: this model takes no images)"
+    note = "(image omitted: no images can be sent to this model)"
     openai = _openai(user, call, result, model=_BLIND)
     anthropic = _anthropic(user, call, result, model=_BLIND)
 

@@ -156,7 +156,7 @@ def test_models_that_see_nothing_are_told_so_wherever_an_image_was(wire: Wire) -
     body = blind.body(_request(blind, history))
 
     assert objections(wire, body, _signatures(wire)) == []
-    assert str(body).count("(image omitted: this model takes no images)") == 2
+    assert str(body).count("(image omitted: no images can be sent to this model)") == 2
     assert "aGk=" not in str(body)
 
 

@@ -25,7 +25,7 @@ _MISTRAL_LENGTH: Final = 9
 _MISTRAL: Final = re.compile(rf"[A-Za-z0-9]{{{_MISTRAL_LENGTH}}}")
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
-IMAGE_OMITTED = "(image omitted: this model takes no images)"
+IMAGE_OMITTED = "(image omitted: no images can be sent to this model)"
 
 
 def made_by(message: AssistantMessage, model: Model) -> bool:

@@ -32,11 +32,13 @@ class Tuning(msgspec.Struct, rename="camel", frozen=True):
         cache_retention: how long prompts are kept; see `kaa.llm.wire.Endpoint.retention` for what becomes of it.
         thinking_budgets: tokens to think with, by level, for models that are given a number of tokens.
         thinking_levels: how hard models think, by `provider/id`, where nothing else is said.
+        block_images: no image is sent to any model.
     """
 
     cache_retention: CacheRetention = "short"
     thinking_budgets: dict[ThinkingLevel, int] = {}
     thinking_levels: dict[str, ThinkingLevel] = {}
+    block_images: bool = False
 
     def budgets(self, usual: Mapping[ThinkingLevel, int]) -> dict[ThinkingLevel, int]:
         """The budgets by level: the user's, and `usual` where there is none.

@@ -33,6 +33,7 @@ from kaa.session.past_usage import past_seconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
+from kaa.shell.blocked_images import BlockedImages
 from kaa.shell.budgeting import Budgeting, merged
 from kaa.shell.checkpoints.checkpointing import take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
@@ -170,6 +171,7 @@ async def open_conversation(
         fallback = FallbackModels(
             agent, switch, settings.fallback_models if options.fallback is None else options.fallback, notify
         )
+        BlockedImages(agent, switch, notify)
         accounting = Accounting(agent, switch, store, recorder, _prompt_parts(sections, project))
         budgeting = _budgeting(agent, store, recorder, settings, options, accounting, confirm)
         reloading = Reloading(settings, read_settings, agent, gate, switch, fallback, budgeting)

@@ -207,6 +207,12 @@ class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):
     deny: tuple[str, ...] = ()
 
 
+class ImageSettings(msgspec.Struct, rename="camel", frozen=True):
+    """What becomes of images. `block_images`: none is sent to any model."""
+
+    block_images: bool = False
+
+
 class OtelSettings(msgspec.Struct, rename="camel", frozen=True):
     """Spans for OpenTelemetry, which says in its own variables of the environment where they go."""
 
@@ -233,6 +239,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     fallback_models: tuple[str, ...] = ()
     budget: BudgetSettings = BudgetSettings()
     otel: OtelSettings = OtelSettings()
+    images: ImageSettings = ImageSettings()
     http_idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1)] = 120_000
     http_proxy: str | None = None
     session_dir: str | None = None
@@ -246,7 +253,9 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     @property
     def tuning(self) -> Tuning:
         """How models are asked."""
-        return Tuning(self.cache_retention, self.thinking_budgets, self.model_thinking_levels)
+        return Tuning(
+            self.cache_retention, self.thinking_budgets, self.model_thinking_levels, self.images.block_images
+        )
 
 
 def load_user_settings(user_file: Path) -> Settings:

@@ -91,7 +91,7 @@ def test_what_the_user_says_and_shows() -> None:
     message = UserMessage((TextContent("see"), TextContent(" "), _IMAGE, TextContent("a\ud800b")))
 
     assert _parts(message) == [{"text": "see"}, _INLINE, {"text": "a\ufffdb"}]
-    assert _parts(message, model=_BLIND)[1] == {"text": "(image omitted: this model takes no images)"}
+    assert _parts(message, model=_BLIND)[1] == {"text": "(image omitted: no images can be sent to this model)"}
     assert _contents(UserMessage(" ")) == []
 
 
@@ -137,7 +137,7 @@ def test_images_of_results_follow_after_all_results_for_generation_two() -> None
 def test_images_of_results_are_named_to_models_that_see_nothing() -> None:
     [part] = _parts(_result("a", _IMAGE), model=_BLIND)
 
-    assert part["functionResponse"]["response"] == {"output": "(image omitted: this model takes no images)"}
+    assert part["functionResponse"]["response"] == {"output": "(image omitted: no images can be sent to this model)"}
     assert "parts" not in part["functionResponse"]
 
 

@@ -177,7 +177,7 @@ def test_images_are_shown_by_users_and_by_tools() -> None:
     shown = _input(UserMessage((TextContent("see"), _IMAGE)), call, _result("c", TextContent("a.png"), _IMAGE))
     told = _input(UserMessage((TextContent("see"), _IMAGE)), call, _result("c", _IMAGE), model=_BLIND)
 
-    note = "(image omitted: this model takes no images)"
+    note = "(image omitted: no images can be sent to this model)"
     assert shown[0]["content"] == [{"type": "input_text", "text": "see"}, _SHOWN]
     assert shown[2]["output"] == [{"type": "input_text", "text": "a.png"}, _SHOWN]
     assert told[0]["content"][1]["text"] == note

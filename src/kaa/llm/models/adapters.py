@@ -24,6 +24,10 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
         ValueError: there is no adapter for it; `ModelRegistry.resolve` never returns such a model.
     """
     provider = _adapter(resolved, transport)
+    if resolved.endpoint.tuning.block_images:
+        from kaa.llm.without_images import WithoutImages
+
+        provider = WithoutImages(provider)
     if resolved.endpoint.compat.inline_thinking:
         from kaa.llm.inline_thinking import InlineThinking
 

@@ -118,12 +118,18 @@ class Models:
         return self._link.resolved.endpoint.kept_seconds
 
     def tune(self, tuning: Tuning) -> None:
-        """Have models asked in another way from the next request on, as changed settings say."""
+        """Have models asked in another way from the next request on, as changed settings say.
+
+        Of a recording only what is private changes: whether images are sent.
+        """
         self._registry.tune(tuning)
         resolved = self._link.resolved
-        if self._registry.tuning == resolved.endpoint.tuning or self._link.fixed is not None:
+        before, new = resolved.endpoint.tuning, self._registry.tuning
+        if self._link.fixed is not None:
+            new = msgspec.structs.replace(before, block_images=new.block_images)
+        if new == before:
             return
-        endpoint = msgspec.structs.replace(resolved.endpoint, tuning=self._registry.tuning)
+        endpoint = msgspec.structs.replace(resolved.endpoint, tuning=new)
         self._agent.use(resolved.model, self._link.switch(msgspec.structs.replace(resolved, endpoint=endpoint)))
 
     async def reload(self) -> str | None:
