@@ -329,10 +329,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The hands start on another core while this one loads the rest.
     hands = launch()
-    from kaa.shell.safety import open_workspace
+    from kaa.shell.safety import SandboxFlags, open_workspace
 
     # What the hands need to know is little. They build their walls while the rest is loaded.
-    opened = open_workspace(hands, parsed.sandbox, parsed.net, parsed.add_dir, allow_git=parsed.allow_git)
+    opened = open_workspace(hands, SandboxFlags.of(parsed))
     from kaa.frontends import headless
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from kaa.ext.loader import discover, load_extension
+from kaa.ext.loader import load_extension
+from kaa.ext.places import discover
 from kaa.ext.registry import ExtensionError, Registry
 from kaa.workspace.memory import MemoryWorkspace
 

@@ -2,18 +2,11 @@
 
 import sys
 from pathlib import Path
+from types import CodeType
 
 from kaa.ext.api import Extension
+from kaa.ext.places import entry_file, package
 from kaa.ext.registry import ExtensionError
-
-
-def discover(folder: Path) -> list[Path]:
-    """The extensions in a folder, sorted by name; empty if there is no such folder."""
-    if not folder.is_dir():
-        return []
-    visible = (entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    files = (entry if entry.suffix == ".py" else entry / "__init__.py" for entry in visible)
-    return sorted(file for file in files if file.is_file())
 
 
 def load_extension(path: Path) -> Extension:
@@ -22,11 +15,21 @@ def load_extension(path: Path) -> Extension:
     Raises:
         ExtensionError: the file cannot be read or run, or has no such function.
     """
-    import importlib.util  # lazy: only runs that have extensions pay for it
+    # Lazy: only runs that have extensions pay for it.
+    import importlib.util
+    from importlib.machinery import SourceFileLoader
 
-    file = path / "__init__.py" if path.is_dir() else path
-    name = f"kaa_extension_{(file.parent if file.name == '__init__.py' else file).stem}_{abs(hash(file))}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    class SourceOnly(SourceFileLoader):
+        """Compiles each time: the sandbox protects one file, not the `__pycache__` beside it."""
+
+        def get_code(self, fullname: str) -> CodeType:
+            return self.source_to_code(self.get_data(self.path), self.path)
+
+    file = entry_file(path)
+    folder = package(file)
+    name = f"kaa_extension_{(folder or file).stem}_{abs(hash(file))}"
+    loader = None if folder else SourceOnly(name, str(file))
+    spec = importlib.util.spec_from_file_location(name, file, loader=loader)
     if spec is None or spec.loader is None or not file.is_file():
         raise ExtensionError(f"Extension {path}: no such Python file or folder")
     module = importlib.util.module_from_spec(spec)

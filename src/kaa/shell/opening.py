@@ -23,7 +23,8 @@ from kaa.core.hooks import BeforeTool, ToolHooks
 from kaa.core.loop import Limits
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
-from kaa.ext.loader import discover, load_extension
+from kaa.ext.loader import load_extension
+from kaa.ext.places import discover
 from kaa.ext.registry import Registry, joined_sections
 from kaa.llm.models.registry import ModelRegistry
 from kaa.session.context import build_context
@@ -166,8 +167,15 @@ async def open_conversation(
         stop.append(agent.abort)
         agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
         scope = options.models if options.models is not None else settings.enabled_models
-        wished = options.thinking or settings.default_thinking_level
-        switch = Models(agent, recorder, link, models, scope, SettingsFile(home.settings), wished)
+        switch = Models(
+            agent,
+            recorder,
+            link,
+            models,
+            scope,
+            SettingsFile(home.settings),
+            options.thinking or settings.default_thinking_level,
+        )
         fallback = FallbackModels(
             agent, switch, settings.fallback_models if options.fallback is None else options.fallback, notify
         )

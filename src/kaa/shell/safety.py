@@ -4,11 +4,15 @@ A project has no say here: this is decided before anything of it is read.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from kaa.ext.places import discover, entry_file, package
 from kaa.hands.policy import Mode
+from kaa.host.paths import is_below, trail
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
@@ -16,6 +20,9 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import SandboxOptions
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 class SandboxFlags(msgspec.Struct, frozen=True):
@@ -25,12 +32,20 @@ class SandboxFlags(msgspec.Struct, frozen=True):
         network: `off`, `on`, or domains separated by commas.
         writable: directories to add, relative to the current one.
         allow_git: whether `.git` may be written, but for what executes.
+        extensions: files and folders that kaa loads for this run, relative to the current one.
     """
 
     mode: Mode | None = None
     network: str | None = None
     writable: Sequence[str] = ()
     allow_git: bool = False
+    extensions: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, arguments: "Namespace") -> "SandboxFlags":
+        """As the command line of a conversation has them."""
+        given = arguments
+        return cls(given.sandbox, given.net, given.add_dir, given.allow_git, given.extension)
 
 
 def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
@@ -39,7 +54,8 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
     Raises:
         SettingsError: the user's settings, or the flags, have a mistake.
     """
-    settings = load_user_settings(home.settings).sandbox
+    user = load_user_settings(home.settings)
+    settings = user.sandbox
     mode = flags.mode or settings.mode
     if os.path.realpath(home.path).startswith(os.path.realpath(os.curdir).rstrip("/") + "/"):
         # In the project, a command could make it: with settings and extensions of its own, for the next kaa.
@@ -49,16 +65,19 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
             "the current directory is /, and all of it cannot be writable: change to a project, or choose"
             " --sandbox read-only or full-access"
         )
+    writable = (
+        *(_directory(path, f"{home.settings}: sandbox.writable") for path in settings.writable),
+        *(_directory(path, "--add-dir") for path in flags.writable),
+    )
+    extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
     return SandboxOptions(
         mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
-        writable=(
-            *(_directory(path, f"{home.settings}: sandbox.writable") for path in settings.writable),
-            *(_directory(path, "--add-dir") for path in flags.writable),
-        ),
+        writable=writable,
         hidden=tuple(map(_spelled_out, settings.hidden)),
         private=(str(home.path),),
         git_writable=flags.allow_git or settings.git,
+        loaded=tuple(path for extension in extensions for path in _code_of(extension, (os.curdir, *writable))),
     )
 
 
@@ -69,17 +88,12 @@ class Unopened(msgspec.Struct, frozen=True):
     usage: bool
 
 
-def open_workspace(
-    hands: LaunchedHands, mode: Mode | None, network: str | None, writable: Sequence[str], *, allow_git: bool
-) -> LocalWorkspace | Unopened:
+def open_workspace(hands: LaunchedHands, flags: SandboxFlags) -> LocalWorkspace | Unopened:
     """Open the current directory under the sandbox that the user wants, without waiting for it.
 
     Args:
         hands: started already.
-        mode: as in `SandboxFlags`, and so on.
-        network: as above.
-        writable: as above.
-        allow_git: as above.
+        flags: what the command line says of it.
     """
     try:
         root = os.getcwd()
@@ -87,7 +101,7 @@ def open_workspace(
         return Unopened("the current directory does not exist any more; change to another one", usage=True)
     try:
         home = Home.of(os.environ)
-        options = sandbox_options(home, SandboxFlags(mode, network, writable, allow_git))
+        options = sandbox_options(home, flags)
         return LocalWorkspace.start(root, env=without_keys(os.environ, home), launched=hands, sandbox=options)
     except SettingsError as error:
         return Unopened(str(error), usage=True)
@@ -111,6 +125,24 @@ def _directory(path: str, place: str) -> str:
     if absolute == "/":
         raise SettingsError(f"{place}: all of / cannot be writable; that would be --sandbox full-access")
     return absolute
+
+
+def _code_of(extension: Path, writable: Iterable[str]) -> Iterator[str]:
+    """What commands must not change of an extension: its file, or its folder.
+
+    Raises:
+        SettingsError: a link that commands can exchange leads to it.
+    """
+    file = entry_file(extension.absolute())
+    writable = tuple(map(os.path.realpath, writable))
+    *links, real = trail(str(file))
+    if any(is_below(link, writable) for link in links):
+        raise SettingsError(
+            f"extension {extension}: a symlink in a directory that commands can write leads to it: give the path it"
+            f" leads to, {real}"
+        )
+    yield str(package(file) or file)
+    yield real
 
 
 def _spelled_out(path: str) -> str:

@@ -253,9 +253,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     @property
     def tuning(self) -> Tuning:
         """How models are asked."""
-        return Tuning(
-            self.cache_retention, self.thinking_budgets, self.model_thinking_levels, self.images.block_images
-        )
+        return Tuning(self.cache_retention, self.thinking_budgets, self.model_thinking_levels, self.images.block_images)
 
 
 def load_user_settings(user_file: Path) -> Settings:

@@ -66,7 +66,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             case "kaa":
                 return (
                     f"Writing {self.what} is blocked: kaa itself runs from it. Use another virtual environment for the"
-                    " project (python3 -m venv), or install kaa outside the project."
+                    " project (python3 -m venv), or keep kaa and its extensions outside the project."
                 )
             case "network":
                 host = f" to {self.what}" if self.what else ""

@@ -552,13 +552,18 @@ def test_what_kaa_runs_from_cannot_be_changed(someone: Arena, tier: Tier) -> Non
     packages.mkdir(parents=True)
     (packages / "module.py").write_text("honest\n")
     (environment / "pyvenv.cfg").touch()
-    policy = someone.policy(tier, executed=(str(environment), str(packages)))
+    extension = someone.project / "tools" / "extension.py"
+    extension.parent.mkdir()
+    extension.write_text("honest\n")
+    policy = someone.policy(tier, executed=(str(environment), str(packages), str(extension)))
     attempts = (
         ("write", str(packages / "module.py")),
         ("write", str(packages / "evil.pth")),
         ("write", str(environment / "pyvenv.cfg")),
         ("rename", str(packages), str(someone.project / "packages")),
         ("rename", str(environment), str(someone.project / "environment")),
+        ("write", str(extension)),
+        ("rename", str(extension.parent), str(someone.project / "old")),
         ("write", str(someone.project / "new")),
     )
 
@@ -569,5 +574,5 @@ def test_what_kaa_runs_from_cannot_be_changed(someone: Arena, tier: Tier) -> Non
 
     assert set(report.outcomes[:-1]) <= _WRITE_STOPPED | {"EBUSY", "EXDEV"}
     assert report.outcomes[-1] == "ok"
-    assert (packages / "module.py").read_text() == "honest\n"
+    assert {path.read_text() for path in (packages / "module.py", extension)} == {"honest\n"}
     assert f"kaa itself runs from {environment}" in " ".join(report.warnings)

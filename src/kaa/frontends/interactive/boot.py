@@ -124,13 +124,10 @@ class Start:
         from kaa.workspace.launch import launch
 
         hands = launch()  # starts on another core while the rest is imported here
-        from kaa.shell.safety import open_workspace
+        from kaa.shell.safety import SandboxFlags, open_workspace
 
         # What the hands need to know is little. They build their walls while the rest is imported.
-        chosen = self._arguments
-        open_project = partial(
-            open_workspace, hands, chosen.sandbox, chosen.net, chosen.add_dir, allow_git=chosen.allow_git
-        )
+        open_project = partial(open_workspace, hands, SandboxFlags.of(self._arguments))
         opened = open_project()
         import kaa.frontends.interactive.ui  # noqa: F401 - for `_hand_over`, which must not take long
         from kaa.frontends.interactive.engine import Engine

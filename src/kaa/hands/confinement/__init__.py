@@ -47,20 +47,20 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
     if own := _exposed_code(policy):
         if policy.tier in ("landlock", "seatbelt"):  # without mounts nothing in the project can be protected
             raise ConfinementError(
-                f"kaa itself runs from {own}, and nothing would keep commands from changing it: install kaa outside the"
-                " project"
+                f"kaa itself runs from {own}, and nothing would keep commands from changing it: keep kaa and its"
+                " extensions outside the project"
             )
         confinement.warnings.append(
             f"kaa itself runs from {own}: commands cannot change it. Use another virtual environment for the project,"
-            " or install kaa outside the project."
+            " or keep kaa and its extensions outside it."
         )
     return confinement
 
 
 def _exposed_code(policy: Policy) -> str:
-    """A directory in a writable one that the brain or the hands run from; empty if there is none."""
+    """What in a writable directory the brain or the hands run from; empty if there is nothing."""
     writable = real_directories(policy.writes)
-    paths = map(os.path.realpath, filter(os.path.isdir, (*policy.executed, *own_code())))
+    paths = map(os.path.realpath, filter(os.path.exists, (*policy.executed, *own_code())))
     return next((path for path in paths if is_below_any(path, writable)), "")
 
 

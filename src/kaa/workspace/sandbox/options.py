@@ -26,6 +26,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
         git_writable: whether `.git` may be written, but for what executes.
         private: kaa's own directories, which hold keys and other people's sessions.
+        loaded: files and directories that kaa loads code from besides its own, absolute: extensions.
     """
 
     mode: Mode = "workspace-write"
@@ -33,6 +34,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
     git_writable: bool = False
 
 
@@ -71,5 +73,5 @@ def policy_for(
         shown=concealed.shown,
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",
-        executed=executed(),
+        executed=(*executed(), *options.loaded),
     )
