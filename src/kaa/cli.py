@@ -325,6 +325,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     from kaa.workspace.launch import launch
 
+    gc.disable()  # loading code makes many objects and no garbage
     # Until the run knows how to stop in order, Ctrl-C ends it without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The hands start on another core while this one loads the rest.
@@ -339,4 +340,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     # settings of the collector cost a tenth of a turn.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
     return headless.main(parsed, opened)

@@ -3,6 +3,7 @@
 Without `-S` and `-I` the project's own modules could be imported here; with them, we have to say where kaa is.
 """
 
+import gc
 import os.path
 import sys
 
@@ -10,7 +11,10 @@ _PARENT_OF_KAA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath
 
 if __name__ == "__main__":
     sys.path.append(_PARENT_OF_KAA)
+    gc.disable()  # loading code makes many objects and no garbage
     from kaa.hands.server import main  # only found once the path is set
 
+    gc.freeze()
+    gc.enable()
     sys.path.remove(_PARENT_OF_KAA)
     main()

@@ -121,6 +121,7 @@ class Start:
 
     def _make(self) -> "Engine":
         """Stage 2, on the core's thread: all that the first frame does not need is imported here."""
+        gc.disable()  # loading code makes many objects and no garbage
         from kaa.workspace.launch import launch
 
         hands = launch()  # starts on another core while the rest is imported here
@@ -137,6 +138,7 @@ class Start:
         # What is loaded by now lives as long as the process.
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
+        gc.enable()
         return Engine(self._arguments, opened, open_project, post)
 
     def _hand_over(self) -> None:
