@@ -111,6 +111,15 @@ def test_headless_mode_loads_only_what_a_run_needs() -> None:
 
     assert not loaded & _NEVER_BEFORE_NEEDED
     assert not any(name.startswith("kaa.tui.") for name in loaded - {"kaa.tui.sanitize", "kaa.tui.invisible"})
+    assert not loaded & {"bz2", "html", "lzma", "shutil"}
+    # These wait for a failure, a search, a kind of output and what only the hands do.
+    assert not loaded & {
+        "kaa.frontends.json_output",
+        "kaa.frontends.text_output",
+        "kaa.hands.confinement.layout",
+        "kaa.workspace.ripgrep",
+        "kaa.workspace.sandbox.denials",
+    }
     # These wait for the first tool call, and for the first connection of a command.
     assert not any(name.startswith(("kaa.shell.approvals.", "kaa.workspace.network.gate")) for name in loaded)
     assert "kaa.llm.anthropic.provider" not in loaded or "kaa.llm.completions.provider" not in loaded

@@ -1,7 +1,6 @@
 """Writes to the standard streams, and what becomes of a run whose reader goes away or whose disk is full."""
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -32,7 +31,11 @@ def deliver(stream: IO[AnyStr], text: AnyStr) -> None:
 
 def terminal_columns(stream: TextIO) -> int | None:
     """How many characters fit into a line of the terminal that `stream` writes to; None if it writes elsewhere."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
+    if not stream.isatty():
+        return None
+    import shutil  # lazy: it loads three compressors
+
+    return shutil.get_terminal_size().columns
 
 
 def while_delivered(work: Callable[[], int]) -> int:

@@ -18,10 +18,8 @@ from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.frontends.json_output import JsonOutput
 from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
-from kaa.frontends.text_output import TextOutput
 from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
@@ -75,15 +73,22 @@ def main(arguments: argparse.Namespace, workspace: LocalWorkspace | Unopened) ->
     Returns:
         The exit code.
     """
-    output: Output = (
-        JsonOutput(sys.stdout.buffer, sys.stderr)
-        if arguments.mode == "json"
-        else TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
-    )
+    output = _output(arguments)
     if isinstance(workspace, Unopened):
         output.failure(workspace.reason)
         return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
     return run_to_exit_code(_run(arguments, workspace, output))
+
+
+def _output(arguments: argparse.Namespace) -> Output:
+    """What writes the run down; only the one that is wanted is loaded."""
+    if arguments.mode == "json":
+        from kaa.frontends.json_output import JsonOutput
+
+        return JsonOutput(sys.stdout.buffer, sys.stderr)
+    from kaa.frontends.text_output import TextOutput
+
+    return TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
 
 
 async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output) -> int:

@@ -10,7 +10,10 @@ import time
 from typing import NoReturn
 
 from kaa.hands import processes, slot, wire
-from kaa.hands.confinement import Canaries, Confinement, ConfinementError, establish, self_test
+from kaa.hands.confinement.canaries import Canaries
+from kaa.hands.confinement.contract import Confinement, ConfinementError
+from kaa.hands.confinement.establishing import establish
+from kaa.hands.confinement.selftest import self_test
 from kaa.hands.fields import integer, text
 from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
@@ -97,6 +100,7 @@ class ForkServer:
         self._policy = policy
         self._confinement = confinement
         self._slots: set[int] = set()
+        self._helpers = set(confinement.helpers)
         processes.become_subreaper()
         self._signals = processes.ChildSignals()
 
@@ -194,11 +198,12 @@ class ForkServer:
                 return
             if pid == 0:
                 break
+            self._helpers.discard(pid)  # the number may be another process's from now on
             if pid in self._slots:
                 self._slots.remove(pid)
                 crashed = crashed or status != 0
         if crashed:
-            processes.kill_all(processes.children_of_this() - self._slots - self._confinement.helpers)
+            processes.kill_all(processes.children_of_this() - self._slots - self._helpers)
 
     def _wait_for_slots(self) -> None:
         """Slots see the end of the brain too and stop what they run; whoever does not manage is killed."""
@@ -209,6 +214,10 @@ class ForkServer:
         while self._slots and (left := deadline - time.monotonic()) > 0:
             poll.poll(left * 1000)
             self._reap()
+        for pid in self._helpers:  # first: to look for others means to read all of /proc
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
         with contextlib.suppress(ChildProcessError):  # the usual case: nobody is left
             os.waitpid(-1, os.WNOHANG)
             processes.kill_all(self._slots | processes.children_of_this())

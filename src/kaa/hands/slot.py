@@ -3,7 +3,7 @@
 import socket
 
 from kaa.hands import commands
-from kaa.hands.confinement import Confinement
+from kaa.hands.confinement.contract import Confinement
 from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection, WireError

@@ -2,7 +2,6 @@
 
 import re
 import time
-from html import unescape
 from typing import Final
 
 import msgspec
@@ -265,6 +264,8 @@ def _explain(body: bytes) -> tuple[str, frozenset[str]]:
         data = next((line[5:] for line in text.splitlines() if line.startswith("data:")), "")
         return _explain(data.encode())
     if "<" in text:
+        from html import unescape  # lazy: it loads a table of 2,200 names
+
         title = re.search(_TITLE, text)
         text = unescape(title[1] if title else re.sub(_MARKUP, " ", text))
     return _shorten(text), frozenset()

@@ -5,6 +5,8 @@ import errno
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,9 +38,11 @@ from kaa.workspace.protocol import (
     SearchQuery,
     SearchResult,
 )
-from kaa.workspace.ripgrep import Ripgrep
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from kaa.workspace.ripgrep import Ripgrep
 
 # What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
@@ -100,7 +104,6 @@ class LocalWorkspace:
         self._files = FileRequests(sandbox)
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
-        self._ripgrep = Ripgrep(self._runner, command_environment(environment, confined=True))
         self._processes = processes or ProcessTable(self._logs)
         self._unconfined: LocalWorkspace | None = None
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
@@ -367,6 +370,12 @@ class LocalWorkspace:
         """What a command that failed says it was kept from; of the network only if the proxy does not know it."""
         told = self.sandbox.denials().in_output(tail.decode("utf-8", "replace"), self._absolute(command.cwd))
         return tuple(one for one in told if one != Blocked("network")) if hosts else told
+
+    @cached_property
+    def _ripgrep(self) -> "Ripgrep":
+        from kaa.workspace.ripgrep import Ripgrep  # lazy: most runs search nothing
+
+        return Ripgrep(self._runner, command_environment(self._own_environment, confined=True))
 
     def _absolute(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):

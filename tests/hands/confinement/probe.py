@@ -25,18 +25,17 @@ _NEW_MOUNT = 0x00020000
 sys.path.append(_PARENT_OF_KAA)
 
 from kaa.hands.confinement import (  # noqa: E402 the path comes first
-    Canaries,
-    Confinement,
-    ConfinementError,
     bpf,
     contained,
-    establish,
     full,
     kernel,
     landlocked,
     seccomp,
-    self_test,
 )
+from kaa.hands.confinement.canaries import Canaries  # noqa: E402
+from kaa.hands.confinement.contract import Confinement, ConfinementError  # noqa: E402
+from kaa.hands.confinement.establishing import establish  # noqa: E402
+from kaa.hands.confinement.selftest import self_test  # noqa: E402
 from kaa.hands.confinement.syscalls import architecture, number  # noqa: E402
 from kaa.hands.policy import Policy  # noqa: E402
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import kaa
-from kaa.hands.confinement import Canaries, establish, self_test
+from kaa.hands.confinement.canaries import Canaries
+from kaa.hands.confinement.establishing import establish
+from kaa.hands.confinement.selftest import self_test
 from kaa.hands.policy import Mode, Policy, Tier
 
 _SECONDS = 20.0
@@ -35,7 +37,7 @@ def test_nothing_is_left(policy: Policy, tmp_path: Path) -> None:
 def test_nothing_is_left_when_the_hands_are_killed(policy: Policy, tmp_path: Path) -> None:
     script = (
         "import sys, time; sys.path.append(sys.argv[1])\n"
-        "from kaa.hands.confinement import Canaries; from kaa.hands.policy import Policy\n"
+        "from kaa.hands.confinement.canaries import Canaries; from kaa.hands.policy import Policy\n"
         f"with Canaries.prepare({policy!r}) as canaries:\n"
         "    print('ready', flush=True); time.sleep(60)\n"
     )

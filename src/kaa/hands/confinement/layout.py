@@ -154,7 +154,8 @@ def _carve(
     top = os.path.realpath(home)
     if top == "/":
         return {}, ()
-    places = {place for pattern in (*policy.hidden, *policy.unlisted) for place in _places(pattern, home)}
+    parents = {parent for pattern in (*policy.hidden, *policy.unlisted) for parent in _parents(pattern, home)}
+    places = {place for parent in parents for place in real_parents(parent)}
     places |= {parent for path in hidden for parent in ancestors_within(path, [top])}
     if places:
         places.add(top)
@@ -173,10 +174,10 @@ def _carve(
     return carved, tuple(contents.keys() - carved.keys())
 
 
-def _places(pattern: str, home: str) -> Iterator[str]:
-    """The directories of the home, as far as they exist, that lead to what a pattern hides."""
+def _parents(pattern: str, home: str) -> Iterator[str]:
+    """Patterns for the directories of the home that lead to what a pattern hides."""
     while (parent := os.path.dirname(pattern)) != pattern and is_below_any(parent, [home]):
-        yield from real_parents(parent)
+        yield parent
         pattern = parent
 
 

@@ -18,7 +18,6 @@ from kaa.workspace.hands import Hands
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
-from kaa.workspace.sandbox.denials import Denials
 from kaa.workspace.sandbox.environment import sandbox_environment
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
@@ -28,6 +27,7 @@ from kaa.workspace.slots import Slot, SlotKind
 
 if TYPE_CHECKING:
     from kaa.workspace.network.forwarding import PortForwards
+    from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
 
 _SCANS = (
@@ -212,8 +212,10 @@ class Sandbox:
             self._environment_of = (basis, sandbox_environment(*basis))
         return self._environment_of[1]
 
-    def denials(self) -> Denials:
+    def denials(self) -> "Denials":
         """What tells from a command's words what was blocked."""
+        from kaa.workspace.sandbox.denials import Denials  # lazy: only where something fails or is written
+
         return Denials(self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
