@@ -7,7 +7,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-BlockedKind: TypeAlias = Literal["write", "read-only", "read", "git", "protected", "kaa", "network", "flood", "outside"]
+BlockedKind: TypeAlias = Literal[
+    "write", "read-only", "read", "git", "protected", "kaa", "network", "flood", "outside", "placeholder"
+]
+
+_OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 
 
 class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -15,8 +19,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
-            to a `protected` name or to what `kaa` runs from; the `network`; or whatever else would have to happen
-            `outside` the sandbox.
+            to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
+            `network`; or whatever else would have to happen `outside` the sandbox.
         what: the path or the host; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -29,7 +33,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
         if not self.kept_as:
-            return self._reason
+            return f"{self._reason} {_OUTSIDE}" if self.kind == "protected" else self._reason
         return f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
 
     @property
@@ -43,7 +47,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        return self.kind != "flood" and (not self.kept_as or self.kind == "git")
+        return self.kind not in ("flood", "placeholder") and (not self.kept_as or self.kind == "git")
 
     @property
     def _reason(self) -> str:
@@ -62,7 +66,16 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             case "git":
                 return "Writing to .git is blocked until the user allows git writes for this session."
             case "protected":
-                return f"Writing {self.what} is blocked: other programs execute or obey it."
+                what = self.what or "a protected file"
+                if "/.git/" in self.what:
+                    return f"Writing {what} is blocked: git executes what its configuration and hooks say."
+                return f"Writing {what} is blocked: other programs execute or obey it."
+            case "placeholder":
+                what = self.what or "directories such as .vscode"
+                return (
+                    f"Writing {what} is blocked: other programs would execute or obey what is in it. (kaa keeps an"
+                    " empty directory in its place while it runs.)"
+                )
             case "kaa":
                 return (
                     f"Writing {self.what} is blocked: kaa itself runs from it. Use another virtual environment for the"

@@ -256,7 +256,8 @@ class LocalWorkspace:
             output.close()
         hosts = self.sandbox.network.blocked_since(refused_before)
         failed = ending.exit_code != 0
-        words = self._told_by(command, output.tail, hosts) if failed else ()
+        told = self._told_by(command, output.tail, hosts, failed=failed)
+        words = tuple(one for one in told if failed and one.kind != "placeholder")
         return CommandResult(
             exit_code=ending.exit_code,
             signal=ending.signal,
@@ -269,7 +270,8 @@ class LocalWorkspace:
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,
             blocked=tuple(dict.fromkeys((*planted, *(hosts if failed else ()), *words))),
-            missed=() if failed else hosts,  # many programs ask for updates that nobody needs
+            # Many programs ask for updates that nobody needs, or clear away empty directories.
+            missed=tuple(one for one in (*(() if failed else hosts), *told) if one not in words),
         )
 
     async def run_in_background(self, command: Command) -> BackgroundProcess:
@@ -366,9 +368,11 @@ class LocalWorkspace:
             raise BlockedError(planted[0], path)
         return frame
 
-    def _told_by(self, command: Command, tail: bytes, hosts: Sequence[Blocked]) -> tuple[Blocked, ...]:
-        """What a command that failed says it was kept from; of the network only if the proxy does not know it."""
-        told = self.sandbox.denials().in_output(tail.decode("utf-8", "replace"), self._absolute(command.cwd))
+    def _told_by(self, command: Command, tail: bytes, hosts: Sequence[Blocked], *, failed: bool) -> tuple[Blocked, ...]:
+        """What a command says it was kept from; of the network only if the proxy does not know it."""
+        denials = self.sandbox.denials()
+        read = denials.in_output if failed else denials.in_passing
+        told = read(tail.decode("utf-8", "replace"), self._absolute(command.cwd), " ".join(command.argv))
         return tuple(one for one in told if one != Blocked("network")) if hosts else told
 
     @cached_property

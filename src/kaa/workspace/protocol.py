@@ -176,7 +176,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         leftovers: background processes that were still running and were stopped.
         duration: seconds.
         blocked: what the sandbox stopped, as far as it is known.
-        missed: hosts that the command was kept from and did without, as it ended well.
+        missed: what the sandbox stopped in a command that ended well nevertheless, or that was of no use.
     """
 
     exit_code: int | None

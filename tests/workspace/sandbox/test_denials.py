@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.hands.policy import Policy
-from kaa.workspace.blocked import Blocked
+from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.sandbox.denials import Denials
 
 _POLICY = Policy(
@@ -87,6 +87,196 @@ def test_what_happens_on_any_machine_is_not_put_down_to_the_sandbox(line: str) -
     assert _denials().in_output(line, "/p") == ()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/bin/bash: line 1: {}: Read-only file system",
+        "/bin/bash: {}: Read-only file system",
+        "dash: 1: cannot create {}: Read-only file system",
+        "zsh:1: read-only file system: {}",
+        "tee: {}: Read-only file system",
+        "{}: Read-only file system",  # ed
+        "cp: cannot create regular file '{}': Read-only file system",
+        "chmod: changing permissions of \u2018{}\u2019: Read-only file system",
+        "mv: cannot move 'new' to '{}': Device or resource busy",
+        "mv: cannot move '{}' to 'old': Device or resource busy",
+        "rm: cannot remove '{}': Device or resource busy",
+        "Cannot edit x: failed to rename work file 'XX7' to '{}': Device or resource busy, <> line 1.",  # perl
+        "OSError: [Errno 30] Read-only file system: '{}'",
+        "OSError: [Errno 16] Device or resource busy: 'new' -> '{}'",
+        "OSError: [Errno 30] Read-only file system: 'new' -> '{}'",
+        "Error: EROFS: read-only file system, open '{}'",
+        "Error: EBUSY: resource busy or locked, rename 'new' -> '{}'",
+        "open {}: read-only file system",  # Go
+        "main.go:7: rename new {}: device or resource busy",
+        "rename {} new: device or resource busy",
+        "error: failed to write `{}`\n\nCaused by:\n  Read-only file system (os error 30)",  # cargo
+        "x.rb:1:in `initialize': Read-only file system @ rb_sysopen - {} (Errno::EROFS)",
+        "java.io.FileNotFoundException: {} (Read-only file system)",
+        "Opening output file: Read-only file system, {}",  # Emacs
+        '"{}" E212: Can\'t open file for writing',  # vim
+        "error: unable to unlink old '{}': Device or resource busy",  # git
+        "error: unable to create file {}: Read-only file system",
+    ],
+)
+@pytest.mark.parametrize("name", [".envrc", "mise.toml", "/p/.envrc", "./.envrc"])
+def test_the_protected_file_is_named_and_not_the_program(line: str, name: str) -> None:
+    path = str(Path("/p", name))
+
+    assert _denials().in_output(f"before\n{line.format(name)}\nafter\n", "/p") == (Blocked("protected", path),)
+
+
+def test_a_program_that_names_only_itself_does_not_become_the_path() -> None:
+    for line in ("/bin/bash: line 1: foo: Read-only file system", "fatal: Read-only file system"):
+        assert _denials().in_output(line, "/p") == (Blocked("write"),)
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("sed -i s/a/b/ .envrc", (".envrc",)),
+        ("sed -i s/a/b/ ./.envrc && sed -i s/a/b/ .mcp.json", (".envrc", ".mcp.json")),
+        ("ls -A | xargs sed -i s/a/b/", ()),
+    ],
+)
+def test_what_a_temporary_file_was_to_replace_is_named(tmp_path: Path, command: str, named: tuple[str, ...]) -> None:
+    for name in (".envrc", ".mcp.json", "other"):
+        (tmp_path / name).touch()
+    (tmp_path / ".vscode").mkdir()
+    line = "sed: cannot rename ./sedX7Yz: Device or resource busy"
+
+    found = _denials(writable=(str(tmp_path),)).in_output(line, str(tmp_path), command)
+
+    expected = {Blocked("protected", str(tmp_path / name)) for name in named} or {Blocked("protected")}
+    assert set(found) == expected
+    (tmp_path / ".mcp.json").unlink()
+    assert _denials(writable=(str(tmp_path),)).in_output(line, str(tmp_path)) == (
+        Blocked("protected", str(tmp_path / ".envrc")),
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mkdir: cannot create directory \u2018.vscode\u2019: File exists",
+        "FileExistsError: [Errno 17] File exists: '.vscode'",
+        "Error: EEXIST: file already exists, mkdir '.vscode'",
+        "bash: line 1: .vscode: Is a directory",
+        "rmdir: failed to remove '.vscode': Device or resource busy",
+        "warning: failed to remove .vscode/: Device or resource busy",
+    ],
+)
+def test_a_placeholder_is_explained(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".vscode").mkdir()
+    denials = _denials(writable=(str(tmp_path),))
+
+    (blocked,) = denials.in_output(line, str(tmp_path))
+
+    assert blocked == Blocked("placeholder", str(tmp_path / ".vscode"))
+    assert not blocked.is_reparable  # it would be in the way outside of the sandbox too
+    assert "keeps an empty directory in its place" in blocked.text
+    (tmp_path / ".vscode" / "settings.json").touch()  # the project's own
+    assert Blocked("placeholder", str(tmp_path / ".vscode")) not in denials.in_output(line, str(tmp_path))
+
+
+def test_many_placeholders_that_cannot_be_removed_are_one_thing(tmp_path: Path) -> None:
+    names = (".vscode", ".zed", ".pi", ".kaa")
+    for name in names:
+        (tmp_path / name).mkdir()
+    text = "\n".join(f"warning: failed to remove {name}/: Device or resource busy" for name in names)
+
+    assert _denials(writable=(str(tmp_path),)).in_output(text, str(tmp_path)) == (Blocked("placeholder"),)
+
+
+def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_done(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "sub").mkdir()
+    denials = Denials(_POLICY._replace(writable=(str(tmp_path),), git_writable=True), str(tmp_path), "/home/me")
+
+    (blocked,) = denials.in_output(
+        "error: could not write config file .git/config: Device or resource busy", str(tmp_path / "sub")
+    )
+
+    assert blocked == Blocked("protected", str(tmp_path / ".git" / "config"))
+    assert "git executes what its configuration and hooks say" in blocked.text
+    assert "outside the sandbox, or do it yourself" in blocked.text
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "path"),
+    [
+        ("bash: line 1: .envrc: Read-only file system", "protected", ".envrc"),
+        ("mv: cannot move 'new' to '.envrc': Device or resource busy", "protected", ".envrc"),
+        ("fatal: Unable to create '{}/.git/index.lock': Read-only file system", "git", ".git/index.lock"),
+        ("OSError: [Errno 30] Read-only file system: '.githooks/pre-commit'", "protected", ".githooks/pre-commit"),
+        ("touch: cannot touch '/etc/x': Read-only file system", "write", "/etc/x"),
+        ("cat: /home/me/.ssh/id_rsa: Permission denied", "read", "/home/me/.ssh/id_rsa"),
+        ("mkdir: cannot create directory '.vscode': File exists", "placeholder", ".vscode"),
+    ],
+)
+def test_what_was_blocked_in_a_command_that_ended_well_is_told_too(
+    tmp_path: Path, line: str, kind: BlockedKind, path: str
+) -> None:
+    root = _project(tmp_path)
+
+    found = _denials(writable=(root,)).in_passing(f"x\n{line.format(root)}\ndone\n", root)
+
+    assert found == (Blocked(kind, str(Path(root, path))),)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mkdir: cannot create directory 'src': File exists",
+        "touch: cannot touch 'src/x': Read-only file system",  # can be written
+        "bash: line 1: .mise.toml: Read-only file system",  # does not exist: the kernel does not hold it
+        "bash: line 1: sub/.vscode/x: Read-only file system",
+        "fatal: Unable to create '/elsewhere/.git/config': File exists",
+        "sh: can't open .envrc: No such file or directory",
+        "build.log:7:bash: line 1: .envrc: Read-only file system",  # grep
+        "build.log:bash: line 1: .envrc: Read-only file system",
+        "12:bash: line 1: .envrc: Read-only file system",
+        "12-bash: line 1: .envrc: Read-only file system",
+        "+bash: line 1: .envrc: Read-only file system",  # diff
+        "> bash: line 1: .envrc: Read-only file system",
+        '    assert say("bash: line 1: .envrc: Read-only file system")',  # source code
+        "    'rm: cannot remove .envrc: Read-only file system',",
+        "`bash: .envrc: Read-only file system`",
+        "See `bash: .envrc: Read-only file system`.",
+        "2026-01-01 12:00:00 bash: .envrc: Read-only file system",
+        "[2026-01-01T12:00:00] bash: .envrc: Read-only file system",
+        "Read-only file system",
+        "fatal: Read-only file system",
+        "could not lock config file: Read-only file system",
+        "cat: src/x: Permission denied",
+        "curl: (6) Could not resolve host: example.com",  # the proxy knows better
+    ],
+)
+def test_what_a_command_shows_from_a_log_or_could_do_is_not_put_down_to_the_sandbox(tmp_path: Path, line: str) -> None:
+    root = _project(tmp_path)
+
+    assert _denials(writable=(root,)).in_passing(f"x\n{line}\ndone\n", root) == ()
+
+
+def test_landlock_does_not_hold_protected_names(tmp_path: Path) -> None:
+    root = _project(tmp_path)
+    denials = _denials(writable=(root,), tier="landlock")
+
+    assert denials.in_passing("bash: line 1: .envrc: Permission denied", root) == ()
+    assert denials.in_passing("bash: line 1: /etc/x: Permission denied", root) == (Blocked("write", "/etc/x"),)
+
+
+def _project(folder: Path) -> str:
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("[core]\n\thooksPath = .githooks\n")
+    (folder / ".githooks").mkdir()
+    (folder / ".githooks" / "pre-commit").touch()
+    (folder / ".envrc").touch()
+    (folder / ".vscode").mkdir()
+    (folder / "src").mkdir()
+    return str(folder)
+
+
 def test_paths_are_relative_to_the_directory_of_the_command() -> None:
     text = "touch: cannot touch 'x/../../y': Read-only file system"
 
@@ -143,6 +333,7 @@ def test_the_same_is_reported_once_and_no_more_than_a_few() -> None:
 @given(st.text(max_size=300))
 def test_no_output_whatever_breaks_it(text: str) -> None:
     _denials().in_output(f"{text}: Read-only file system {text}", "/p")
+    _denials().in_passing(f"{text}: Read-only file system {text}", "/p")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +342,9 @@ def test_no_output_whatever_breaks_it(text: str) -> None:
 def test_output_made_to_take_long_does_not(piece: str) -> None:
     """What takes time in the square of its length would take hours here, and hold up all of kaa."""
     for tier in ("full", "landlock"):
-        _denials(tier=tier).in_output(piece * (1_000_000 // len(piece)) + " permission denied", "/p")
+        text = piece * (1_000_000 // len(piece)) + " permission denied"
+        _denials(tier=tier).in_output(text, "/p")
+        _denials(tier=tier).in_passing(text, "/p")
 
 
 @pytest.mark.parametrize(

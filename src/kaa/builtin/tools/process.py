@@ -59,7 +59,10 @@ class ModelView:
             self._known_to_have_ended.add(process.id)
             self._blocked += process.blocked
         status = f"[Process {process.id}: {status_of(process)}] {title}".rstrip()
-        return f"{status}\n{note(process.blocked)}" if process.blocked and process.result is not None else status
+        if process.result is None:
+            return status
+        stopped = note((*process.blocked, *process.result.missed))
+        return f"{status}\n{stopped}" if stopped else status
 
     def take_blocked(self) -> list[Blocked]:
         """What the sandbox stopped in the processes that were told to have ended since this was last asked."""

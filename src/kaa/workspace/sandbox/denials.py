@@ -1,41 +1,27 @@
-r"""Finds out from a failed command's output what the sandbox stopped.
+"""Finds out from a command's output what the sandbox stopped.
 
-The kernel tells only the program. Programs tell people, in lines such as `touch: cannot touch '/etc/x': Read-only file
-system`: from these the path is taken and held against the policy. What cannot have been the sandbox is not reported.
+`refusals` reads what programs say failed; here the paths are held against the policy. What cannot have been the sandbox
+is not reported.
 """
 
 import fnmatch
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import Listing
+from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
-from kaa.hands.protected import is_protected
+from kaa.hands.protected import is_placeholder, is_protected
 from kaa.workspace.blocked import Blocked, BlockedKind
+from kaa.workspace.sandbox.refusals import Reason, Refusal, refusals
 
 _MAX_REPORTED = 5
-# Of what is renamed and its new name, either may be a mount.
-_BUSY_PATHS = 2
-_REFUSAL = re.compile(
-    r"^(?P<before>.*?)(?P<why>read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM"
-    r"|device or resource busy)(?P<after>.*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-# What the home's list leaves out is not there at all.
-_MISSING = re.compile(
-    r"^(?P<before>.*?)(?P<why>no such file or directory|ENOENT|does not exist|cannot find|not found)(?P<after>.*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_BUSY = "device or resource busy"
-_READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
-# The last ones are the typographic quotes of GNU programs.
-_QUOTED = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2018\u2019\n]+)\u2019""")
-# A name begins where no name goes on, and is tried once (`*+`): the time must not grow with the square of its length.
-_PATH = re.compile(r"""(?:~|\.{1,2})?/[^\s:'"\u2018\u2019,;()]+|(?<![\w.@+-])[\w.][\w.@+-]*+(?:/[\w.@+-]+)+""")
+_RENAMED = re.compile(r"\b(?:renam|replac|mov(?:e|ing))", re.IGNORECASE)
+_WORD_ENDS = re.compile(r"[\s'\"`;|&()<>=:,/]+")
 _NO_NAME = re.compile(
     r"could not resolve (?:host(?:name)?|proxy)|temporary failure in name resolution|name or service not known"
     r"|network is unreachable|EAI_AGAIN|ENETUNREACH|nodename nor servname|no address associated with hostname",
@@ -66,19 +52,38 @@ class Denials:
         self._root = root
         self._home = home
 
-    def in_output(self, text: str, cwd: str) -> tuple[Blocked, ...]:
+    def in_output(self, text: str, cwd: str, command: str = "") -> tuple[Blocked, ...]:
         """What was blocked, according to the output of a command that failed.
 
         Args:
             text: the end of the output.
             cwd: absolute path of the directory the command ran in.
+            command: what was run, for messages that name a temporary file instead of what it was to replace.
         """
         if self._policy.mode == "full-access":
             return ()
-        found = dict.fromkeys(self._refusals(text, cwd))
+        found = dict.fromkeys(self._refusals(text, cwd, command))
         if self._policy.network == "isolated" and self._tells_of_no_network(text):
             found[Blocked("network")] = None
-        return tuple(found)[:_MAX_REPORTED]
+        named = [one for one in found if one.what or one.kind == "network"]
+        return _few(named or found)
+
+    def in_passing(self, text: str, cwd: str, command: str = "") -> tuple[Blocked, ...]:
+        """What was blocked, according to the output of a command that ended well.
+
+        Such output may also be a log that the command showed. What counts is only a line that looks like a program's
+        own message and names something that the kernel refuses at this moment.
+
+        Args:
+            text: as for `in_output`.
+            cwd: likewise.
+            command: likewise.
+        """
+        if self._policy.mode == "full-access":
+            return ()
+        own = (refusal for refusal in refusals(text) if not refusal.cited)
+        told = (blocked for refusal in own for blocked in self._stopped(refusal, cwd, command))
+        return _few(dict.fromkeys(blocked for blocked in told if self._holds(blocked)))
 
     def of_write(self, path: str) -> Blocked | None:
         """Why a file may not be written, or None if the policy does not mind.
@@ -124,33 +129,88 @@ class Denials:
         no_loopback = self._policy.tier == "landlock"
         return _NO_NAME.search(text) is not None or (no_loopback and _NO_SOCKET.search(text) is not None)
 
-    def _refusals(self, text: str, cwd: str) -> Iterator[Blocked]:
-        for match in _REFUSAL.finditer(text):
-            read_only = _READ_ONLY.search(match["why"]) is not None
-            paths = [self._absolute(path, cwd) for path in _paths_around(match)]
-            meant = paths[:_BUSY_PATHS] if match["why"].lower() == _BUSY else paths[:1]
-            judged = [self._judged(path, read_only=read_only) for path in meant]
-            if found := next((one for one in judged if one is not None), None):
-                yield found
-            elif read_only and _GIT_REFUSAL.search(match[0]) and not self._policy.git_writable:
+    def _refusals(self, text: str, cwd: str, command: str) -> Iterator[Blocked]:
+        for refusal in refusals(text):
+            stopped = list(self._stopped(refusal, cwd, command))
+            yield from stopped
+            if stopped or refusal.reason != "read-only":
+                continue
+            if _GIT_REFUSAL.search(refusal.line) and not self._policy.git_writable:
                 yield Blocked("git")
-            elif read_only and not paths:
+            elif not refusal.paths:
                 yield Blocked("write")
-        for match in _MISSING.finditer(text):
-            for path in _paths_around(match)[:1]:
-                if found := self._of_unlisted(self._absolute(path, cwd)):
-                    yield found
 
-    def _judged(self, path: str, *, read_only: bool) -> Blocked | None:
+    def _stopped(self, refusal: Refusal, cwd: str, command: str) -> Iterator[Blocked]:
+        """What a program was kept from, if it was the sandbox that did it."""
+        words = [self._absolute(word, cwd) for word in refusal.words]
+        paths = [self._absolute(path, cwd) for path in refusal.paths]
+        judged = (self._judged(path, refusal.reason) for path in (*words, *paths))
+        if found := next((one for one in judged if one is not None), None):
+            yield found
+        elif refusal.reason == "read-only":
+            known = [*filter(os.path.lexists, words), *paths]
+            inside = (path for path in known[:1] if any(_is_below(path, root) for root in self._policy.writes))
+            yield from (Blocked("protected", path) for path in inside)  # what git's configuration names
+        elif refusal.reason == "busy" and _RENAMED.search(refusal.line):
+            yield from self._replaced(paths, command)
+
+    def _judged(self, path: str, reason: Reason) -> Blocked | None:
         """Only a read-only file system is surely our doing; what is denied may be so on any machine."""
-        if not read_only and (hidden := self.of_read(path)):
+        match reason:
+            case "missing":
+                return self._of_unlisted(path)
+            case "exists" | "busy" if self._is_held_placeholder(path):
+                return Blocked("placeholder", path)
+            case "exists":
+                return None
+        if reason != "read-only" and (hidden := self.of_read(path)):
             return hidden
         blocked = self.of_write(path)
-        if blocked is None and read_only and any(_is_below(path, root) for root in self._policy.writes):
-            return Blocked("protected", path)  # something else that executes: what git's configuration names
-        if blocked is None or (not read_only and blocked.kind == "write" and self._policy.tier == "full"):
+        if blocked is not None and blocked.kind == "write" and reason != "read-only" and self._policy.tier == "full":
             return None
         return blocked
+
+    def _replaced(self, paths: Sequence[str], command: str) -> Iterator[Blocked]:
+        """Of what could not replace something in a directory, as by `sed -i`: what it was to replace."""
+        directory = next((os.path.dirname(path) for path in paths), "")
+        try:
+            names = os.listdir(directory)
+        except OSError:
+            return
+        held = [path for name in names if self._is_held(path := os.path.join(directory, name))]
+        meant = set(_WORD_ENDS.split(command))
+        named = [path for path in held if os.path.basename(path) in meant]
+        if known := named or (held if len(held) == 1 else []):
+            yield from (Blocked("protected", path) for path in known)
+        elif held:
+            yield Blocked("protected")
+
+    def _is_held(self, path: str) -> bool:
+        """Whether a name that exists is a mount because it is protected."""
+        return self._kind_of_write(path) == "protected" and not is_placeholder(path)
+
+    def _is_held_placeholder(self, path: str) -> bool:
+        tops = (
+            self._policy.writable[:1] if self._policy.tier == "full" and self._policy.mode == "workspace-write" else ()
+        )
+        return os.path.dirname(path) in tops and is_placeholder(path)
+
+    def _holds(self, blocked: Blocked) -> bool:
+        """Whether the kernel refuses this now: a name that does not exist yet is only watched by the guard."""
+        if blocked.kind in ("write", "read", "read-only", "placeholder"):
+            return bool(blocked.what)
+        if self._policy.tier not in ("full", "bwrap") or not blocked.what:
+            return False
+        path, above = blocked.what, os.path.dirname(blocked.what)
+        while self._kind_of_write(above) is not None:
+            path, above = above, os.path.dirname(above)
+        return os.path.lexists(path) and (self._kind_of_write(path) is not None or self._is_named(path))
+
+    def _is_named(self, path: str) -> bool:
+        """Whether git's configuration names something in the project that holds a path."""
+        projects = real_directories(self._policy.writable)
+        gits = [git for root in projects for git in repositories.find(root)]
+        return any(_is_below(path, named) for named in named_paths(gits, projects, self._home))
 
     def _kind_of_write(self, path: str) -> BlockedKind | None:
         if self._policy.mode == "full-access":
@@ -190,18 +250,20 @@ class Denials:
     def _absolute(self, path: str, cwd: str) -> str:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
+        if path.startswith(".git/"):  # git names it so from anywhere in the working tree
+            while cwd != self._root and _is_below(cwd, self._root) and not os.path.lexists(os.path.join(cwd, ".git")):
+                cwd = os.path.dirname(cwd)
         return os.path.normpath(os.path.join(cwd, path))
+
+
+def _few(found: Iterable[Blocked]) -> tuple[Blocked, ...]:
+    """What is worth saying; that `git clean -dx` cannot remove 23 placeholders is one thing."""
+    told = list(found)
+    placeholders = [one for one in told if one.kind == "placeholder"]
+    if len(placeholders) > 1:
+        told = [*(one for one in told if one.kind != "placeholder"), Blocked("placeholder")]
+    return tuple(told[:_MAX_REPORTED])
 
 
 def _is_below(path: str, directory: str) -> bool:
     return bool(directory) and (path == directory or path.startswith(directory.rstrip("/") + "/"))
-
-
-def _paths_around(match: re.Match[str]) -> list[str]:
-    """The paths in a line, the nearest to the reason first: programs put their own name at the beginning."""
-    line, where = match[0], match.start("why") - match.start()
-    quoted = [(found.span(), next(filter(None, found.groups()))) for found in _QUOTED.finditer(line)]
-    unquoted = _QUOTED.sub(lambda found: " " * len(found[0]), line)
-    bare = [(found.span(), found[0]) for found in _PATH.finditer(unquoted)]
-    by_distance = sorted([*quoted, *bare], key=lambda found: min(abs(found[0][0] - where), abs(found[0][1] - where)))
-    return [path for _, path in by_distance]
