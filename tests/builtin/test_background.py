@@ -11,6 +11,7 @@ from kaa.ext.registry import Registry
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Command, CommandResult
 from tests.support.agents import run
+from tests.support.patience import HANG_SECONDS
 
 
 async def _never(_command: Command) -> CommandResult:
@@ -40,7 +41,7 @@ def test_bg_lists_them_and_shows_the_output_of_one() -> None:
     async def scenario() -> None:
         workspace = MemoryWorkspace(commands=_ended)
         await workspace.run_in_background(Command(["npm", "run", "a b"]))
-        await workspace.processes.wait(1, 10)
+        await workspace.processes.wait(1, HANG_SECONDS)
 
         assert await _reply(workspace, "bg") == "1  npm run 'a b'  (exited with code 2)"
         assert await _reply(workspace, "bg 1") == "1  npm run 'a b'  (exited with code 2)\none\ntwo"

@@ -12,9 +12,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from tests.support.model_server import MODEL_ID, ModelServer, Received, Wire
-
-# Longer than any run here takes: reaching it means that something hangs.
-HANG_SECONDS = 20
+from tests.support.patience import HANG_SECONDS
 
 SECRET = "sk-very-secret-0123456789abcdef"
 
@@ -48,11 +46,11 @@ class Kaa:
         self.environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         self.environ |= {"HOME": str(folder), "KAA_DIR": str(self.home), "LANG": "C.UTF-8"}
         self.environ |= {"KAA_LOCAL_SERVERS": "none"}  # what listens on this machine is none of a test's business
-        self.settings(retry={"baseDelayMs": 1}, httpIdleTimeoutMs=300)
+        self.settings()
 
     def settings(self, **settings: Json) -> None:
-        """Write settings.json."""
-        (self.home / "settings.json").write_bytes(msgspec.json.encode(settings))
+        """Write settings.json. Unless told otherwise, kaa tries again at once."""
+        (self.home / "settings.json").write_bytes(msgspec.json.encode({"retry": {"baseDelayMs": 1}} | settings))
 
     def use(self, server: ModelServer, wire: Wire, **model_settings: Json) -> None:
         """Write a models.json that leads to `server`."""

@@ -13,9 +13,6 @@ from tests.support.screen import Screen
 # The footer names the model when the conversation is open.
 READY = f"test/{MODEL_ID}"
 
-# How long the model may say nothing: longer than a test leaves it so.
-_PATIENCE_MS = 30_000
-
 
 class Seat(Kaa):
     """kaa with a model of its own. Without other flags nothing is confined, so that it runs on every machine.
@@ -28,12 +25,7 @@ class Seat(Kaa):
     def __init__(self, folder: Path, model: ModelServer) -> None:
         super().__init__(folder)
         self.model = model
-        self.settings()
         self.use(model, "openai-completions")
-
-    def settings(self, **settings: object) -> None:
-        """Write settings.json."""
-        super().settings(**{"retry": {"baseDelayMs": 1}, "httpIdleTimeoutMs": _PATIENCE_MS} | settings)
 
     @contextmanager
     def open(

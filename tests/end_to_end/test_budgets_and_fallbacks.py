@@ -25,6 +25,7 @@ from tests.support.model_server import (
     rate_limited,
     say,
 )
+from tests.support.patience import HANG_SECONDS
 
 _BUDGET = 6
 _PRICED: dict[str, Json] = {"cost": {"input": 100, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
@@ -75,7 +76,6 @@ def test_what_the_server_says_that_a_reply_cost_counts_before_its_list_price(kaa
 
 
 def test_replies_that_break_off_use_up_a_limit_of_tokens(kaa: Kaa, wire: Wire) -> None:
-    kaa.settings(retry={"baseDelayMs": 1})
     broken = Answer(text=("word " * 8000, "never"), usage=None, fault=Fault("early_end"))
     with ModelServer([broken, broken]) as server:
         kaa.use(server, wire)
@@ -103,12 +103,12 @@ def test_programs_are_told_in_events(kaa: Kaa) -> None:
 
 
 def test_time_ends_a_reply_that_does_not_come(kaa: Kaa, wire: Wire) -> None:
-    kaa.settings(httpIdleTimeoutMs=60_000)
     with ModelServer([Answer(text=("Well ", "never"), fault=Fault("stall"))]) as server:
         kaa.use(server, wire)
         done = kaa.run("-p", "--max-time", "0.3s", "go")
 
-    assert (done.code, done.out) == (_BUDGET, "Well \n")
+    assert done.code == _BUDGET
+    assert done.out in ("Well \n", "")  # a busy machine may not get as far as the first word
     assert "for this run" in done.err
 
 
@@ -209,12 +209,12 @@ def _server_that_only_says_that_it_is_alive(ping: bytes) -> Iterator[str]:
 
     thread = Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(HANG_SECONDS)
     try:
         yield url[0]
     finally:
         over.set()
-        thread.join(20)
+        thread.join(HANG_SECONDS)
 
 
 @pytest.mark.parametrize("ping", [b": still here\n\n", b'event: ping\ndata: {"type": "ping"}\n\n'])

@@ -20,7 +20,7 @@ def long_loop() -> list[ScriptItem]:
 @pytest.fixture
 def small(kaa: Kaa) -> Kaa:
     """kaa that keeps next to nothing as it is."""
-    kaa.settings(retry={"baseDelayMs": 1}, compaction={"keepRecentTokens": 1})
+    kaa.settings(compaction={"keepRecentTokens": 1})
     return kaa
 
 

@@ -32,7 +32,6 @@ _TRANSIENT: dict[str, ScriptItem] = {
     "early-end": Answer(text=_TEXT, fault=Fault("early_end")),
     "malformed-event": Answer(text=_TEXT, fault=Fault("malformed")),
     "error-event": Answer(text=_TEXT, fault=Fault("error")),
-    "stalled-stream": Answer(text=_TEXT, fault=Fault("stall")),
     "empty-reply": Answer(),
     "only-thinking": Answer(thinking=("Well, ", "I wonder.")),
     "only-blanks": Answer(text=(" ", "\n")),
@@ -62,6 +61,19 @@ def test_transient_fault_is_tried_again(kaa: Kaa, wire: Wire, fault: ScriptItem)
     assert conversation(server.requests[0])[0] == conversation(server.requests[1])[0] == ("user", "go")
     assert not list(kaa.project.iterdir())
     assert SECRET not in done.out + done.err + kaa.session_text
+
+
+def test_stalled_stream_is_tried_again(kaa: Kaa) -> None:
+    # Every wire format's silence is in tests/llm/test_over_http.py. The second answer has to come in this time too.
+    kaa.settings(httpIdleTimeoutMs=2000)
+
+    with ModelServer([Answer(text=_TEXT, fault=Fault("stall")), say("Got over it.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "go")
+
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1] == "Got over it."
+    assert "retry 1 of 5" in done.err
 
 
 @pytest.mark.parametrize(("fault", "reason"), _FATAL.values(), ids=_FATAL)

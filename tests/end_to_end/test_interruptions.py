@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.end_to_end.kaa_process import HANG_SECONDS, Kaa, conversation
+from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.model_server import OVERLOADED, Answer, Fault, ModelServer, Wire, call, say
+from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
 _POLL_SECONDS = 0.01
@@ -19,7 +20,7 @@ _POLL_SECONDS = 0.01
 _STALLING = Answer(text=("Half of ", "the answer."), fault=Fault("stall", after=1))
 
 # Says that it runs, prints something, and would go on for long.
-_LONG_COMMAND = "echo $$ > pid.new; mv pid.new pid; echo shown; sleep 60"
+_LONG_COMMAND = "echo $$ > pid.new; mv pid.new pid; echo shown; sleep 1000"
 
 
 def _wait_for(condition: Callable[[], object]) -> None:
@@ -263,7 +264,7 @@ def test_prefix_is_sent_again_after_a_tool_was_interrupted(kaa: Kaa, number: sig
 def test_what_a_killed_turn_did_to_files_can_be_taken_back(kaa: Kaa) -> None:
     (kaa.project / "a.txt").write_text("one\n")
     (kaa.project / "b.txt").write_text("b\n")
-    killed = "echo two > a.txt; echo x > new; rm b.txt; echo $$ > pid.new; mv pid.new pid; sleep 60"
+    killed = "echo two > a.txt; echo x > new; rm b.txt; echo $$ > pid.new; mv pid.new pid; sleep 1000"
 
     with ModelServer([call("bash", command=killed)]) as server:
         kaa.use(server, "openai-completions")

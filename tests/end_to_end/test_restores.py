@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from tests.end_to_end.kaa_process import HANG_SECONDS, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_script import Answer, Call, say
 from tests.support.model_server import ModelServer
+from tests.support.patience import HANG_SECONDS
 
 _FILES = 2_000
 _DIRECTORIES = 40

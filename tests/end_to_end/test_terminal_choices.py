@@ -128,7 +128,7 @@ def test_a_new_session_while_it_works_stops_the_work(seat: Seat) -> None:
 
 def test_a_new_session_while_a_tool_runs_ends_the_tool(seat: Seat) -> None:
     with seat.open(
-        script=[call("bash", command="echo begun > begun; sleep 600; touch late"), say("Fresh.")]
+        script=[call("bash", command="echo begun > begun; sleep 1000; touch late"), say("Fresh.")]
     ) as program:
         enter(program, "wait")
         answer(program, "y")

@@ -215,7 +215,7 @@ def test_own_commands_are_told_to_the_model_unless_they_are_private(seat: Seat) 
 
 def test_own_commands_that_run_are_stopped_by_escape(seat: Seat) -> None:
     with seat.open() as program:
-        enter(program, "!echo begun; sleep 600")
+        enter(program, "!echo begun; sleep 1000")
         program.wait_for(lambda screen: "begun" in screen.text().replace("echo begun", ""))
         program.press("escape")
 

@@ -13,6 +13,7 @@ import pytest
 from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import call, say
+from tests.support.patience import HANG_SECONDS
 from tests.support.program import Program
 from tests.support.screen import Screen
 
@@ -195,7 +196,7 @@ def test_ctrl_c_clears_then_leaves(seat: Seat) -> None:
 
 
 def test_leaving_while_it_works_stops_the_work(seat: Seat) -> None:
-    with seat.open("wait", script=[call("bash", command="echo $$ > pid; sleep 600")]) as program:
+    with seat.open("wait", script=[call("bash", command="echo $$ > pid; sleep 1000")]) as program:
         program.wait_for("Yes, this time")
         answer(program, "y")
         program.wait_for(lambda _: (seat.project / "pid").exists() and (seat.project / "pid").read_text() != "")
@@ -307,7 +308,7 @@ def test_without_a_terminal_it_says_what_to_do(seat: Seat) -> None:
         capture_output=True,
         encoding="utf-8",
         start_new_session=True,
-        timeout=20,
+        timeout=HANG_SECONDS,
         check=False,
     )
 

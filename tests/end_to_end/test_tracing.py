@@ -12,6 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
 
 
 class Collector:
@@ -123,7 +124,7 @@ def test_without_the_extra_one_notice_says_how_to_get_it(kaa: Kaa) -> None:
             env=kaa.environ,
             capture_output=True,
             encoding="utf-8",
-            timeout=20,
+            timeout=HANG_SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
         )

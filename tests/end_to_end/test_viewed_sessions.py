@@ -69,7 +69,6 @@ def test_a_session_in_use_can_be_viewed_and_the_work_in_it_is_left_alone(kaa: Ka
     with ModelServer([_change("two"), say("1"), _change("three"), stalling]) as server:
         (kaa.project / "a.txt").write_text("one\n")
         kaa.use(server, "openai-completions")
-        kaa.settings(httpIdleTimeoutMs=60_000)
         assert kaa.run("--approvals", "never", "-p", "first").code == 0
         with kaa.running("--approvals", "never", "-c", "-p", "second") as process:
             server.wait_until_stalled()

@@ -26,12 +26,12 @@ from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.canary import write_secret
 from tests.escapes.world.people import Person
 from tests.escapes.world.snapshot import Snapshot
+from tests.support.patience import HANG_SECONDS
 
 T = TypeVar("T")
 _SECRET = "canary-of-the-file-tools"
 _RACE_SECONDS = 1.0
 # A busy machine may let nothing through for a while.
-_PATIENCE_SECONDS = 30.0
 _NAIVE_SECONDS = 20.0
 # Swaps two names as fast as it can.
 _SWAPPER = """
@@ -85,7 +85,7 @@ def _race(place: Arena, attempt: Callable[[LocalWorkspace, int], Awaitable[objec
         through = 0
         deadline = time.monotonic() + _RACE_SECONDS
         number = 0
-        while (now := time.monotonic()) < deadline or (not through and now < deadline + _PATIENCE_SECONDS):
+        while (now := time.monotonic()) < deadline or (not through and now < deadline + HANG_SECONDS):
             number += 1
             with contextlib.suppress(OSError):
                 await attempt(workspace, number)
@@ -248,7 +248,7 @@ def test_what_is_no_file_is_not_opened(place: Arena) -> None:
     (place.project / "input").symlink_to("/proc/self/fd/0")
 
     async def scene(workspace: LocalWorkspace) -> None:
-        async with asyncio.timeout(10):  # it would hang
+        async with asyncio.timeout(HANG_SECONDS):  # it would hang
             for path in ("fifo", "zero", "input", "/dev/tty", "/proc/self/mem", "/proc/1/mem"):
                 with pytest.raises(OSError, match=r"."):
                     await workspace.read(path)

@@ -15,8 +15,8 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Command
 from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.people import Person
+from tests.support.patience import HANG_SECONDS
 
-_DEADLINE_SECONDS = 20.0
 _DAEMONS = 5
 # Daemons as they come: forked twice, in sessions of their own, deaf to signals, holding the output open.
 _SCRIPT = """
@@ -62,13 +62,13 @@ class _Daemons:
         return count
 
     async def are_started(self, place: Arena) -> None:
-        deadline = time.monotonic() + _DEADLINE_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while len(list(place.project.glob("started-*"))) < _DAEMONS:
             assert time.monotonic() < deadline, "the daemons did not start"
             await asyncio.sleep(0.01)
 
     def are_gone(self) -> bool:
-        deadline = time.monotonic() + _DEADLINE_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while self.alive() and time.monotonic() < deadline:
             time.sleep(0.01)
         return self.alive() == 0

@@ -8,6 +8,7 @@ from tests.escapes.world.arena import arena
 from tests.escapes.world.people import ORDINARY, ROOT, Person
 from tests.escapes.world.possible import obstacle, tier_of
 from tests.escapes.world.trial import base_environment, is_compared, sandbox_command
+from tests.support.patience import HANG_SECONDS
 
 _SCRIPT = """
 ls -A
@@ -32,7 +33,7 @@ def test_names_are_held_while_the_sandbox_lives(person: Person) -> None:
             environment=base_environment(place.home),
             pid_file=place.top / "brain.pid",
         )
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=HANG_SECONDS)
 
         *listed, filled = out.decode().splitlines()
         assert {".vscode", ".claude", ".cursor", ".zed", ".kaa"} <= set(listed)

@@ -31,9 +31,9 @@ from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.responses.provider import OpenAIResponses
 from kaa.llm.wire import Endpoint
+from tests.support.patience import HANG_SECONDS
 
 _KEY = "k3y-that-must-stay-secret"
-_WAIT_SECONDS = 10
 
 
 class _Call:
@@ -110,7 +110,7 @@ class _Server:
         finally:
             server.close()
             if open_connections:
-                await asyncio.wait(open_connections, timeout=_WAIT_SECONDS)
+                await asyncio.wait(open_connections, timeout=HANG_SECONDS)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -185,13 +185,13 @@ async def _collect(adapter: _Adapter, server: _Server, transport: LiveTransport)
 
 
 def _run(
-    server: _Server, scenario: Callable[[LiveTransport], Awaitable[None]], *, idle_timeout: float = _WAIT_SECONDS
+    server: _Server, scenario: Callable[[LiveTransport], Awaitable[None]], *, idle_timeout: float = HANG_SECONDS
 ) -> None:
     async def main() -> None:
         transport = LiveTransport(idle_timeout=idle_timeout)
         async with server.running():
             try:
-                await asyncio.wait_for(scenario(transport), _WAIT_SECONDS)
+                await asyncio.wait_for(scenario(transport), HANG_SECONDS)
             finally:
                 await transport.close()
 
@@ -209,7 +209,9 @@ def _replies(adapter: _Adapter, server: _Server) -> list[StreamEvent]:
     return events
 
 
-def _fails(adapter: _Adapter, server: _Server, kind: type[ProviderError], *, idle_timeout: float = 10) -> ProviderError:
+def _fails(
+    adapter: _Adapter, server: _Server, kind: type[ProviderError], *, idle_timeout: float = HANG_SECONDS
+) -> ProviderError:
     """The error of one reply, which must be of exactly this type and show no key."""
     caught: list[ProviderError] = []
 
@@ -401,7 +403,7 @@ def test_a_kept_connection_that_fails_while_answering_is_no_reason_to_ask_again(
             await _collect(OpenAICompletions, server, transport)
         assert type(caught.value) is kind
 
-    _run(server, scenario, idle_timeout=0.3)
+    _run(server, scenario, idle_timeout=1)
 
     assert len(server.calls) == 2
     assert server.connections == 1

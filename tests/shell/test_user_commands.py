@@ -240,7 +240,7 @@ class TestOnThisMachine:
                     printed.set()
 
             conversation.subscribe(on_event)
-            running = asyncio.ensure_future(conversation.run_command("echo begun; sleep 60", in_context=True))
+            running = asyncio.ensure_future(conversation.run_command("echo begun; sleep 1000", in_context=True))
             await printed.wait()
             conversation.abort()
             return await running

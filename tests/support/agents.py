@@ -13,20 +13,18 @@ from kaa.core.messages import Message, UserMessage, user_message
 from kaa.core.provider import Model
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
 from kaa.llm.scripted import ScriptedProvider, ScriptItem
+from tests.support.patience import HANG_SECONDS
 
 T = TypeVar("T")
 
 MODEL = Model(id="test-model", provider="test", api="scripted")
-
-# Longer than any scenario needs: reaching it means that something hangs.
-_HANG_SECONDS = 20
 
 
 def run(scenario: Coroutine[Any, Any, T]) -> T:
     """Run a scenario on a fresh event loop; one that hangs fails."""
 
     async def limited() -> T:
-        return await asyncio.wait_for(scenario, _HANG_SECONDS)
+        return await asyncio.wait_for(scenario, HANG_SECONDS)
 
     return asyncio.run(limited())
 

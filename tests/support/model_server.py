@@ -40,6 +40,7 @@ from tests.support.model_script import (
     say,
 )
 from tests.support.model_wire import MODEL_ID, Wire
+from tests.support.patience import HANG_SECONDS
 
 __all__ = [
     "CONTEXT_OVERFLOW",
@@ -68,9 +69,6 @@ _PATHS: dict[str, Wire] = {
 }
 
 _GEMINI_METHOD = ":streamGenerateContent"
-
-# Longer than anything a test waits for: reaching it means that something hangs.
-_HANG_SECONDS = 20
 
 
 class Received(msgspec.Struct, rename="camel"):
@@ -193,7 +191,7 @@ class ModelServer:
         started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(started.set)), name="model-server")
         self._thread.start()
-        if not started.wait(_HANG_SECONDS):
+        if not started.wait(HANG_SECONDS):
             raise TimeoutError("the model server did not start")
         return self
 
@@ -202,7 +200,7 @@ class ModelServer:
     ) -> None:
         assert self._thread is not None
         self.stop()
-        self._thread.join(_HANG_SECONDS)
+        self._thread.join(HANG_SECONDS)
 
     async def serve(self, started: Callable[[], object]) -> None:
         """Serve on a free port until `stop`. `started` is called once `url` can be reached."""
@@ -290,5 +288,5 @@ class ModelServer:
 
     def _wait(self, happened: Callable[[], bool], otherwise: str) -> None:
         with self._condition:
-            if not self._condition.wait_for(happened, _HANG_SECONDS):
-                raise TimeoutError(f"{otherwise} within {_HANG_SECONDS} s; requests: {len(self.requests)}")
+            if not self._condition.wait_for(happened, HANG_SECONDS):
+                raise TimeoutError(f"{otherwise} within {HANG_SECONDS:g} s; requests: {len(self.requests)}")

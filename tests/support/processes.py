@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-_DEADLINE_SECONDS = 20.0
+from tests.support.patience import HANG_SECONDS
 
 
 class Processes:
@@ -48,7 +48,7 @@ class Processes:
 
     def wait_until_gone(self, *pids: int) -> None:
         """Wait for processes to end."""
-        deadline = time.monotonic() + _DEADLINE_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while any(map(self.alive, pids)):
             assert time.monotonic() < deadline, f"still running: {[pid for pid in pids if self.alive(pid)]}"
             time.sleep(0.01)
@@ -56,7 +56,7 @@ class Processes:
     @staticmethod
     def pids_in(path: Path, count: int) -> list[int]:
         """Wait for a file that processes write their ids to."""
-        deadline = time.monotonic() + _DEADLINE_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while not path.exists() or len(path.read_text().split()) < count:
             assert time.monotonic() < deadline, f"{path} was not written"
             time.sleep(0.01)

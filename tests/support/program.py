@@ -23,15 +23,13 @@ from types import TracebackType
 from typing import TypeAlias
 
 from tests.support.key_bytes import key_bytes, mouse_bytes, paste_bytes
+from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 from tests.support.screen import Screen
 from tests.support.screen_replies import CELL_HEIGHT, CELL_WIDTH
 
 # What is waited for: a text on the screen, a pattern in it (`^` and `$` are ends of rows), or a condition.
 Wanted: TypeAlias = str | re.Pattern[str] | Callable[[Screen], bool]
-
-# Longer than anything a test waits for: reaching it means that something hangs.
-_HANG_SECONDS = 20.0
 
 # How long a program may take to end when its terminal is closed.
 _HANG_UP_SECONDS = 3.0
@@ -159,7 +157,7 @@ class Program:
                 self._send_replies()
         return read
 
-    def wait_for(self, wanted: Wanted, seconds: float = _HANG_SECONDS) -> None:
+    def wait_for(self, wanted: Wanted, seconds: float = HANG_SECONDS) -> None:
         """Wait until the screen shows something.
 
         Raises:
@@ -180,7 +178,7 @@ class Program:
         Raises:
             NotShownError: it never stops writing.
         """
-        deadline = time.monotonic() + _HANG_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while self.pump(seconds):
             if time.monotonic() > deadline:
                 raise NotShownError(f"the program does not stop writing:\n{self.picture()}")
@@ -199,7 +197,7 @@ class Program:
         """The exit status, negative for a signal; None while it runs."""
         return self._process.poll()
 
-    def wait_for_end(self, seconds: float = _HANG_SECONDS) -> int:
+    def wait_for_end(self, seconds: float = HANG_SECONDS) -> int:
         """Wait for the program to end; its exit status.
 
         Raises:

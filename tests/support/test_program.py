@@ -76,7 +76,7 @@ def test_the_program_learns_of_a_resize() -> None:
 
 
 def test_closing_ends_what_the_program_has_started() -> None:
-    script = "trap '' HUP; sleep 60 & echo $!; trap - HUP; echo ready; wait"
+    script = "trap '' HUP; sleep 1000 & echo $!; trap - HUP; echo ready; wait"
     with Program.start(["bash", "-c", script], env=ENVIRONMENT) as program:
         program.wait_for("ready")
         pid = int(program.screen.lines()[0])

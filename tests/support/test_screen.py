@@ -378,7 +378,7 @@ class Tmux:
         self._command = ["tmux", "-L", f"kaa-test-{uuid.uuid4().hex}", "-f", "/dev/null"]
         self._environ = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", "HOME": str(folder)}
         # A server without sessions ends, perhaps while the next one is asked for.
-        self._run("new-session", "-d", "-s", "keeper", "exec sleep 600")
+        self._run("new-session", "-d", "-s", "keeper", "exec sleep 1000")
 
     def _run(self, *arguments: str) -> str:
         return subprocess.run(
@@ -387,7 +387,7 @@ class Tmux:
 
     def lines(self, data: str, columns: int, rows: int) -> list[str]:
         (self._folder / "data").write_bytes(data.encode())
-        show = f"stty raw -echo; cat {self._folder / 'data'}; tmux wait-for -S done; exec sleep 60"
+        show = f"stty raw -echo; cat {self._folder / 'data'}; tmux wait-for -S done; exec sleep 1000"
         self._run("new-session", "-d", "-s", "s", "-x", str(columns), "-y", str(rows), show)
         try:
             self._run("wait-for", "done")

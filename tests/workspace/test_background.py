@@ -23,6 +23,7 @@ from kaa.workspace.protocol import (
 )
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
+from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 else:
     RunLocal = Any
 
-_LONG_SECONDS = 15.0
 _OUTSIDE = Blocked("outside", "Running commands")
 
 
@@ -61,7 +61,7 @@ def test_it_is_listed_while_it_runs_and_after_it_has_ended() -> None:
 
         result = CommandResult(3, None, b"", 0, 0)
         manual.endings[0].set_result(result)
-        ended = await table.wait(first.id, _LONG_SECONDS)
+        ended = await table.wait(first.id, HANG_SECONDS)
 
         assert (first.id, second.id) == (1, 2)
         assert (ended.state, ended.result) == ("ended", result)
@@ -102,7 +102,7 @@ def test_of_a_long_output_the_end_is_kept_and_all_of_it_in_a_log(tmp_path: Path)
         assert process.log_path is not None
         assert Path(process.log_path).read_bytes() == b"0123456789"
         manual.endings[0].set_result(CommandResult(0, None, b"", 10, 1))
-        ended = await table.wait(1, _LONG_SECONDS)
+        ended = await table.wait(1, HANG_SECONDS)
         assert ended.result is not None
         assert ended.result.log_path == process.log_path
 
@@ -122,7 +122,7 @@ def test_one_that_cannot_be_run_says_why(error: OSError, message: str, blocked: 
         await _started(table, manual)
 
         manual.endings[0].set_exception(error)
-        failed = await table.wait(1, _LONG_SECONDS)
+        failed = await table.wait(1, HANG_SECONDS)
 
         assert (failed.state, failed.error, failed.blocked) == ("failed", message, blocked)
 
@@ -152,7 +152,7 @@ def test_the_oldest_that_have_ended_are_forgotten_and_those_that_run_are_not() -
         for number in range(1, 60):
             await _started(table, manual)
             manual.endings[number].set_result(CommandResult(0, None, b"", 0, 0))
-            await table.wait(number + 1, _LONG_SECONDS)
+            await table.wait(number + 1, HANG_SECONDS)
 
         known = [process.id for process in table.list()]
         assert known[0] == 1
@@ -185,7 +185,7 @@ def test_a_process_outlives_the_call_and_other_commands(local: RunLocal, sandbox
 
         assert (await workspace.processes.wait(process.id, 0)).state == "running"
         await workspace.run(Command(["sh", "-c", "echo down > fifo"]))
-        ended = await workspace.processes.wait(process.id, _LONG_SECONDS)
+        ended = await workspace.processes.wait(process.id, HANG_SECONDS)
 
         assert ended.result is not None
         assert ended.result.exit_code == 0
@@ -222,8 +222,8 @@ def test_how_it_ended_is_known(local: RunLocal) -> None:
         killed = await workspace.run_in_background(Command(["sh", "-c", "kill -9 $$"]))
         timed = await workspace.run_in_background(Command(["sleep", "1000"], timeout=0.01))
         return (
-            await workspace.processes.wait(killed.id, _LONG_SECONDS),
-            await workspace.processes.wait(timed.id, _LONG_SECONDS),
+            await workspace.processes.wait(killed.id, HANG_SECONDS),
+            await workspace.processes.wait(timed.id, HANG_SECONDS),
         )
 
     killed, timed = local(scenario)

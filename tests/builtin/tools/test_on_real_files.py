@@ -100,7 +100,7 @@ def test_a_command_reports_its_output_live_and_its_exit_code(tmp_path: Path) -> 
 
 
 def test_a_command_that_takes_too_long_is_stopped_and_said(tmp_path: Path) -> None:
-    text = with_tools(tmp_path, lambda tools: tools.failure("bash", command="echo begun; sleep 60", timeout=0.3))
+    text = with_tools(tmp_path, lambda tools: tools.failure("bash", command="echo begun; sleep 1000", timeout=0.3))
 
     assert text.startswith("begun\n\nCommand timed out after 0.3 seconds.")
 
@@ -112,7 +112,7 @@ def test_a_command_ended_by_a_signal_is_said(tmp_path: Path) -> None:
 
 
 def test_background_processes_are_stopped_and_said(tmp_path: Path) -> None:
-    text = with_tools(tmp_path, lambda tools: tools.text("bash", command="sleep 60 & echo started"))
+    text = with_tools(tmp_path, lambda tools: tools.text("bash", command="sleep 1000 & echo started"))
 
     assert text == "started\n\n[1 background process was stopped when the command ended.]"
 
@@ -144,7 +144,7 @@ def test_a_cancelled_command_is_stopped_before_the_call_ends(tmp_path: Path) -> 
 
     async def work(tools: Toolbox) -> bytes:
         recorded = RecordedRun()
-        call = asyncio.create_task(tools.call("bash", recorded, command="exec 9> held; echo begun; sleep 60; true"))
+        call = asyncio.create_task(tools.call("bash", recorded, command="exec 9> held; echo begun; sleep 1000; true"))
         while not recorded.updates:
             await asyncio.sleep(0.01)
         call.cancel()

@@ -10,6 +10,7 @@ from pathlib import Path
 import kaa
 from tests.escapes.world.canary import Canary, Ending, Facts, write_secret
 from tests.escapes.world.snapshot import Snapshot
+from tests.support.patience import HANG_SECONDS
 
 _AUTHOR = {
     f"GIT_{role}_{what}": value
@@ -181,7 +182,7 @@ class RunLater(Canary):
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=20,
+            timeout=HANG_SECONDS,
             check=False,
             user=person.user,
             group=person.user,

@@ -13,8 +13,7 @@ from tests.escapes.world.arena import PlaceError, arena
 from tests.escapes.world.machine import can_mount
 from tests.escapes.world.people import Person, everyone
 from tests.escapes.world.trial import base_environment, is_compared
-
-_HANG_SECONDS = 60
+from tests.support.patience import HANG_SECONDS
 
 
 @functools.cache
@@ -61,5 +60,5 @@ def _run(person: Person, command: list[str]) -> tuple[int, str, str]:
             pid_file=place.top / "brain.pid",
             stdin=subprocess.DEVNULL,
         )
-        out, errors = process.communicate(timeout=_HANG_SECONDS)
+        out, errors = process.communicate(timeout=HANG_SECONDS)
         return process.returncode, out.decode(), errors.decode().strip().rpartition("\n")[2]

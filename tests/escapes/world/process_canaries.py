@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.escapes.world.canary import Canary, Ending, Facts, write_secret
 from tests.escapes.world.snapshot import Snapshot
 
-_GONE_SECONDS = 3.0  # what is killed with a whole tree may take a while on a busy machine
+_GONE_SECONDS = 20.0  # what is killed with a whole tree may take a while on a busy machine
 _IOPRIO_GET = {"x86_64": 252, "aarch64": 31}
 _libc = ctypes.CDLL(None)
 

@@ -21,10 +21,10 @@ from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.canary import Canary, Ending
 from tests.escapes.world.machine import can_mount
 from tests.escapes.world.people import Person
+from tests.support.patience import HANG_SECONDS
 
 # Another command that runs what follows it in a sandbox: to compare, or to try an attempt.
 _SANDBOX_VARIABLE = "KAA_ESCAPES_SANDBOX"
-_HANG_SECONDS = 90.0
 _DRAIN_SECONDS = 0.5
 
 KINDS: dict[str, type[Canary]] = {
@@ -215,7 +215,7 @@ class _Trial:
         assert process.stdout is not None
         assert process.stderr is not None
         pipes = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
-        deadline = time.monotonic() + _HANG_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while process.poll() is None:
             if time.monotonic() > deadline:
                 self._errors += b"[the run hung]"

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.people import Person
 from tests.escapes.world.trial import base_environment, sandbox_command
-
-_HANG_SECONDS = 90
+from tests.support.patience import HANG_SECONDS
 
 
 class Done(NamedTuple):
@@ -50,7 +49,7 @@ class Work:
             stdin=subprocess.PIPE,
         )
         try:
-            out, err = process.communicate(stdin, timeout=_HANG_SECONDS)
+            out, err = process.communicate(stdin, timeout=HANG_SECONDS)
         finally:
             process.kill()
             process.wait()

@@ -56,7 +56,7 @@ def test_what_to_install_is_said() -> None:
 
 def test_a_program_that_hangs_is_given_up(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clipboard_image, "_TIMEOUT_SECONDS", 0.05)
-    _install(programs, "pngpaste", "exec /bin/sleep 600")
+    _install(programs, "pngpaste", "exec /bin/sleep 1000")
 
     with pytest.raises(NoClipboardError, match="no image in the clipboard"):
         run(read_clipboard_image({"PATH": os.environ["PATH"]}))

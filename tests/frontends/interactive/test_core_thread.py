@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from kaa.frontends.interactive.core_thread import CoreThread
+from tests.support.patience import HANG_SECONDS
 
 
 class Core:
@@ -46,7 +47,7 @@ class Surface:
         self.core = CoreThread(made, close, self.calls.put, self.crashes.append)
 
     def take(self) -> None:
-        self.calls.get(timeout=10)()
+        self.calls.get(timeout=HANG_SECONDS)()
 
 
 def test_results_come_back_in_the_thread_of_who_asked() -> None:
@@ -79,7 +80,7 @@ def test_a_core_that_is_being_made_need_not_be_waited_for() -> None:
     goes_on = threading.Event()
 
     def make() -> Core:
-        goes_on.wait(10)
+        goes_on.wait(HANG_SECONDS)
         return Core()
 
     surface = Surface(make)

@@ -12,8 +12,7 @@ from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
 from kaa.hands.policy import Mode, Policy, Tier
-
-_SECONDS = 20.0
+from tests.support.patience import HANG_SECONDS
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_nothing_is_left_when_the_hands_are_killed(policy: Policy, tmp_path: Pat
         "import sys, time; sys.path.append(sys.argv[1])\n"
         "from kaa.hands.confinement.canaries import Canaries; from kaa.hands.policy import Policy\n"
         f"with Canaries.prepare({policy!r}) as canaries:\n"
-        "    print('ready', flush=True); time.sleep(60)\n"
+        "    print('ready', flush=True); time.sleep(1000)\n"
     )
     command = [sys.executable, "-c", script, str(Path(kaa.__file__).parent.parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -48,7 +47,7 @@ def test_nothing_is_left_when_the_hands_are_killed(policy: Policy, tmp_path: Pat
         assert len(os.listdir(tmp_path / "kaa")) == 3
         process.send_signal(signal.SIGKILL)
 
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while len(os.listdir(tmp_path / "kaa")) > 2:
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -12,6 +12,7 @@ from kaa.hands.confinement import landlock
 from kaa.hands.confinement.bwrap import bwrap_arguments
 from kaa.hands.policy import Policy, Tier
 from tests.hands.confinement.arena import Arena, Report
+from tests.support.patience import HANG_SECONDS
 
 _WRITE_STOPPED = {"EROFS", "EACCES"}
 
@@ -478,7 +479,7 @@ def test_later_hands_share_the_network(someone: Arena) -> None:
     mine, theirs = socket.socketpair()
     with mine, theirs, someone.lending(someone.policy("full"), lend=theirs.fileno()):
         theirs.close()
-        mine.settimeout(20)
+        mine.settimeout(HANG_SECONDS)
         _, (listens, *lent), _, _ = socket.recv_fds(mine, 1, 4)
         with socket.socket(fileno=listens) as listener:
             policy, port = someone.policy("full", git_writable=True), listener.getsockname()[1]

@@ -67,4 +67,4 @@ def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch: pytest.Mo
     monkeypatch.setattr(config_values, "_COMMAND_TIMEOUT_SECONDS", 0.2)
 
     with pytest.raises(CredentialError, match=r"longer than 0\.2 s"):
-        ConfigValues({}).evaluate("!sleep 60 & sleep 60; echo never", "here")
+        ConfigValues({}).evaluate("!sleep 1000 & sleep 1000; echo never", "here")

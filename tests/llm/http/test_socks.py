@@ -12,8 +12,8 @@ import trustme
 from kaa.core.errors import NetworkError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
+from tests.support.patience import HANG_SECONDS
 
-_WAIT_SECONDS = 10
 _LOGIN = b"\x01\x04user\x07pa:ss @"
 
 
@@ -43,7 +43,7 @@ async def _serving(handler: _Handler, identity: ssl.SSLContext | None = None) ->
     finally:
         server.close()
         if tasks:
-            await asyncio.wait(tasks, timeout=_WAIT_SECONDS)
+            await asyncio.wait(tasks, timeout=HANG_SECONDS)
 
 
 class _SocksProxy:
@@ -127,7 +127,7 @@ def _run(scenario: Callable[[LiveTransport], Awaitable[None]]) -> None:
     async def main() -> None:
         transport = LiveTransport()
         try:
-            await asyncio.wait_for(scenario(transport), _WAIT_SECONDS)
+            await asyncio.wait_for(scenario(transport), HANG_SECONDS)
         finally:
             await transport.close()
 

@@ -26,9 +26,9 @@ from cryptography.hazmat.primitives.serialization import (
 from kaa.core.errors import NetworkError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
+from tests.support.patience import HANG_SECONDS
 
 _BODY = b"data: word\n\n" * 100_000  # more than any buffer on the way
-_WAIT_SECONDS = 10
 
 _Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -95,7 +95,7 @@ class _Peer:
         finally:
             server.close()
             if tasks:
-                await asyncio.wait(tasks, timeout=_WAIT_SECONDS)
+                await asyncio.wait(tasks, timeout=HANG_SECONDS)
 
     async def request(self, reader: asyncio.StreamReader) -> bytes:
         """The head of the next request."""
@@ -146,7 +146,7 @@ def _run(scenario: Callable[[LiveTransport], Awaitable[None]]) -> None:
     async def main() -> None:
         transport = LiveTransport()
         try:
-            await asyncio.wait_for(scenario(transport), _WAIT_SECONDS)
+            await asyncio.wait_for(scenario(transport), HANG_SECONDS)
         finally:
             await transport.close()
 

@@ -17,6 +17,7 @@ from kaa.llm.models.registry import ModelChoice, ModelRegistry
 from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.models.verification import Verdict, verify
 from tests.support.model_server import ModelServer, say
+from tests.support.patience import HANG_SECONDS
 
 _MODELS = {"lab": {"baseUrl": "http://model.test/v1", "models": [{"id": "m"}]}}
 
@@ -47,7 +48,7 @@ def _resolve(home: Path, query: str = "lab/m") -> ResolvedModel:
 
 
 async def _ask(resolved: ResolvedModel, *, proxy: str | None = None) -> None:
-    transport = LiveTransport(connect_timeout=5, proxy=proxy)
+    transport = LiveTransport(connect_timeout=HANG_SECONDS, proxy=proxy)
     try:
         request = Request(resolved.model, "", [UserMessage("q")])
         events = [event async for event in create_provider(resolved, transport).stream(request)]
@@ -87,7 +88,7 @@ def test_a_key_is_verified_through_it(home: Path) -> None:
         _auth_json(home, HTTP_PROXY=proxy.url)
 
         async def check() -> Verdict:
-            transport = LiveTransport(connect_timeout=5)
+            transport = LiveTransport(connect_timeout=HANG_SECONDS)
             try:
                 return await verify(_resolve(home), transport)
             finally:

@@ -12,6 +12,7 @@ from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.models.verification import Verdict, verify
 from tests.support.agents import run
 from tests.support.key_server import KeyServer
+from tests.support.patience import HANG_SECONDS
 
 _RIGHT = "sk-right-0123456789"
 _WRONG = "sk-wrong-0123456789"
@@ -34,7 +35,7 @@ def judge(server_url: str, home: Path, key: str, api: str = "openai-completions"
     assert isinstance(model, ResolvedModel)
 
     async def scenario() -> Verdict:
-        transport = LiveTransport(idle_timeout=5)
+        transport = LiveTransport(idle_timeout=HANG_SECONDS)
         try:
             return await verify(model, transport, is_named=is_named)
         finally:

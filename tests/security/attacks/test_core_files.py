@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import COMMAND, HANG_SECONDS, Kaa
+from tests.end_to_end.kaa_process import COMMAND, Kaa
 from tests.support.model_server import Answer, Fault, ModelServer
+from tests.support.patience import HANG_SECONDS
 
 _PATTERN = Path("/proc/sys/kernel/core_pattern")
 
@@ -23,7 +24,6 @@ pytestmark = [
 def test_a_crash_leaves_no_core_file(kaa: Kaa) -> None:
     with ModelServer([Answer(text=("Hello",), fault=Fault("stall", after=0))]) as server:
         kaa.use(server, "openai-completions")
-        kaa.settings(httpIdleTimeoutMs=60_000)
         process = subprocess.Popen(
             ["bash", "-c", f"ulimit -c unlimited; exec {COMMAND} -p hi"],
             cwd=kaa.project,

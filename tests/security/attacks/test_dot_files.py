@@ -95,7 +95,7 @@ def test_the_result_says_that_it_was_hidden_and_what_shows_it(kaa: Kaa) -> None:
 
     assert f"Reading {home}/.tool is blocked" in told
     assert "sandbox.hidden" in told
-    kaa.settings(sandbox={"hidden": ["!~/.tool"]}, retry={"baseDelayMs": 1})
+    kaa.settings(sandbox={"hidden": ["!~/.tool"]})
     assert "not told" in _told(kaa, "cat ~/.tool/config")
 
 

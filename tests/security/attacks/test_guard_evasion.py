@@ -109,7 +109,7 @@ def test_a_mapped_configuration_executes_nothing_while_its_writer_runs(kaa: Kaa,
         "time.sleep(0.3)\n"
         "mapping[: len(content)] = content\n"
         "open('mapped', 'w').close()\n"
-        "time.sleep(60)\n"
+        "time.sleep(1000)\n"
     )
     wait = "until test -e mapped; do sleep 0.01; done"
     background = call("bash", command=_PREPARE.format(canary=canary) + "exec python3 map.py", background=True)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.end_to_end.kaa_process import Finished, Kaa
 from tests.support.model_server import Answer, Call, ModelServer, ScriptItem, call, say
+from tests.support.patience import HANG_SECONDS
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -56,7 +57,7 @@ class Installed(Kaa):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=HANG_SECONDS,
             check=False,
         )
         return Finished(done.returncode, done.stdout, done.stderr)

@@ -40,7 +40,7 @@ def canary(kaa: Kaa) -> str:
 
 def _attack(kaa: Kaa, rule: str, *commands: str) -> tuple[Finished, str]:
     """Run the commands one after another; how it ended, and all that the model was sent."""
-    kaa.settings(approvals={"policy": "auto", "allow": [rule]}, retry={"baseDelayMs": 1})
+    kaa.settings(approvals={"policy": "auto", "allow": [rule]})
     with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
         done = kaa.run("-p", "work")

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from kaa.hands.inotify import Inotify
-from tests.end_to_end.kaa_process import COMMAND, HANG_SECONDS, Kaa
+from tests.end_to_end.kaa_process import COMMAND, Kaa
 from tests.support.model_server import ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs mounts and inotify")
 

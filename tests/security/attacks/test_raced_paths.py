@@ -51,7 +51,7 @@ def test_no_approved_write_lands_where_the_path_did_not_lead(folder: Path) -> No
     elsewhere = folder / "elsewhere"
     (elsewhere / ".git").mkdir(parents=True)
     (kaa.project / "exchange.py").write_text(_EXCHANGER)
-    kaa.settings(approvals={"policy": "auto", "allow": ["outside write: deep/.git/**"]}, retry={"baseDelayMs": 1})
+    kaa.settings(approvals={"policy": "auto", "allow": ["outside write: deep/.git/**"]})
 
     start = call("bash", command=f"exec python3 -I -S exchange.py {elsewhere}", background=True)
     with ModelServer([start, *map(_writes, range(_ROUNDS)), say("Done.")]) as server:

@@ -12,10 +12,11 @@ from typing import get_args
 
 import pytest
 
-from tests.end_to_end.kaa_process import HANG_SECONDS, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_script import Answer
 from tests.support.model_server import ModelServer, Wire, call, say
 from tests.support.model_wire import render
+from tests.support.patience import HANG_SECONDS
 
 # What comes together with the first answer is dropped anyway. If this is too short, the attack is weaker, no more.
 _PAUSE_SECONDS = 0.1

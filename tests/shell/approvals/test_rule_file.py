@@ -11,6 +11,7 @@ import pytest
 
 from kaa.shell.approvals.rule_file import ApprovalsError, RuleFile, Rules, parse_rules
 from kaa.shell.approvals.rules import parse_rule
+from tests.support.patience import HANG_SECONDS
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_two_kaas_that_add_at_the_same_time_both_keep_theirs(path: Path) -> None
     )
     others = [subprocess.Popen([sys.executable, "-c", source, path, name]) for name in "ab"]
 
-    assert [other.wait(60) for other in others] == [0, 0]
+    assert [other.wait(HANG_SECONDS) for other in others] == [0, 0]
     assert len(RuleFile(path).load().allow) == 40
 
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from kaa.workspace.checkpoints.contract import CheckpointLimits, CheckpointsDeclinedError
+from tests.support.patience import HANG_SECONDS
 from tests.workspace.checkpoints.conftest import Play, Turns
 
 _KILOBYTE = 1024
@@ -70,7 +71,7 @@ def test_who_is_asked_may_take_the_time_and_the_project_may_be_closed_meanwhile(
 
         checkpoints = turns.workspace.checkpoints(str(turns.store), "three", turns.limits, permit)
         waiting = asyncio.ensure_future(checkpoints.ready())
-        await asyncio.wait_for(asked.wait(), 20)
+        await asyncio.wait_for(asked.wait(), HANG_SECONDS)
         await checkpoints.close()
         with pytest.raises((OSError, asyncio.CancelledError)):
             await waiting

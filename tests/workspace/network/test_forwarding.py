@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.network.forwarding import Forward, ForwardError, InsideSocket, PortForwards
+from tests.support.patience import HANG_SECONDS
 from tests.workspace.network.world import Peer, echo
 
 Serve = Callable[[Peer], Awaitable[None]]
-
-_DEADLINE_SECONDS = 20.0
 
 
 def _run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -23,7 +22,7 @@ def _run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def watched() -> None:
         before = _left()
         await scenario()
-        async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             while _left() != before:  # the test's own server closes in its own time
                 await asyncio.sleep(0.01)
 

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.network.gate import NetworkGate
 from kaa.workspace.network.limits import Limits
+from tests.support.patience import HANG_SECONDS
 
 PUBLIC = "93.184.216.34"
-_DEADLINE_SECONDS = 20.0
 
 Serve = Callable[["Peer"], Awaitable[None]]
 
@@ -32,17 +32,17 @@ class Peer:
 
     async def receive(self, count: int) -> bytes:
         """Exactly so many bytes."""
-        async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             return await self.reader.readexactly(count)
 
     async def head(self) -> bytes:
         """A head with its empty line."""
-        async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             return await self.reader.readuntil(b"\r\n\r\n")
 
     async def rest(self) -> bytes:
         """Everything up to the end."""
-        async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             return await self.reader.read()
 
     def end(self) -> None:
@@ -206,6 +206,6 @@ class Recorder:
 
     async def all_received(self) -> bytes:
         """What came, once the connection has ended."""
-        async with asyncio.timeout(_DEADLINE_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             await self._ended.wait()
         return self.received

@@ -22,6 +22,7 @@ from kaa.workspace.protocol import Command, CommandResult
 from kaa.workspace.sandbox import sandbox as sandbox_module
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
+from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
 Scenario = Callable[[LocalWorkspace], Awaitable[None]]
@@ -56,7 +57,7 @@ def play(folder: Path, scenario: Scenario, options: SandboxOptions | None = None
 
 
 async def sh(workspace: LocalWorkspace, script: str) -> CommandResult:
-    return await workspace.run(Command(["sh", "-c", script], timeout=20))
+    return await workspace.run(Command(["sh", "-c", script], timeout=HANG_SECONDS))
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -145,7 +146,7 @@ def test_git_writes_are_allowed_for_the_rest_of_the_session_but_not_what_execute
         before = await sh(workspace, commit)
         assert before.exit_code != 0
         assert {one.kind for one in before.blocked} == {"git"}
-        server = asyncio.create_task(sh(workspace, "sleep 100"))
+        server = asyncio.create_task(sh(workspace, "sleep 1000"))
 
         await workspace.sandbox.allow_git_writes()
 
@@ -169,7 +170,7 @@ def test_git_beside_kaa_replaces_the_configuration_and_commands_still_cannot(fol
     git(folder, "init")
 
     async def scenario(workspace: LocalWorkspace) -> None:
-        server = asyncio.create_task(sh(workspace, "sleep 100"))
+        server = asyncio.create_task(sh(workspace, "sleep 1000"))
         await sh(workspace, "true")
         if later:
             await workspace.sandbox.allow_git_writes()
@@ -379,7 +380,7 @@ def test_a_guard_that_dies_while_a_command_runs_stops_it_and_leaves_its_successo
     async def scenario(workspace: LocalWorkspace) -> None:
         assert (await sh(workspace, "true")).exit_code == 0
         (project / "ready").unlink(missing_ok=True)
-        running = asyncio.create_task(sh(workspace, "touch ready; sleep 600"))
+        running = asyncio.create_task(sh(workspace, "touch ready; sleep 1000"))
         while not (project / "ready").exists():
             await asyncio.sleep(0.01)
         guard = workspace.sandbox._watch
@@ -465,7 +466,7 @@ def test_a_slot_that_is_used_again_carries_nothing_over(folder: Path) -> None:
             pytest.skip(f"this machine holds tier {tier} only, in which slots are not used again")
         before = await sh(workspace, look)
         used = {slot.pid for slot in workspace.sandbox._current._ready["command"]}
-        dirty = "export PLANTED=1; ulimit -n 50; umask 0; trap '' TERM; (sleep 100 & setsid sleep 100 &) ; exit 3"
+        dirty = "export PLANTED=1; ulimit -n 50; umask 0; trap '' TERM; (sleep 1000 & setsid sleep 1000 &) ; exit 3"
         left = await workspace.run(Command(["sh", "-c", dirty], cwd="sub", env={"PLANTED": "1"}))
         shutil.rmtree(folder / "project" / "sub")
         assert (left.exit_code, left.leftovers) == (3, 2)
@@ -480,7 +481,7 @@ def test_a_slot_that_is_used_again_carries_nothing_over(folder: Path) -> None:
 
 def test_nothing_is_left_behind(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        await sh(workspace, "mkdir -p /tmp/a/b; echo x > /tmp/a/b/c; setsid sleep 100 &")
+        await sh(workspace, "mkdir -p /tmp/a/b; echo x > /tmp/a/b/c; setsid sleep 1000 &")
 
     play(folder, scenario)
     assert list((folder / ".cache" / "kaa" / "tmp").iterdir()) == []

@@ -21,6 +21,7 @@ from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.http.transport import HttpRequest
 from tests.support.agents import run
 from tests.support.oauth_server import OAuthServer, Reply, refusal
+from tests.support.patience import HANG_SECONDS
 
 _HOUR_MS = 3_600_000
 
@@ -142,7 +143,7 @@ def test_many_processes_at_once_renew_once(auth: Path, server: OAuthServer) -> N
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=60)[0].strip() for process in processes]
+    said = [process.communicate(timeout=HANG_SECONDS)[0].strip() for process in processes]
 
     assert said == ["Bearer access-1"] * 4
     assert [fields["refresh_token"] for fields in server.asked("/token")] == ["refresh-0"]
