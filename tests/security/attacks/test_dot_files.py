@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import play
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
 
@@ -32,13 +32,6 @@ def kaa() -> Iterator[Kaa]:
         yield Kaa(folder)
 
 
-def _told(kaa: Kaa, *commands: str) -> str:
-    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        kaa.run("-p", "work")
-        return "".join(str(request.json) for request in server.requests)
-
-
 def _keep(kaa: Kaa, names: tuple[str, ...], text: str) -> Path:
     home = Path(kaa.environ["HOME"])
     for name in names:
@@ -51,7 +44,7 @@ def test_what_programs_keep_in_the_home_is_not_told(kaa: Kaa) -> None:
     canary = f"canary{secrets.token_hex(16)}"
     _keep(kaa, _SECRET, canary)
 
-    told = _told(kaa, f"cd ~; cat {' '.join(_SECRET)}", "grep -rsha canary ~; find ~ -name '.*' -exec cat {} +")
+    told = play(kaa, f"cd ~; cat {' '.join(_SECRET)}", "grep -rsha canary ~; find ~ -name '.*' -exec cat {} +").told
 
     assert canary not in told
 
@@ -61,7 +54,7 @@ def test_what_toolchains_need_is_there(kaa: Kaa) -> None:
     home = _keep(kaa, _NEEDED, needed)
     (home / ".gitconfig").write_text(f"[user]\nname = {needed}\n")
 
-    told = _told(kaa, f"cd ~; cat {' '.join(_NEEDED)}; git config user.name")
+    told = play(kaa, f"cd ~; cat {' '.join(_NEEDED)}; git config user.name").told
 
     assert told.count(needed) >= len(_NEEDED) + 1
 
@@ -73,7 +66,7 @@ def test_a_program_that_the_path_names_runs(kaa: Kaa) -> None:
     (home / ".tool" / "bin" / "tool").chmod(0o755)
     kaa.setenv(PATH=f"{home}/.tool/bin:{os.environ['PATH']}")
 
-    assert "the data of the tool" in _told(kaa, "tool")
+    assert "the data of the tool" in play(kaa, "tool").told
 
 
 def test_a_project_in_a_dot_directory_is_a_project(kaa: Kaa) -> None:
@@ -82,7 +75,7 @@ def test_a_project_in_a_dot_directory_is_a_project(kaa: Kaa) -> None:
     (home / ".dotfiles" / ".vim" / "rc").write_text("set number\n")
     kaa.project = home / ".dotfiles"
 
-    told = _told(kaa, "cat .vim/rc && echo more >>.vim/rc")
+    told = play(kaa, "cat .vim/rc && echo more >>.vim/rc").told
 
     assert "set number" in told
     assert (home / ".dotfiles" / ".vim" / "rc").read_text() == "set number\nmore\n"
@@ -91,12 +84,12 @@ def test_a_project_in_a_dot_directory_is_a_project(kaa: Kaa) -> None:
 def test_the_result_says_that_it_was_hidden_and_what_shows_it(kaa: Kaa) -> None:
     home = _keep(kaa, (".tool/config",), "not told")
 
-    told = _told(kaa, "cat ~/.tool/config")
+    told = play(kaa, "cat ~/.tool/config").told
 
     assert f"Reading {home}/.tool is blocked" in told
     assert "sandbox.hidden" in told
     kaa.settings(sandbox={"hidden": ["!~/.tool"]})
-    assert "not told" in _told(kaa, "cat ~/.tool/config")
+    assert "not told" in play(kaa, "cat ~/.tool/config").told
 
 
 def test_what_the_user_s_git_configuration_names_is_there_and_no_more(kaa: Kaa) -> None:
@@ -112,7 +105,9 @@ def test_what_the_user_s_git_configuration_names_is_there_and_no_more(kaa: Kaa) 
     )
     commit = "git init -q /tmp/r && cd /tmp/r && git commit -q --allow-empty -m x; git log --format=%an"
 
-    told = _told(kaa, commit, "cat ~/.dotfiles/ignore", "cd ~; cat .dotfiles/secret .ssh/config .netrc; ls .dotfiles")
+    told = play(
+        kaa, commit, "cat ~/.dotfiles/ignore", "cd ~; cat .dotfiles/secret .ssh/config .netrc; ls .dotfiles"
+    ).told
 
     assert told.count(needed) >= 3
     assert canary not in told
@@ -126,7 +121,7 @@ def test_git_configuration_that_commands_can_write_shows_nothing(kaa: Kaa) -> No
     (kaa.project / "gitconfig").write_text("[include]\npath = ~/.boto\n")
     (home / ".gitconfig").symlink_to(".dotfiles/gitconfig")
 
-    assert canary not in _told(kaa, "cat ~/.boto")
+    assert canary not in play(kaa, "cat ~/.boto").told
 
 
 def test_a_link_in_the_user_s_programs_shows_the_program_but_not_the_tool_s_data(kaa: Kaa) -> None:
@@ -147,7 +142,7 @@ def test_a_link_in_the_user_s_programs_shows_the_program_but_not_the_tool_s_data
     (home / ".local" / "bin" / "fourth").symlink_to(home / ".local" / "share" / "chats")
     kaa.setenv(PATH=f"{home}/.local/bin:{os.environ['PATH']}")
 
-    told = _told(kaa, "first; second", "cd ~/.local; cat bin/third bin/fourth/db share/*/*; cat ~/.ssh/key")
+    told = play(kaa, "first; second", "cd ~/.local; cat bin/third bin/fourth/db share/*/*; cat ~/.ssh/key").told
 
     assert "the data of the program" in told
     assert told.count("the second program") >= 1
@@ -162,4 +157,4 @@ def test_links_that_commands_can_write_show_nothing(kaa: Kaa) -> None:
     kaa.project.mkdir()
     (kaa.project / "key").symlink_to("../share/agent/key")
 
-    assert canary not in _told(kaa, "cat key; cat ~/.local/share/agent/key")
+    assert canary not in play(kaa, "cat key; cat ~/.local/share/agent/key").told

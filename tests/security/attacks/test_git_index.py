@@ -3,15 +3,14 @@
 The canary is a file outside that only a program run outside can make.
 """
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import git, play
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
 
@@ -26,41 +25,19 @@ def kaa() -> Iterator[Kaa]:
         yield Kaa(folder)
 
 
-@pytest.fixture
-def canary(kaa: Kaa) -> Path:
-    """Where the program `evil`, beside it, leaves a file."""
-    program = Path(kaa.environ["HOME"], "evil")
-    program.write_text(f'#!/bin/sh\n: > "{program.parent}/canary"\n')
-    program.chmod(0o755)
-    return program.with_name("canary")
-
-
-def _attack(kaa: Kaa, command: str) -> None:
-    """Run a command in kaa, and then `git status` outside."""
-    with ModelServer([call("bash", command=f"set -e; {command}"), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        kaa.run("-p", "work")
-    subprocess.run(
-        ["git", "status"],
-        cwd=kaa.project / "sub",
-        env=kaa.environ | {"GIT_CONFIG_NOSYSTEM": "1"},
-        capture_output=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("mode", ["0000e001", "ffffe1ff"])
 def test_status_executes_nothing_behind_a_gitlink_with_an_odd_mode(kaa: Kaa, canary: Path, mode: str) -> None:
     inner = "sub/node_modules/x"
     link = "git -C sub update-index --add --cacheinfo 160000,$(git -C sub/node_modules/x rev-parse HEAD),node_modules/x"
 
-    _attack(
+    play(
         kaa,
-        f"git init -q sub; git init -q {inner}; (cd {inner}; {_COMMIT}); "
+        f"set -e; git init -q sub; git init -q {inner}; (cd {inner}; {_COMMIT}); "
         f"export GIT_INDEX_FILE=$(mktemp -d)/index; {link}; "
         f"{_CHANGE} $GIT_INDEX_FILE 0000e000 {mode}; cp $GIT_INDEX_FILE sub/.git/index; unset GIT_INDEX_FILE; "
         f"git -C {inner} config core.fsmonitor {canary.with_name('evil')}",
     )
+    git(kaa, "status", at="sub")
 
     assert (kaa.project / inner).is_dir()
     assert not canary.exists()
@@ -72,14 +49,16 @@ def test_status_executes_nothing_below_a_directory_of_a_sparse_index(kaa: Kaa, c
         'tree=$(printf "040000 tree $tree\\tnode_modules\\n" | git mktree)'
     )
 
-    _attack(
+    play(
         kaa,
-        f"git init -q x; (cd x; {_COMMIT}); git init -q sub; cd sub; mkdir keep left; touch keep/a; echo x > left/b; "
-        f"git add .; {_COMMIT}; git sparse-checkout set --cone --sparse-index keep; {tree}; "
+        f"set -e; git init -q x; (cd x; {_COMMIT}); git init -q sub; cd sub; "
+        f"mkdir keep left; touch keep/a; echo x > left/b; git add .; {_COMMIT}; "
+        f"git sparse-checkout set --cone --sparse-index keep; {tree}; "
         f"{_CHANGE} .git/index $(git rev-parse HEAD:left) $tree; mkdir -p left/node_modules; "
         "cp -r ../x left/node_modules/x; "
         f"git -C left/node_modules/x config core.fsmonitor {canary.with_name('evil')}",
     )
+    git(kaa, "status", at="sub")
 
     assert (kaa.project / "sub/left/node_modules/x").is_dir()
     assert not canary.exists()

@@ -3,7 +3,6 @@
 The canary is a file outside that only a program run outside can make, or one that is written over.
 """
 
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import Finished, Kaa
+from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import git, play
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
-
-_IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@example.com")
 
 
 @pytest.fixture
@@ -27,37 +24,11 @@ def kaa() -> Iterator[Kaa]:
         yield Kaa(folder)
 
 
-@pytest.fixture
-def canary(kaa: Kaa) -> Path:
-    """Where the program `evil`, beside it, leaves a file."""
-    program = Path(kaa.environ["HOME"], "evil")
-    program.write_text(f'#!/bin/sh\n: > "{program.parent}/canary"\n')
-    program.chmod(0o755)
-    return program.with_name("canary")
-
-
-def _run(kaa: Kaa, *commands: str) -> Finished:
-    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        return kaa.run("-p", "work")
-
-
-def _git(kaa: Kaa, *arguments: str) -> None:
-    subprocess.run(
-        ["git", *_IDENTITY, *arguments],
-        cwd=kaa.project / "x",
-        env=kaa.environ | {"GIT_CONFIG_NOSYSTEM": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-
-
 def test_a_file_included_under_the_name_of_a_switch_is_not_obeyed(kaa: Kaa, canary: Path) -> None:
     included = f"printf '[core]\\n\\tfsmonitor = {canary.with_name('evil')}\\n' > x/.git/on"
 
-    _run(kaa, f"git init -q x && {included} && git -C x config include.path on")
-    _git(kaa, "status")
+    play(kaa, f"git init -q x && {included} && git -C x config include.path on")
+    git(kaa, "status", at="x")
 
     assert not canary.exists()
 
@@ -65,8 +36,8 @@ def test_a_file_included_under_the_name_of_a_switch_is_not_obeyed(kaa: Kaa, cana
 def test_hooks_in_a_directory_with_the_name_of_a_switch_are_not_executed(kaa: Kaa, canary: Path) -> None:
     hooks = f"mkdir x/1 && cp {canary.with_name('evil')} x/1/pre-commit"
 
-    _run(kaa, f"git init -q x && {hooks} && git -C x config core.hooksPath 1")
-    _git(kaa, "commit", "--allow-empty", "-m", "x")
+    play(kaa, f"git init -q x && {hooks} && git -C x config core.hooksPath 1")
+    git(kaa, "commit", "--allow-empty", "-m", "x", at="x")
 
     assert not canary.exists()
 
@@ -77,8 +48,8 @@ def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -
 
     with _cookie_server() as url:
         settings = f"config http.cookieFile {startup} && git -C x config http.saveCookies true"
-        _run(kaa, f"git init -q x && git -C x remote add origin {url} && git -C x {settings}")
-        _git(kaa, "fetch")
+        play(kaa, f"git init -q x && git -C x remote add origin {url} && git -C x {settings}")
+        git(kaa, "fetch", at="x")
 
     assert startup.read_text() == "export A=1\n"
 

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import Finished, Kaa
+from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import git, play
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
+
+_GIT = ("--allow-git",)
 
 _EXECUTABLE_CONFIGURATION = "printf '[core]\\n\\tfsmonitor = {canary}\\n' >> .git/config"
 _COMMIT = "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x"
@@ -25,42 +27,14 @@ _NEW_REPOSITORY = f"git init -q && {_COMMIT} && {_EXECUTABLE_CONFIGURATION}"
 def kaa() -> Iterator[Kaa]:
     with folder_elsewhere() as folder:
         made = Kaa(folder)
-        _git(made, "init", "-q", "-b", "main")
-        for name, value in (("user.name", "x"), ("user.email", "x@example.com")):
-            _git(made, "config", name, value)
+        git(made, "init", "-q", "-b", "main", check=True)
+        for name, value in (("user.name", "x"), ("user.email", "x@example.com")):  # of the commands' git
+            git(made, "config", name, value, check=True)
         for text in ("base", "ours", "theirs"):
             (made.project / "file").write_text(text)
-            _git(made, "add", "file")
-            _git(made, "commit", "-q", "-m", text)
+            git(made, "add", "file", check=True)
+            git(made, "commit", "-q", "-m", text, check=True)
         yield made
-
-
-@pytest.fixture
-def canary(kaa: Kaa) -> Path:
-    """Where a program that is run outside leaves a file; the program is the `evil` beside it."""
-    program = Path(kaa.environ["HOME"], "evil")
-    program.write_text(f'#!/bin/sh\n: > "{program.parent}/canary"\n')
-    program.chmod(0o755)
-    return program.with_name("canary")
-
-
-def _git(kaa: Kaa, *arguments: str, check: bool = True) -> str:
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=kaa.project,
-        env=kaa.environ | {"GIT_EDITOR": "true", "GIT_CONFIG_NOSYSTEM": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        check=check,
-    )
-    return done.stdout
-
-
-def _run(kaa: Kaa, *commands: str) -> Finished:
-    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        return kaa.run("--allow-git", "-p", "work")
 
 
 @pytest.mark.parametrize("place", ["node_modules/a/b", ".venv/lib/x", "1/2/3/4/5/6/7/8/9/10"])
@@ -72,8 +46,8 @@ def test_status_executes_nothing_of_a_repository_that_the_index_leads_to(
     link = f"git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),{place}"
     commands = (repository, link) if order == "repository first" else (link, repository)
 
-    _run(kaa, *commands)
-    _git(kaa, "status")
+    play(kaa, *commands, flags=_GIT)
+    git(kaa, "status", check=True)
 
     assert not canary.exists()
 
@@ -83,12 +57,12 @@ def test_going_on_with_a_rebase_executes_nothing(kaa: Kaa, canary: Path, when: s
     start = "git rebase -q --onto HEAD~2 HEAD~1 || true"
     add = f"printf 'x %s\\n' {canary.with_name('evil')} >> .git/rebase-merge/git-rebase-todo"
     if when != "started by the attack":
-        _git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1", check=False)
+        git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
 
-    _run(kaa, *([start] if when == "started by the attack" else []), add)
+    play(kaa, *([start] if when == "started by the attack" else []), add, flags=_GIT)
     (kaa.project / "file").write_text("resolved")
-    _git(kaa, "add", "file")
-    _git(kaa, "rebase", "--continue", check=False)
+    git(kaa, "add", "file", check=True)
+    git(kaa, "rebase", "--continue")
 
     assert (kaa.project / ".git" / "ORIG_HEAD").exists()
     assert not canary.exists()
@@ -102,12 +76,12 @@ def test_going_on_with_a_rebase_in_a_worktree_executes_nothing(kaa: Kaa, canary:
     start = "git rebase -q --onto HEAD~2 HEAD~1 || true"
     add = f"printf 'x %s\\n' {canary.with_name('evil')} >> $(git rev-parse --git-dir)/rebase-merge/git-rebase-todo"
     if prepared:
-        _git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1", check=False)
+        git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
 
-    _run(kaa, *([] if prepared else [start]), add)
+    play(kaa, *([] if prepared else [start]), add, flags=_GIT)
     (kaa.project / "file").write_text("resolved")
-    _git(kaa, "add", "file")
-    _git(kaa, "rebase", "--continue", check=False)
+    git(kaa, "add", "file", check=True)
+    git(kaa, "rebase", "--continue")
 
     assert (main / ".git" / "worktrees" / "project" / "ORIG_HEAD").exists()
     assert not canary.exists()
@@ -119,20 +93,21 @@ def test_a_working_tree_elsewhere_is_not_written(kaa: Kaa) -> None:
     config = f"printf '[core]\\n\\tworktree = {kaa_home}\\n' >> .git/config"
     make = f"mkdir x && cd x && git init -q && : > .bashrc && git add . && {_COMMIT} && {config}"
 
-    _run(kaa, make)
-    _git(kaa, "-C", "x", "checkout", "-f", check=False)
+    play(kaa, make, flags=_GIT)
+    git(kaa, "-C", "x", "checkout", "-f")
 
     assert not os.path.exists(f"{kaa_home}/.bashrc")
 
 
 def test_a_rebase_in_the_sandbox_works(kaa: Kaa) -> None:
-    done = _run(
+    done, _ = play(
         kaa,
         "git rebase -q --onto HEAD~2 HEAD~1; git status",
         "echo resolved > file && git add file && GIT_EDITOR=true git rebase --continue",
+        flags=_GIT,
     )
 
     assert done.code == 0, done.err
     assert "kaa-blocked" not in done.err
-    assert _git(kaa, "log", "--format=%s").split() == ["theirs", "base"]
+    assert git(kaa, "log", "--format=%s", check=True).split() == ["theirs", "base"]
     assert (kaa.project / "file").read_text() == "resolved\n"

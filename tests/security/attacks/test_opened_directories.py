@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import Finished, Kaa
+from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import git, play
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
 
@@ -23,25 +23,11 @@ def kaa() -> Iterator[Kaa]:
         yield Kaa(folder)
 
 
-@pytest.fixture
-def canary(kaa: Kaa) -> Path:
-    program = Path(kaa.environ["HOME"], "evil")
-    program.write_text(f'#!/bin/sh\n: > "{program.parent}/canary"\n')
-    program.chmod(0o755)
-    return program.with_name("canary")
-
-
-def _run(kaa: Kaa, command: str) -> Finished:
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        return kaa.run("-p", "work")
-
-
 @pytest.mark.parametrize("place", [".", "a/b/c"])
 def test_a_debugger_executes_nothing(kaa: Kaa, canary: Path, place: str) -> None:
     lines = f"import os; os.system('{canary.with_name('evil')}')"
 
-    _run(kaa, f'mkdir -p {place}; echo "{lines}" > {place}/.pdbrc; echo pass > {place}/script.py')
+    play(kaa, f'mkdir -p {place}; echo "{lines}" > {place}/.pdbrc; echo pass > {place}/script.py')
     subprocess.run(
         [sys.executable, "-m", "pdb", "-c", "quit", "script.py"],
         cwd=kaa.project / place,
@@ -64,21 +50,14 @@ def test_a_debugger_executes_nothing(kaa: Kaa, canary: Path, place: str) -> None
     ],
 )
 def test_git_executes_nothing_in_a_roundabout_way(kaa: Kaa, canary: Path, key: str, value: str, user: str) -> None:
-    git = "git -c user.name=x -c user.email=x@example.com"
-    commits = "; ".join(f"echo {text} > file; git add .; {git} commit -q -m {text}" for text in ("x", "y"))
+    with_name = "git -c user.name=x -c user.email=x@example.com"
+    commits = "; ".join(f"echo {text} > file; git add .; {with_name} commit -q -m {text}" for text in ("x", "y"))
     setting = f"git config {key} '{value.format(evil=canary.with_name('evil'))}'"
 
-    _run(kaa, f"git init -q new; cd new; {commits}; echo z > file; {setting}")
+    play(kaa, f"git init -q new; cd new; {commits}; echo z > file; {setting}")
     if user.startswith("rebase"):
-        subprocess.run(["git", "checkout", "-q", "."], cwd=kaa.project / "new", check=False, capture_output=True)
-    subprocess.run(
-        ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", *user.split()],
-        cwd=kaa.project / "new",
-        env=kaa.environ | {"GIT_CONFIG_NOSYSTEM": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
+        git(kaa, "checkout", "-q", ".", at="new")
+    git(kaa, *user.split(), at="new")
 
     assert (kaa.project / "new" / "file").exists()
     assert not canary.exists()
@@ -88,7 +67,7 @@ def test_what_opens_with_the_project_is_moved_away_and_reported(kaa: Kaa) -> Non
     names = (".helix/languages.toml", "a/.vscode/tasks.json", "a/b/.envrc", "a/x.code-workspace", ".hg/hgrc")
     make = "; ".join(f"mkdir -p $(dirname {name}); echo harm > {name}" for name in names)
 
-    done = _run(
+    done, _ = play(
         kaa, f"{make}; mkdir -p .cargo; echo '[net]' > .cargo/config.toml; echo 'nodeLinker: pnp' > .yarnrc.yml"
     )
 

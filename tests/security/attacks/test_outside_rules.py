@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import Finished, Kaa
+from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import play
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
 
@@ -38,15 +38,6 @@ def canary(kaa: Kaa) -> str:
     return text
 
 
-def _attack(kaa: Kaa, rule: str, *commands: str) -> tuple[Finished, str]:
-    """Run the commands one after another; how it ended, and all that the model was sent."""
-    kaa.settings(approvals={"policy": "auto", "allow": [rule]})
-    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        done = kaa.run("-p", "work")
-        return done, "".join(str(request.json) for request in server.requests)
-
-
 @pytest.mark.parametrize(
     ("rule", "commands"),
     [
@@ -66,7 +57,8 @@ def test_no_wildcard_outside_the_sandbox_tells_a_hidden_file(
     (kaa.project / "README").write_text("x\n")
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], cwd=kaa.project, check=True)
 
-    done, told = _attack(kaa, rule, *(command.replace("{home}", kaa.environ["HOME"]) for command in commands))
+    kaa.settings(approvals={"policy": "auto", "allow": [rule]})
+    done, told = play(kaa, *(command.replace("{home}", kaa.environ["HOME"]) for command in commands))
 
     kept = subprocess.run(
         ["git", "log", "--all", "--format=%B"], cwd=kaa.project, capture_output=True, text=True, check=True
@@ -89,10 +81,7 @@ def test_a_commit_needs_no_rule_that_leaves_the_sandbox(
     kaa.settings(**settings)
     commands = ("git commit -q --allow-empty -F ~/.ssh/id_rsa", "git commit -q --allow-empty -m 'Say x'")
 
-    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        kaa.run(*flags, "-p", "work")
-        told = "".join(str(request.json) for request in server.requests)
+    told = play(kaa, *commands, flags=flags).told
 
     log = subprocess.run(["git", "log", "--format=%s"], cwd=kaa.project, capture_output=True, text=True, check=True)
     assert log.stdout == "Say x\n"
