@@ -64,6 +64,11 @@ class HostPrograms:
         """
         return next((path for path in self._candidates(name) if self._is_safe_program(path)), None)
 
+    def exposed(self, name: str) -> str | None:
+        """The program that a shell with the user's PATH runs for a name, if commands can write it."""
+        first = next(self._candidates(name), None)
+        return None if first is None or self._is_safe_program(first) else os.path.abspath(first)
+
     def refusal(self, name: str) -> str:
         """Why no program of this name is used although there is one; empty if there is none or one is used."""
         found = list(self._candidates(name))

@@ -73,6 +73,17 @@ class Sandbox(Confines, Protocol):
         """
         ...
 
+    def exposed_program(self, name: str) -> str | None:
+        """The program that a name means outside the sandbox, if calls without a permit can write it."""
+        ...
+
+    def unattended(self) -> object:
+        """As `unconfined` for everything, for a command that nobody was asked about now.
+
+        Its programs are found outside what calls without a permit can write.
+        """
+        ...
+
     def unconfined(self, target: Target | None) -> object:
         """The means to run one call outside the sandbox: what a tool gets as its permit's grant.
 

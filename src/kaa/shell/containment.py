@@ -121,6 +121,14 @@ class Contained:
         unconfined = self._workspace.unconfined()
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
+    def exposed_program(self, name: str) -> str | None:
+        """See `Sandbox`."""
+        return self._workspace.exposed_program(name)
+
+    def unattended(self) -> Workspace:
+        """The project without a sandbox, and without programs of the project."""
+        return self._workspace.unattended()
+
     def warm_up(self) -> None:
         """Have ready what the first command needs."""
         self._workspace.sandbox.warm_up()
@@ -186,6 +194,14 @@ class Harmless:
     def unconfined(self, target: Target | None) -> Workspace:
         """The same workspace, or only `target` in it."""
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
+
+    def exposed_program(self, name: str) -> str | None:
+        """There are no programs."""
+        return None
+
+    def unattended(self) -> Workspace:
+        """The same workspace."""
+        return self._workspace
 
     def warm_up(self) -> None:
         """Nothing takes time."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.hands.wire import Frame
+from kaa.host.programs import host_programs
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
@@ -106,6 +107,7 @@ class LocalWorkspace:
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
         self._unconfined: LocalWorkspace | None = None
+        self._unattended: LocalWorkspace | None = None
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
 
@@ -154,16 +156,24 @@ class LocalWorkspace:
                 self._root, self._home, open_to_all, self._places, self._own_environment, beside=self.sandbox
             )
             sandbox.start()
-            self._unconfined = LocalWorkspace(
-                self._root,
-                self._own_environment,
-                self._home,
-                sandbox,
-                self._places,
-                self._processes,
-                follows_links=False,
-            )
+            self._unconfined = self._open(sandbox, self._own_environment)
         return self._unconfined
+
+    def unattended(self) -> "LocalWorkspace":
+        """The same, for commands that nobody is asked about: they find programs outside what commands can write."""
+        if self._unattended is None:
+            environment = host_programs(self._own_environment).environment()
+            self._unattended = self._open(self.unconfined().sandbox, environment)
+        return self._unattended
+
+    def exposed_program(self, name: str) -> str | None:
+        """The program that a name means outside the sandbox, if commands in the sandbox can write it."""
+        return host_programs(self._own_environment).exposed(name)
+
+    def _open(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "LocalWorkspace":
+        return LocalWorkspace(
+            self._root, environment, self._home, sandbox, self._places, self._processes, follows_links=False
+        )
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
@@ -308,6 +318,8 @@ class LocalWorkspace:
         await self._processes.close()
         await self._runner.close()
         self._files.close()
+        if self._unattended is not None:
+            await self._unattended._runner.close()
         if self._unconfined is not None:
             await self._unconfined.close()
         await self.sandbox.close()

@@ -55,7 +55,7 @@ def verdict(
     """The verdict on a call. `leads_to`: where the path of a file tool really leads, if somebody looked."""
     target = Target(str(arguments["path"]), leads_to) if leads_to is not None else None
     call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement, target)
-    return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, changed=changed)
+    return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, changed=changed, exposed=lambda _: None)
 
 
 def bash(command: str, **circumstances: object) -> Allowed | Denied | Doubtful:

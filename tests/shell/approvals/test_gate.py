@@ -53,6 +53,7 @@ class Sandbox:
         self.temporary = ("/tmp",)
         self.private_temporary: tuple[str, ...] = ("/tmp",)
         self.links: dict[str, str] = {}
+        self.exposed: dict[str, str] = {}
         self.looked_at: list[str] = []
         self.git_writable = False
         self.hosts: list[str] = []
@@ -77,6 +78,12 @@ class Sandbox:
             raise PermissionError(path)
         real = self.links.get(path)
         return None if real is None else FileInfo(path, real, "file", 0, 0o644, 0)
+
+    def exposed_program(self, name: str) -> str | None:
+        return self.exposed.get(name)
+
+    def unattended(self) -> object:
+        return "outside, unattended"
 
     def unconfined(self, target: Target | None) -> object:
         return f"outside at {target.real_path}" if target else "outside"
@@ -308,6 +315,18 @@ class TestBefore:
 
         stage.commands("docker ps")
 
+        assert stage.ran == [("docker ps", "outside, unattended")]
+
+    @pytest.mark.parametrize("policy", ["ask", "auto"])
+    def test_a_rule_does_not_count_for_a_program_that_commands_can_write(self, policy: ApprovalPolicy) -> None:
+        stage = Stage(AllowOnce(), allow=["outside bash: docker ps"], policy=policy)
+        stage.sandbox.exposed["docker"] = "/project/bin/docker"
+
+        stage.commands("docker ps")
+
+        (question,) = stage.person.questions
+        assert "docker is /project/bin/docker, which commands in the sandbox can write" in question.reasons[0]
+        assert question.lifts == (Lift("outside"),)
         assert stage.ran == [("docker ps", "outside")]
 
     def test_where_nothing_confines_every_write_and_command_is_asked_in_auto(self) -> None:
@@ -711,7 +730,7 @@ class TestAfter:
 
         stage.commands("make")
 
-        assert stage.ran[-1] == ("make", "outside")
+        assert stage.ran[-1] == ("make", "outside, unattended")
         assert len(stage.ran) == 3
 
     def test_a_rule_for_always_must_say_outside(self, tmp_path: Path) -> None:

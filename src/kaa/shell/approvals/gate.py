@@ -102,7 +102,7 @@ class Gate:
             verdict = await self._resolve(examined)
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
-        permit = self._permit(examined) if verdict.outside and risk != "outside" else None
+        permit = self._permit(examined, verdict) if verdict.outside and risk != "outside" else None
         self._note_start(call, permit is not None)
         return permit
 
@@ -128,7 +128,7 @@ class Gate:
             if isinstance(verdict, Denied):
                 return Refuse(verdict.reason, wording.ADVICE)
             try:
-                permit = await self._lift(missing, examined)
+                permit = await self._lift(missing, examined, verdict)
             except OSError as error:
                 return Refuse(f"This was allowed, but the sandbox cannot be changed: {error}")
         self._note_start(call, had_permit or permit is not None)
@@ -144,10 +144,12 @@ class Gate:
     def _can_ask(self) -> bool:
         return self.approver is not None and self.policy != "never"
 
-    def _permit(self, call: Call) -> Permit | None:
+    def _permit(self, call: Call, verdict: Allowed) -> Permit | None:
         """What lets a call out of the sandbox: a command to everything, a file tool to where its path leads."""
         if self._sandbox.mode == "full-access":
             return None
+        if call.risk == "command" and not verdict.asked:
+            return Permit(self._sandbox.unattended())
         target = None if call.risk == "command" else call.target or Target(".", self._sandbox.root)
         return Permit(self._sandbox.unconfined(target))
 
@@ -190,8 +192,19 @@ class Gate:
             self._sandbox.root,
             changed=changed,
             answered=self._memory.answer_to(call),
+            exposed=self._exposed,
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
+
+    def _exposed(self, call: Call) -> str | None:
+        """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none."""
+        if call.reach is None or self._sandbox.mode == "full-access":
+            return None
+        names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0] and "/" not in words[0])
+        for name in filter(None, names):
+            if path := self._sandbox.exposed_program(name):
+                return wording.exposed(name, path)
+        return None
 
     async def _resolve(self, call: Call) -> Allowed | Denied:
         """End the doubt about a call: by what git knows, by what was answered meanwhile, or by asking."""
@@ -213,7 +226,7 @@ class Gate:
                 parts=verdict.parts,
                 reasons=verdict.reasons,
                 warning=verdict.warning,
-                lifts=(OUTSIDE,) if call.outside and call.risk != "outside" else (),
+                lifts=(OUTSIDE,) if (call.outside or verdict.exposed) and call.risk != "outside" else (),
                 suggestion=verdict.suggestion,
             )
             return await self._ask(call, question, rules_count=verdict.rules_count)
@@ -227,6 +240,7 @@ class Gate:
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
             return Denied(wording.not_lifted(blocked, lifts, offered))
+        exposed = self._exposed(call) if outside else None
         question = ApprovalRequest(
             call_id=call.id,
             tool=call.tool,
@@ -234,7 +248,7 @@ class Gate:
             title=call.title,
             arguments=call.arguments,
             parts=judged_parts(call, rules),
-            reasons=(*sentences(blocked), *([call.detour] if call.detour else [])),
+            reasons=(*sentences(blocked), *filter(None, (exposed, call.detour))),
             warning="; ".join(wording.warnings(call, outside=outside)) or None,
             lifts=lifts,
             was_run=True,
@@ -276,7 +290,7 @@ class Gate:
                 self._abort()
                 await asyncio.sleep(0)  # where the run's cancellation arrives
                 return Denied(wording.stopped())
-        return Allowed(outside)
+        return Allowed(outside, asked=True)
 
     def _rules(self, text: str, call: Call, *, outside: bool, rules_count: bool) -> list[Rule]:
         """The rules a user answered with.
@@ -293,12 +307,12 @@ class Gate:
             raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
         return rules
 
-    async def _lift(self, lifts: Sequence[Lift], call: Call) -> Permit | None:
+    async def _lift(self, lifts: Sequence[Lift], call: Call, verdict: Allowed) -> Permit | None:
         permit = None
         for lift in lifts:
             match lift.kind:
                 case "outside":
-                    permit = self._permit(call)
+                    permit = self._permit(call, verdict)
                     continue
                 case "git":
                     await self._sandbox.allow_git_writes()

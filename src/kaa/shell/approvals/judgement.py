@@ -10,7 +10,7 @@ Nobody is asked here and nothing is changed. The policies:
 Deny rules come before all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -25,9 +25,15 @@ from kaa.shell.settings import ApprovalPolicy
 
 
 class Allowed(msgspec.Struct, frozen=True):
-    """The call may run. `outside`: with a permit to leave the sandbox."""
+    """The call may run.
+
+    Attributes:
+        outside: with a permit to leave the sandbox.
+        asked: somebody said yes just now, and saw what it runs.
+    """
 
     outside: bool = False
+    asked: bool = False
 
 
 class Denied(msgspec.Struct, frozen=True):
@@ -45,6 +51,7 @@ class Doubtful(msgspec.Struct, frozen=True):
         parts: of a command, its simple commands.
         suggestion: rules that would allow it.
         rules_count: whether a rule could allow it at all.
+        exposed: why nothing lets it out of the sandbox unasked although rules or an answer allow that.
     """
 
     reasons: tuple[str, ...]
@@ -52,6 +59,7 @@ class Doubtful(msgspec.Struct, frozen=True):
     parts: tuple[JudgedPart, ...] = ()
     suggestion: str | None = None
     rules_count: bool = True
+    exposed: str | None = None
 
 
 Verdict: TypeAlias = Allowed | Denied | Doubtful
@@ -65,6 +73,7 @@ def judge(
     *,
     changed: Sequence[str] | None = None,
     answered: Permission | None = None,
+    exposed: Callable[[Call], str | None],
 ) -> Verdict:
     """Judge a call.
 
@@ -75,15 +84,17 @@ def judge(
         root: the project; relative globs of rules start here.
         changed: files with changes that are not committed; None if that is not known.
         answered: an earlier answer to a call with the same arguments.
+        exposed: says which program of a call that would leave the sandbox can be written by commands, if one can.
     """
     denial = forbidden(call, rules.deny, root)
     if denial is not None and denial[0] is Match.YES:
         return Denied(f"the rule {denial[1].text!r} forbids it")
     granted = answered or (permission(call, rules.allow, root) if denial is None else None)
-    if granted is not None and policy != "step":
+    risk = exposed(call) if granted is not None and granted.outside else None
+    if granted is not None and risk is None and policy != "step":
         return Allowed(granted.outside)
     lost = [loss.sentence for loss in call.losses if not loss.spares(changed)]
-    reasons = _reasons(call, policy, denial, lost)
+    reasons = (*([risk] if risk else []), *_reasons(call, policy, denial, lost))
     if not reasons:
         return Allowed()
     return Doubtful(
@@ -92,10 +103,11 @@ def judge(
         parts=judged_parts(call, rules.allow),
         suggestion=(
             suggestion(call, rules.allow, root, outside=call.outside is not None)
-            if policy != "step" and denial is None
+            if policy != "step" and denial is None and risk is None
             else None
         ),
-        rules_count=policy != "step" and denial is None,
+        rules_count=policy != "step" and denial is None and risk is None,
+        exposed=risk,
     )
 
 

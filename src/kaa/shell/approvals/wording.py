@@ -40,6 +40,14 @@ def warnings(call: Call, *, outside: bool) -> list[str]:
     return lost
 
 
+def exposed(name: str, path: str) -> str:
+    """Why no rule and no earlier answer lets a command out of the sandbox."""
+    return (
+        f"{name} is {path}, which commands in the sandbox can write: no rule for {name!r} runs it outside. A rule with"
+        " the absolute path of the program does"
+    )
+
+
 def refused(reason: str) -> str:
     """The user said no."""
     said = reason.strip()
