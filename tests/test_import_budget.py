@@ -103,7 +103,7 @@ def test_the_first_frame_loads_little() -> None:
         "kaa.tui.linear",
         "kaa.tui.vim",
     }
-    assert {name.split(".")[1] for name in ours} <= {"cli", "frontends", "tui"}
+    assert {name.split(".")[1] for name in ours} <= {"cli", "frontends", "host", "tui"}
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from kaa.host.regular_files import read_regular
 from kaa.shell.home import Home
 
 _FILES = ("auth.json", "models.json")
@@ -23,7 +24,7 @@ def key_variables(home: Home) -> Iterator[str]:
     """Their names. Reads both files; one that cannot be read names none."""
     for name in _FILES:
         try:
-            text = (home.path / name).read_text(errors="replace")
+            text = read_regular(home.path / name).decode("utf-8", "replace")
         except OSError:
             continue
         references = _REFERENCE.findall(_COMMAND.sub('""', text))

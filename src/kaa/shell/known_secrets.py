@@ -7,6 +7,7 @@ from urllib.parse import unquote
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.shell.home import Home
 from kaa.shell.key_variables import key_variables
@@ -36,7 +37,7 @@ def known_secrets(environ: Mapping[str, str], home: Home) -> list[str]:
 
 def _stored(home: Home) -> Iterator[str]:
     try:
-        kept = msgspec.json.decode((home.path / "auth.json").read_bytes())
+        kept = msgspec.json.decode(read_regular(home.path / "auth.json"))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return  # whoever needs a key says what is wrong with it
     yield from _texts(kept)
@@ -57,7 +58,7 @@ def _texts(value: Json) -> Iterator[str]:
 def _configured(home: Home) -> Iterator[str]:
     """Keys and headers that somebody wrote into models.json."""
     try:
-        file = jsonc.decode((home.path / "models.json").read_bytes(), dict[str, Json])
+        file = jsonc.decode(read_regular(home.path / "models.json"), dict[str, Json])
     except (OSError, jsonc.JsoncError, msgspec.ValidationError, RecursionError):
         return
     yield from _keys_in(file.get("providers"))

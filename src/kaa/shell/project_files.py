@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from kaa.ext.api import ContextFile
+from kaa.host.regular_files import read_regular
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.ownership import stranger_above
@@ -61,7 +62,7 @@ async def read_project_files(
     def prompt(name: str) -> str | None:
         path = f"{PROJECT_FOLDER}/{name}"
         data = configuration.content(path) if configuration is not None else None
-        return texts.read(path, data) if data else _own(home.path / name)
+        return texts.read(path, data) if data else _own(home.path / name, texts)
 
     return ProjectFiles(
         settings=configuration.content(PROJECT_SETTINGS) if configuration is not None else None,
@@ -103,7 +104,7 @@ async def _context_files(workspace: Workspace, home: Home, texts: _Texts, *, tru
     paths = _without_strangers(paths, str(root), texts)
     if not trusted:
         paths = await _without_links_out(workspace, paths, texts)
-    own = ((home.path / name, _own(home.path / name)) for name in _CONTEXT_NAMES)
+    own = ((home.path / name, _own(home.path / name, texts)) for name in _CONTEXT_NAMES)
     mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
     theirs = [ContextFile(path, texts.read(path, found[path]), trusted) for path in paths]
     if theirs and not trusted:
@@ -147,11 +148,14 @@ async def _real_path(workspace: Workspace, path: str) -> str:
     return path if info is None else info.real_path
 
 
-def _own(file: Path) -> str | None:
+def _own(file: Path, texts: _Texts) -> str | None:
     """A file of the user's own folder, which is kaa's to read, or None."""
     try:
-        return _decode(file.read_bytes())
-    except OSError:
+        return _decode(read_regular(file))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        texts.notices.append(f"{file} is not used: it cannot be read ({error.strerror})")
         return None
 
 

@@ -17,6 +17,7 @@ from kaa.core.provider import ThinkingLevel
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.hands.policy import Mode
+from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
@@ -314,7 +315,7 @@ def _denied_too(merged: dict[str, Json], value: Json, project_file: str, notify:
 
 def _read(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_regular(file)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kaa.core.messages import Json
+from kaa.host.regular_files import read_regular
 from kaa.llm.jsonc import JsoncError
 from kaa.shell.jsonc_splice import splice
 from kaa.shell.settings import SettingsError
@@ -66,7 +67,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _content(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return read_regular(file)
     except FileNotFoundError:
         return b""
 

@@ -2,6 +2,8 @@
 
 import json
 
+from kaa.host.regular_files import regular
+
 
 class UserFileError(ValueError):
     """The file cannot be used; the message names it and says why."""
@@ -14,7 +16,7 @@ def read_json(file: str) -> object:
         UserFileError: it cannot be read, or is not JSON.
     """
     try:
-        with open(file, encoding="utf-8-sig") as stream:
+        with open(file, encoding="utf-8-sig", opener=regular) as stream:
             text = stream.read()
     except FileNotFoundError:
         return None

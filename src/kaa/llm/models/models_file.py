@@ -11,6 +11,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ModelRates, ThinkingLevel
+from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel
@@ -67,7 +68,7 @@ class ModelsFile(msgspec.Struct, frozen=True):
 def load_models_file(path: Path) -> ModelsFile:
     """Read `path`; a file that does not exist is an empty one."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return ModelsFile({}, ())
     except OSError as error:

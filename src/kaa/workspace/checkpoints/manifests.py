@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.host.regular_files import regular
 from kaa.workspace.checkpoints.contract import StateRow
 from kaa.workspace.checkpoints.packs import write_all
 
@@ -51,7 +52,7 @@ class Manifests:
     def read(self, name: str) -> bytes | None:
         """What one says; None if it is not there or damaged."""
         try:
-            with open(self._path(name), "rb") as file:
+            with open(self._path(name), "rb", opener=regular) as file:
                 data = file.read()
             known = data[: data.rfind(b"\n") + 1]  # a torn last line is not known
             _rows(known)
@@ -125,7 +126,7 @@ class Manifests:
 
     def _remove_unless_in_use(self, name: str) -> bool:
         try:
-            descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = regular(self._path(name), os.O_RDONLY)
         except OSError:
             return False
         try:

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from kaa.host.regular_files import regular
+
 _RECORD = struct.Struct(">4sI20s")
 _MAGIC = b"kaaP"
 _DIGEST_BYTES = 20
@@ -164,7 +166,7 @@ class Packs:
         if place.pack != self._reading:
             self._close_reading()
             try:
-                descriptor = os.open(os.path.join(self._folder, place.pack), os.O_RDONLY | os.O_CLOEXEC)
+                descriptor = regular(os.path.join(self._folder, place.pack), os.O_RDONLY)
             except FileNotFoundError:
                 return None
             self._reading, self._reading_descriptor = place.pack, descriptor
@@ -179,7 +181,7 @@ class Packs:
             if name == self._own:
                 continue
             start = self._read_until.get(name, 0)
-            with open(os.path.join(self._folder, name), "rb") as pack:
+            with open(os.path.join(self._folder, name), "rb", opener=regular) as pack:
                 for key, place in _records(pack.fileno(), name, start):
                     self._places.setdefault(key, place)
                     self._read_until[name] = place.offset + place.length

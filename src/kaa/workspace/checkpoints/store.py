@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from kaa.host.regular_files import regular
 from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileState, MissingCheckpointError
 from kaa.workspace.checkpoints.manifests import Manifests
 from kaa.workspace.checkpoints.packs import Packs, write_all
@@ -94,7 +95,7 @@ class Store:
             MissingCheckpointError: it is not kept.
         """
         try:
-            with open(self._set_path(change_set_id), "rb") as file:
+            with open(self._set_path(change_set_id), "rb", opener=regular) as file:
                 return msgspec.convert(json.loads(file.read()), ChangeSet)
         except FileNotFoundError:
             raise MissingCheckpointError(
@@ -175,7 +176,10 @@ class Store:
         """The tokens of restores that did not come to their end, with their directories."""
         found = {}
         for token in os.listdir(self._path("restores")):
-            with contextlib.suppress(OSError, ValueError), open(self._path("restores", token), "rb") as file:
+            with (
+                contextlib.suppress(OSError, ValueError),
+                open(self._path("restores", token), "rb", opener=regular) as file,
+            ):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else it is under way
                 found[token] = msgspec.convert(json.loads(file.read()), _Restore).directories
         return found
@@ -276,7 +280,7 @@ class Store:
 
     def _read_turn(self, path: str) -> Turn | None:
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=regular) as file:
                 turn = msgspec.json.decode(file.read(), type=Turn)
                 return msgspec.structs.replace(turn, last_sign=os.fstat(file.fileno()).st_mtime_ns)
         except (OSError, msgspec.DecodeError):

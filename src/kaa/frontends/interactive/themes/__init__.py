@@ -6,6 +6,7 @@
 import os
 from typing import NamedTuple
 
+from kaa.host.regular_files import regular
 from kaa.tui import theme_file
 from kaa.tui.colors import Depth
 from kaa.tui.palette import Theme
@@ -147,7 +148,7 @@ def _names_in(folder: str) -> list[str]:
 
 def _read(file: str) -> str:
     try:
-        with open(file, encoding="utf-8") as stream:
+        with open(file, encoding="utf-8", opener=regular) as stream:
             return stream.read()
     except OSError as error:
         raise ThemeError(f"{file} cannot be read: {error.strerror}") from error

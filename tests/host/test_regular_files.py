@@ -1,0 +1,43 @@
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from kaa.host.regular_files import read_regular, regular
+
+
+def test_a_file_is_read_also_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+
+    assert read_regular(tmp_path / "file") == read_regular(str(tmp_path / "link")) == b"content"
+    with open(tmp_path / "file", encoding="utf-8", opener=regular) as file:
+        assert file.read() == "content"
+        assert not os.get_inheritable(file.fileno())
+
+
+def test_a_named_pipe_is_refused_without_waiting_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="it is a named pipe and not a regular file"):
+            read_regular(tmp_path / name)
+
+
+def test_a_socket_a_device_and_a_directory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        with pytest.raises(OSError, match="it is a socket"):
+            read_regular("socket")
+    with pytest.raises(OSError, match="it is a device"):
+        read_regular("/dev/zero")
+    with pytest.raises(IsADirectoryError):
+        read_regular(tmp_path)
+
+
+def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_regular(tmp_path / "none")
