@@ -63,16 +63,19 @@ def _refuse(message: str) -> int:
 
 
 async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
-    try:
-        with _content_only(sys.stdin.fileno()) as stdin:
-            streams = StandardStreams(stdin, sys.stdout.fileno(), sys.stderr.fileno())
-            result = await workspace.attach(command, streams)
-    except BlockedError:
-        return _refuse("no sandbox works on this system: see kaa doctor; with --mode full-access nothing is confined")
-    except OSError as error:
-        return _refuse(error.strerror or str(error))
-    finally:
-        await workspace.close()
+    with contextlib.ExitStack() as files:  # ends when nothing is left that could hold what it closes
+        try:
+            stdin = files.enter_context(_content_only(sys.stdin.fileno()))
+            stdout, stderr = files.enter_context(_written_by_kaa(sys.stdout.fileno(), sys.stderr.fileno()))
+            result = await workspace.attach(command, StandardStreams(stdin, stdout, stderr))
+        except BlockedError:
+            return _refuse(
+                "no sandbox works on this system: see kaa doctor; with --mode full-access nothing is confined"
+            )
+        except OSError as error:
+            return _refuse(error.strerror or str(error))
+        finally:
+            await workspace.close()
     if result.blocked:
         deliver(sys.stderr, sanitize(note(result.blocked)) + "\n")
     if result.signal is not None:
@@ -104,3 +107,39 @@ def _feed(source: int, target: int) -> None:
             rest = memoryview(data)
             while rest:
                 rest = rest[pipe.write(rest) :]
+
+
+@contextlib.contextmanager
+def _written_by_kaa(stdout: int, stderr: int) -> Iterator[tuple[int, int]]:
+    """Descriptors for the command's output, by which nothing but the content of a file can be changed.
+
+    As for standard input. What goes to the same file (`2>&1`) takes the same pipe, so that it stays in order.
+    """
+    pipes: dict[int, tuple[int, threading.Thread]] = {}
+    same = os.path.sameopenfile(stdout, stderr)
+    try:
+        for target in (stdout,) if same else (stdout, stderr):
+            if stat.S_ISREG(os.fstat(target).st_mode):
+                read_end, write_end = os.pipe()
+                writer = threading.Thread(target=_write, args=(read_end, target), name="kaa-output", daemon=True)
+                pipes[target] = (write_end, writer)
+                writer.start()
+        own = pipes[stdout][0] if stdout in pipes else stdout
+        yield own, own if same else (pipes[stderr][0] if stderr in pipes else stderr)
+    finally:
+        for write_end, writer in pipes.values():
+            os.close(write_end)
+            writer.join()
+
+
+def _write(source: int, target: int) -> None:
+    """Copy to the end. If the disk is full, the command learns it: nobody reads its pipe any more."""
+    with open(source, "rb", buffering=0) as pipe:
+        while data := pipe.read(_PIECE_BYTES):
+            rest = memoryview(data)
+            while rest:
+                try:
+                    rest = rest[os.write(target, rest) :]
+                except OSError as error:
+                    deliver(sys.stderr, f"kaa: the output cannot be written: {error.strerror}\n")
+                    return
