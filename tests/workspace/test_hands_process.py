@@ -306,3 +306,27 @@ def test_many_waiters_each_get_a_slot_of_their_own(project: Path) -> None:
             await hands.close()
 
     assert len(set(asyncio.run(scenario()))) == 20
+
+
+def test_a_slot_that_was_expected_is_made_once_and_is_the_one_that_is_taken(
+    project: Path, processes: Processes
+) -> None:
+    async def scenario() -> tuple[set[int], int]:
+        hands = Hands(str(project), str(project), _UNCONFINED)
+        hands.start()
+        await hands.report()
+        try:
+            hands.expect("checkpoints")
+            hands.expect("checkpoints")
+            (await hands.socket()).close()  # answered after everything that was asked for before
+            before = processes.children(processes.hands())
+            slot = await hands.take("checkpoints")
+            slot.channel.close()
+            return set(before), slot.pid
+        finally:
+            await hands.close()
+
+    made, taken = asyncio.run(scenario())
+
+    assert taken in made
+    assert len(made) == 2  # and that for files

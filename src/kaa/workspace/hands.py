@@ -174,9 +174,15 @@ class Hands:
 
     def warm_up(self) -> None:
         """Have the slots ready that the first command needs."""
-        if self.policy.tier != "none" and not self._ready["guard"] and not self._coming["guard"]:
-            self._request("guard")
+        if self.policy.tier != "none":
+            self.expect("guard")
         self._top_up("command")
+
+    def expect(self, kind: SlotKind) -> None:
+        """Have a slot made that will be taken soon, unless there is one."""
+        is_alive = self._server is not None and not self._server.is_over
+        if is_alive and not self._ready[kind] and not self._coming[kind]:
+            self._request(kind)
 
     async def _order(self, operation: str) -> None:
         server = self._server

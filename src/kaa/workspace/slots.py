@@ -27,6 +27,10 @@ class Slot(msgspec.Struct, frozen=True):
 class Slots(Protocol):
     """Gives out slots."""
 
+    def expect(self, kind: SlotKind) -> None:
+        """A slot of this kind will be taken soon: have it made, without waiting for it."""
+        ...
+
     async def take(self, kind: SlotKind) -> Slot:
         """A slot of one's own.
 

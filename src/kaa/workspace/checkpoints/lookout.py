@@ -74,6 +74,7 @@ class Lookout:
         if self._declined is not None:
             return
         if self._looking is None or failed(self._looking) or failed(self._linking) or self._is_dead():
+            self._slots.expect("checkpoints")  # it starts while the store is opened, and while the call is judged
             self._linking = asyncio.create_task(self._link(self._linking))
             self._looking = asyncio.create_task(self._look(self._linking))
             for task in (self._linking, self._looking):

@@ -180,6 +180,11 @@ class Sandbox:
         if self._watch is None:
             self._current.warm_up()
 
+    def expect(self, kind: SlotKind) -> None:
+        """A slot of this kind will be taken soon: have it made."""
+        if self._hands is not None:
+            self._hands.expect(kind)
+
     def gives(self, slot: Slot) -> bool:
         """Whether a slot taken before is under the policy in force."""
         return slot.hands is self._hands
