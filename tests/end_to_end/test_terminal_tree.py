@@ -179,6 +179,18 @@ def test_the_last_message_is_taken_back_and_brought_forward_again(seat: Seat) ->
     assert ("assistant", "Written.") in seat.heard()
 
 
+def test_a_command_is_typed_in_place_of_the_message_that_was_taken_back(seat: Seat) -> None:
+    with seat.open(script=[say("One."), say("Two.")]) as program:
+        talk(program, ("first", "One."))
+        enter(program, "/undo")
+        program.wait_for("goes on from before that message")
+        enter(program, "/redo")
+        program.wait_for("The conversation goes on from here.")
+        talk(program, ("second", "Two."))
+
+    assert [text for _, text in seat.heard()] == ["first", "One.", "second"]
+
+
 def test_a_file_that_somebody_else_changed_stays_and_is_named(seat: Seat) -> None:
     changed = seat.project / "a.txt"
     changed.write_text("old\n")

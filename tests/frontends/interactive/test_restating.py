@@ -1,8 +1,12 @@
 """What was taken back, in the editor."""
 
+import tempfile
 from pathlib import Path
 
+import pytest
+
 from kaa.frontends.interactive.restating import Restating
+from kaa.tui.events import Key
 from tests.frontends.interactive.desks import seated
 
 
@@ -30,3 +34,40 @@ def test_what_was_typed_meanwhile_is_kept(tmp_path: Path) -> None:
 
         assert both == "said before\n\na draft"
         assert seat.desk.editor.text == "said before\n\na draft and more"
+
+
+def _typed(text: str, typed: str) -> tuple[str, str]:
+    """What stands in the editor after typing behind a message that was put there, and after undoing all of that."""
+    with tempfile.TemporaryDirectory() as folder, seated(Path(folder)) as seat:
+        editor = seat.desk.editor
+        restating = Restating(editor)
+        editor.on_change = restating.edited
+        restating.put(text)
+        for character in typed:
+            editor.key(Key(character, text=character))
+        after = editor.text
+        while editor.text != text and editor.buffer.undo():
+            pass
+        return after, editor.text
+
+
+def test_a_slash_begins_a_command_in_place_of_the_message() -> None:
+    assert _typed("said before", "/redo") == ("/redo", "said before")
+
+
+@pytest.mark.parametrize("typed", ["!", " and/or", ".", "\n/"])
+def test_anything_else_is_typed_behind_the_message(typed: str) -> None:
+    assert _typed("said before", typed)[0] == f"said before{typed}"
+
+
+def test_a_slash_behind_a_draft_stays_there(tmp_path: Path) -> None:
+    with seated(tmp_path) as seat:
+        editor = seat.desk.editor
+        restating = Restating(editor)
+        editor.on_change = restating.edited
+        editor.set_text("src")
+        restating.put("said before")
+
+        editor.insert("/")
+
+        assert editor.text == "said before\n\nsrc/"

@@ -26,3 +26,11 @@ class Restating:
             if now != self._editor.text:
                 self._editor.set_text(now)
         self._put = text
+
+    def edited(self) -> None:
+        """The text is another one: a `/` behind what was put there begins a command in its place. It can be undone."""
+        typed = self._editor.text.removeprefix(self._put or "")
+        if self._put and typed.startswith("/") and typed != self._editor.text:
+            self._put = None
+            self._editor.set_text("")
+            self._editor.insert(typed)

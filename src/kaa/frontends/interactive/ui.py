@@ -167,5 +167,6 @@ class InteractiveUI:
 
     def _edited(self) -> None:
         """The text is another one, which is kept; the editor shows whether it is for the shell."""
+        self._restating.edited()
         self._drafts.changed()
         self._desk.editor.border_token = "bashMode" if self._desk.editor.buffer.text.startswith("!") else "border"
