@@ -211,6 +211,10 @@ class ModelServer:
             self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             started()
             await self._stop.wait()
+            # What was accepted gets its transport first: a server that is closed meanwhile leaks the socket.
+            while accepting := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.gather(*accepting, return_exceptions=True)
+            server.close()
             for connection in list(self.connections):
                 connection.abort()
 
