@@ -1,7 +1,6 @@
 """Beginnings and ends at the terminal: trust, sessions that go on, signals, crashes; it is always given back."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import call, say
 from tests.support.patience import HANG_SECONDS
+from tests.support.processes import Processes
 from tests.support.program import Program
 from tests.support.screen import Screen
 
@@ -205,9 +205,7 @@ def test_leaving_while_it_works_stops_the_work(seat: Seat) -> None:
         assert program.wait_for_end() == 0
         assert is_given_back(program)
 
-    pid = int((seat.project / "pid").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    Processes().wait_until_gone(int((seat.project / "pid").read_text()))
 
 
 def test_it_can_be_suspended_and_goes_on(seat: Seat) -> None:

@@ -31,8 +31,8 @@ from tests.support.screen_replies import CELL_HEIGHT, CELL_WIDTH
 # What is waited for: a text on the screen, a pattern in it (`^` and `$` are ends of rows), or a condition.
 Wanted: TypeAlias = str | re.Pattern[str] | Callable[[Screen], bool]
 
-# How long a program may take to end when its terminal is closed.
-_HANG_UP_SECONDS = 3.0
+# How long a program may take to end when its terminal is closed. Then it is killed, with what it would have saved.
+_HANG_UP_SECONDS = 20.0
 
 _STEP_SECONDS = 0.02
 
