@@ -1,5 +1,7 @@
 """What holds for all tests: what confines commands here, and no property test fails because the machine was busy."""
 
+import signal
+
 import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
@@ -8,6 +10,17 @@ from tests.end_to_end.kaa_process import Kaa
 
 settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_signals() -> None:
+    """Programs that tests start can be interrupted, even if `nohup` or a script's `&` has this process ignore signals.
+
+    They inherit what is ignored; what is handled here, they get as the default.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.patience import HANG_SECONDS
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = (
     "--headless",
@@ -37,7 +39,6 @@ _FLAGS = (
     "--font-render-hinting=none",
     "--remote-debugging-pipe",
 )
-_TIMEOUT_SECONDS = 20.0
 
 # Puts the pipes where the browser looks for them.
 _START = """\
@@ -103,7 +104,7 @@ class Browser:
             message["sessionId"] = session
         self._write(json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._receive(time.monotonic() + _TIMEOUT_SECONDS)
+            answer = self._receive(time.monotonic() + HANG_SECONDS)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise BrowserError(f"{method}: {answer['error'].get('message')}")
@@ -120,8 +121,9 @@ class Browser:
 
     @contextlib.contextmanager
     def page(self, width: int = 1280, height: int = 860) -> "Iterator[Page]":
-        """A new tab."""
-        target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
+        """A new tab, which shares no storage with others."""
+        context = self.send("Target.createBrowserContext")
+        target = self.send("Target.createTarget", {"url": "about:blank", **context})["targetId"]
         session = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = Page(self, session)
         for domain in ("Page", "Runtime", "Network", "Log", "Audits"):
@@ -130,7 +132,7 @@ class Browser:
         try:
             yield page
         finally:
-            self.send("Target.closeTarget", {"targetId": target})
+            self.send("Target.disposeBrowserContext", context)
 
     def close(self) -> None:
         """End the browser."""
@@ -200,7 +202,7 @@ class Page:
 
     def wait_for(self, expression: str) -> None:
         """Wait until an expression is true."""
-        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while not self.evaluate(f"Boolean({expression})"):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it does not become true: {expression}; {self.problems()}")

@@ -169,13 +169,13 @@ def limit(given: Given) -> None:
     resource.prlimit(given.pid, resource.RLIMIT_NOFILE, (1, 1))
 
 
-@attempt("victim")
+@attempt("victim", "priority to lose")
 def slow_down(given: Given) -> None:
     """Make a process nice."""
     os.setpriority(os.PRIO_PROCESS, given.pid, 19)
 
 
-@attempt("victim")
+@attempt("victim", "priority to lose")
 def slow_down_group(given: Given) -> None:
     """Make a group of processes nice."""
     os.setpriority(os.PRIO_PGRP, given.pid, 18)

@@ -216,6 +216,7 @@ _PROBES: dict[str, Callable[[], bool]] = {
     "kernel log": lambda: os.access("/dev/kmsg", os.R_OK | os.W_OK),
     "keyrings": _has_keyrings,
     "mounts": can_mount,
+    "priority to lose": lambda: os.nice(0) < 18,
     "unshare": lambda: shutil.which("unshare") is not None,
     "vsock loopback": functools.cache(_has_vsock_loopback),
     "x32 calls": _has_x32_calls,
