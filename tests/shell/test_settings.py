@@ -147,3 +147,21 @@ def test_how_models_are_asked_is_the_users_choice(user_file: Path) -> None:
     )
 
     assert load(user_file)[0].tuning == Tuning("long", {"high": 20_000}, {"acme/m": "low"})
+
+
+def test_settings_of_pis_that_have_no_effect_are_reported(user_file: Path) -> None:
+    values = {"shellPath": "/bin/zsh", "images": {"autoResize": False}, "skills": ["a"], "transport": "websocket"}
+    user_file.write_text(json.dumps(values))
+
+    _, notices = load(user_file)
+
+    assert [notice.split(" has no effect: ")[0] for notice in notices] == [
+        f"{user_file}: {name!r}" for name in ("images.autoResize", "shellPath", "skills", "transport")
+    ]
+
+
+def test_settings_of_pis_that_ask_for_what_kaa_does_are_not_reported(user_file: Path) -> None:
+    values = {"images": {"autoResize": True}, "skills": [], "transport": "sse", "lastChangelogVersion": "1.5.2"}
+    user_file.write_text(json.dumps(values))
+
+    assert load(user_file)[1] == []

@@ -1,6 +1,7 @@
 """settings.json: the user's choices, with the project's laid over them. Keys and defaults follow pi's.
 
-Keys that kaa does not know (yet) are ignored, so that a pi user's file works as it is. A project may only set
+Keys that kaa does not know are ignored, so that a pi user's file works as it is; those of pi's that matter are reported
+(`ignored_settings.py`). A project may only set
 what cannot harm: nothing that is executed, and nothing that says where requests or files go.
 """
 
@@ -21,6 +22,7 @@ from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
+from kaa.shell.ignored_settings import ignored_settings
 
 # What a project's settings may override: which models and tools, and the order of messages. Never where requests go
 # and through what, what they cost, how long and how often they are tried, who is told of them, nor what is allowed.
@@ -273,12 +275,14 @@ def load_settings(user_file: Path, project_file: str, project: bytes | None, not
         user_file: the user's settings.json; need not exist.
         project_file: name of the project's file, for messages.
         project: its content, or None.
-        notify: told, in a sentence, what the project may not set.
+        notify: told, in a sentence each, what has no effect and what the project may not set.
 
     Raises:
         SettingsError: a file is not JSON or has a value of the wrong type.
     """
     merged = _parse(_read(user_file), str(user_file))
+    for ignored in ignored_settings(merged):
+        notify(f"{user_file}: {ignored}.")
     for key, value in _parse(project, project_file).items():
         if key == "approvals":
             merged[key] = _denied_too(merged, value, project_file, notify)
