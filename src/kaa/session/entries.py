@@ -212,9 +212,8 @@ class Leaf(Entry, tag="leaf", kw_only=True, frozen=True):
     target_id: str | None
 
 
-AnyEntry: TypeAlias = (
-    MessageEntry
-    | ModelChange
+Note: TypeAlias = (
+    ModelChange
     | ThinkingLevelChange
     | Compaction
     | ContextEdit
@@ -226,6 +225,9 @@ AnyEntry: TypeAlias = (
     | SessionInfo
     | Leaf
 )
+"""Every entry but a message."""
+
+AnyEntry: TypeAlias = MessageEntry | Note
 
 ENTRY_KINDS: Final[dict[str, type[AnyEntry]]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEntry)}
 """The entries that kaa knows, by their `type` in the file."""

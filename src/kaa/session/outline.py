@@ -19,6 +19,7 @@ from kaa.session.entries import (
     Leaf,
     MessageEntry,
     ModelChange,
+    Note,
     RequestUsage,
     SessionInfo,
     StoredMessage,
@@ -51,19 +52,6 @@ RowKind: TypeAlias = Literal[
 RowFilter: TypeAlias = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
 """What to show; the names are those of pi's setting `treeFilterMode`."""
 
-_Note: TypeAlias = (
-    ModelChange
-    | ThinkingLevelChange
-    | Compaction
-    | ContextEdit
-    | BranchSummary
-    | RequestUsage
-    | Custom
-    | CustomMessage
-    | Label
-    | SessionInfo
-    | Leaf
-)
 SPOKEN: Final[frozenset[RowKind]] = frozenset(
     {"user", "assistant", "tool", "command", "note", "compaction", "branch_summary"}
 )
@@ -184,7 +172,7 @@ def _described(entry: AnyEntry | None, calls: dict[str, str]) -> tuple[RowKind, 
             return (*_noted(entry), False)
 
 
-def _noted(entry: _Note) -> tuple[RowKind, str]:
+def _noted(entry: Note) -> tuple[RowKind, str]:
     match entry:
         case CustomMessage(content=content):
             return "note", _text(content)
