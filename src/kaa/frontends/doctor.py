@@ -10,6 +10,7 @@ from itertools import groupby
 import msgspec
 
 from kaa import __version__
+from kaa.builtin.decoding.decoder import weakness
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
@@ -77,7 +78,7 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
         dot_entries = _dot_entry_lines(workspace.sandbox.dot_entries())
-        lines = [*_lines(status, workspace.root), *dot_entries, *_code_lines(), *checkpoints]
+        lines = [*_lines(status, workspace.root), *dot_entries, *_image_lines(), *_code_lines(), *checkpoints]
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
@@ -117,6 +118,15 @@ def _shortened(names: Sequence[str]) -> Iterator[str]:
         yield from told[:shown]
         if len(told) > shown:
             yield f"and {len(told) - shown} more in {folder}"
+
+
+def _image_lines() -> Iterator[str]:
+    """Whether the process that decodes images is confined; one is started to find out."""
+    if reason := weakness():
+        yield (
+            f"warning: images are decoded in a process with your rights, with limits of memory and time only: {reason}."
+            " Do not have kaa read images that you do not trust"
+        )
 
 
 def _code_lines() -> Iterator[str]:

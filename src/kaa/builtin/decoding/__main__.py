@@ -20,14 +20,15 @@ def main() -> None:
     from kaa.builtin.decoding.pictures import PictureError, fitted, load_format  # now that it can be found
 
     load_format(mime_type)
-    _confine()
+    unconfined = _confine()
     data = sys.stdin.buffer.read()
     try:
         picture = fitted(data, mime_type)
     except PictureError as error:
-        _answer({"error": str(error)}, b"")
+        _answer({"error": str(error), "unconfined": unconfined}, b"")
         return
-    header = {"mime_type": picture.mime_type, "size": picture.size, "original_size": picture.original_size}
+    sizes = {"size": picture.size, "original_size": picture.original_size}
+    header = {"mime_type": picture.mime_type, "unconfined": unconfined, **sizes}
     unchanged = picture.data is data
     _answer({**header, "unchanged": unchanged}, b"" if unchanged else picture.data)
 
@@ -37,8 +38,12 @@ def _answer(header: dict[str, object], data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _confine() -> None:
-    """No file, no network, no other process; little memory and time. What the machine cannot hold is left out."""
+def _confine() -> str:
+    """No file, no network, no other process; little memory and time. What the machine cannot hold is left out.
+
+    Returns:
+        Why only the limits hold; empty if everything does.
+    """
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     for limit, most in (
         (resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES)),
@@ -49,19 +54,22 @@ def _confine() -> None:
         with suppress(OSError, ValueError):
             resource.setrlimit(limit, most)
     if sys.platform != "linux":
-        return
+        return f"{sys.platform} has neither seccomp nor Landlock"
     from kaa.hands.confinement import kernel, landlock
     from kaa.hands.confinement.contract import ConfinementError
     from kaa.hands.confinement.landlock import Ruleset
     from kaa.hands.confinement.restrictions import Restrictions, make_filter
 
-    with suppress(ConfinementError, OSError):
+    try:
         program = make_filter((), others_visible=True, ipc_shared=True, ptrace=True)
         version = landlock.abi()
         scopes = landlock.SCOPE_SIGNAL | landlock.SCOPE_ABSTRACT_UNIX
         ruleset = Ruleset(version, network=False, scopes=scopes) if version else None  # it allows nothing
         kernel.forbid_new_privileges()
         Restrictions(program, ruleset, limit_processes=False).impose()
+    except (ConfinementError, OSError) as error:
+        return str(error)
+    return "" if version else "this kernel has no Landlock"
 
 
 main()

@@ -19,6 +19,9 @@ _MAX_BYTES = int(4.5 * 1024 * 1024) // 4 * 3  # 4.5 MiB once base64 encoded
 _MAX_HEADER_BYTES = 1000
 _KEPT_BYTES = 32 * 1024 * 1024
 _KEPT_IMAGES = 64
+_SMALLEST_IMAGE = (
+    b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+)
 
 _Pixels = Annotated[int, Meta(ge=1, le=1_000_000)]
 
@@ -31,6 +34,7 @@ class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: tuple[_Pixels, _Pixels] = (1, 1)
     original_size: tuple[_Pixels, _Pixels] = (1, 1)
     unchanged: bool = False
+    unconfined: Annotated[str, Meta(max_length=500)] = ""
 
 
 class Decoder:
@@ -75,8 +79,35 @@ class Decoder:
 DECODER = Decoder()  # one for the process: the limit is one image at a time, whoever asks
 
 
+def weakness() -> str:
+    """Why the process that decodes has more rights than it should have; empty if the kernel confines it."""
+    try:
+        answered = _answered(_SMALLEST_IMAGE, "image/gif")
+    except ImageError as error:
+        return str(error)
+    return answered if isinstance(answered, str) else answered[0].unconfined
+
+
 def _decoded(data: bytes, mime_type: str) -> PreparedImage | str:
     """The image, or what is wrong with it.
+
+    Raises:
+        ImageError: the process did not come to a verdict.
+    """
+    answered = _answered(data, mime_type)
+    if isinstance(answered, str):
+        return answered
+    answer, pixels = answered
+    if answer.error:
+        return answer.error
+    result = data if answer.unchanged else pixels
+    if len(result) > _MAX_BYTES or image_type(result[:64]) != answer.mime_type:
+        return "the process that decodes images does not answer sensibly"
+    return PreparedImage(result, answer.mime_type, answer.size, answer.original_size)
+
+
+def _answered(data: bytes, mime_type: str) -> tuple[_Answer, bytes] | str:
+    """What the process says of an image, or why there is no answer.
 
     Raises:
         ImageError: the process did not come to a verdict.
@@ -108,9 +139,4 @@ def _decoded(data: bytes, mime_type: str) -> PreparedImage | str:
         answer = msgspec.json.decode(line[:_MAX_HEADER_BYTES], type=_Answer)
     except msgspec.DecodeError:
         return "the process that decodes images does not answer sensibly"
-    if answer.error:
-        return answer.error
-    result = data if answer.unchanged else pixels
-    if len(result) > _MAX_BYTES or image_type(result[:64]) != answer.mime_type:
-        return "the process that decodes images does not answer sensibly"
-    return PreparedImage(result, answer.mime_type, answer.size, answer.original_size)
+    return answer, pixels
