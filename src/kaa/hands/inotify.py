@@ -24,6 +24,8 @@ _NAMES_APPEAR = _IN_CREATE | _IN_MOVED_TO | _IN_EXCL_UNLINK
 _CONTENT_CHANGES = _IN_MODIFY | _IN_CLOSE_WRITE
 # In a directory: names that come and go, and what happens to what they name.
 _ENTRIES_CHANGE = _NAMES_APPEAR | _CONTENT_CHANGES | _IN_ATTRIB | _IN_DELETE | _IN_MOVED_FROM
+# What makes a difference to `Happening`.
+_TOLD = _IN_MOVED_TO | _IN_Q_OVERFLOW | _IN_IGNORED | _IN_ISDIR
 _HEADER = struct.Struct("iIII")  # struct inotify_event: wd, mask, cookie, len, name[len]
 _READ_BYTES = 64 * 1024
 
@@ -39,12 +41,14 @@ class Happening(NamedTuple):
         watch: where; -1 when so much happened that some of it was lost.
         name: of what appeared or changed in a directory; empty for a file, whose content changed.
         directory: it names a directory.
+        arrived: it got its name by a rename.
         over: nothing more will be heard of this watch.
     """
 
     watch: int
     name: str = ""
     directory: bool = False
+    arrived: bool = False
     over: bool = False
 
 
@@ -96,7 +100,7 @@ class Inotify:
         self._remove(self._descriptor, watch)
 
     def take(self) -> list[Happening]:
-        """What happened since; nothing if nothing did. Not necessarily all: ask again."""
+        """What happened since, the same in a row once; nothing if nothing did. Not necessarily all: ask again."""
         with contextlib.suppress(BlockingIOError):
             return _parse(os.read(self._descriptor, _READ_BYTES))
         return []
@@ -118,14 +122,26 @@ class Inotify:
 def _parse(data: bytes) -> list[Happening]:
     happenings = []
     offset = 0
+    latest = None
     while offset < len(data):
         watch, mask, _, length = _HEADER.unpack_from(data, offset)
-        offset += _HEADER.size
-        name = data[offset : offset + length].rstrip(b"\0")
-        offset += length
-        if mask & _IN_Q_OVERFLOW:
-            watch = -1
-        happenings.append(Happening(watch, os.fsdecode(name), bool(mask & _IN_ISDIR), bool(mask & _IN_IGNORED)))
+        start = offset + _HEADER.size
+        offset = start + length
+        told = mask & _TOLD
+        happened = (watch, told, data[start:offset])
+        if happened == latest:  # a file that is written is made, written, closed and renamed
+            continue
+        latest = happened
+        name = os.fsdecode(happened[2].rstrip(b"\0"))
+        happenings.append(
+            Happening(
+                -1 if told & _IN_Q_OVERFLOW else watch,
+                name,
+                bool(told & _IN_ISDIR),
+                bool(told & _IN_MOVED_TO),
+                bool(told & _IN_IGNORED),
+            )
+        )
     return happenings
 
 

@@ -94,6 +94,21 @@ def test_what_is_not_as_expected_stays(root: Root, there: bytes | None) -> None:
     assert [entry.name for entry in Path(root.path).iterdir()] == (["file"] if there is not None else [])
 
 
+def test_a_file_is_not_read_where_stat_says_that_it_is_the_same(root: Root) -> None:
+    file = Path(root.path) / "file"
+    file.write_bytes(b"whatever\n")
+    status = file.stat()
+    seen = file_of(b"what was read before\n")._replace(
+        stamp=f"{status.st_mtime_ns:x}-{status.st_ctime_ns:x}-{status.st_ino:x}"
+    )
+
+    put(root, "file", seen, NEW, _NEW)
+    assert file.read_bytes() == _NEW
+
+    with pytest.raises(NotAsExpectedError):  # it is another file now
+        put(root, "file", seen, NEW, _NEW)
+
+
 def test_modes_come_back_whatever_the_umask(root: Root) -> None:
     former = os.umask(0o077)
     try:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kaa.hands.checkpoints.putting import Putter
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import Limits
-from kaa.hands.checkpoints.states import digest_of
+from kaa.hands.checkpoints.states import State, digest_of
 from kaa.hands.checkpoints.tracker import Tracker
 from kaa.hands.inotify import Inotify
 
@@ -205,3 +206,49 @@ def test_the_temporary_files_of_writes_are_no_files_of_the_project(tmp_path: Pat
     (tmp_path / ".kaa-mine.tmp").write_text("mine")
 
     assert changes(tracker) == {".kaa-mine.tmp": (None, digest("mine"))}
+
+
+def _replaced(path: Path) -> None:
+    path.with_name("new").write_text("mine")
+    path.with_name("new").rename(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda path: path.write_text("mine"), _replaced, lambda path: path.chmod(0o600), lambda path: path.unlink()],
+    ids=["written", "replaced", "chmod", "deleted"],
+)
+def test_what_happens_to_a_file_that_was_just_put_back_is_seen(
+    tmp_path: Path, make: Make, change: Callable[[Path], object]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("changed")
+    file.chmod(0o644)
+    tracker = begun(make())
+    (expected,) = tracker.states(["file"])
+    target = State("file", digest("kept"), 0o644, 4)
+    putter = Putter(tracker.roots, "0123456789abcdef")
+    putter.put("file", tracker.with_stamp("file", expected), target, b"kept")
+    putter.close()
+    tracker.expect("file", target)
+
+    change(file)
+    (row,) = tracker.collect()
+    (now,) = tracker.states(["file"])
+
+    assert row[2] == now if now is None else isinstance(row[2], list) and row[2][:-1] == [*now[:-1]]
+    assert now is None or not now.same_as(target)
+
+
+def test_what_was_put_back_is_the_only_change_there_is(tmp_path: Path, make: Make) -> None:
+    (tmp_path / "file").write_text("changed")
+    tracker = begun(make())
+    target = State("file", digest("kept"), 0o644, 4)
+    putter = Putter(tracker.roots, "0123456789abcdef")
+    (expected,) = tracker.states(["file"])
+    putter.put("file", expected, target, b"kept")
+    putter.close()
+    tracker.expect("file", target)
+
+    assert changes(tracker) == {"file": (digest("changed"), digest("kept"))}
+    assert changes(tracker) == {}

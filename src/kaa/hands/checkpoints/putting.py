@@ -6,9 +6,10 @@ import os
 import stat
 
 from kaa.hands.checkpoints.roots import Nearby, Roots
-from kaa.hands.checkpoints.states import State, is_unchanged, look_closely
+from kaa.hands.checkpoints.states import State, look
 
 _NEW_DIRECTORY_MODE = 0o777  # less the umask
+_PERMISSIONS = 0o777
 
 
 class NotAsExpectedError(Exception):
@@ -39,7 +40,7 @@ class Putter:
 
         Args:
             path: as `Roots.find` takes it.
-            expected: what is there; None: nothing.
+            expected: what is there; None: nothing. With a stamp, a file is not read if `stat` says that it is the same.
             target: what is to be there; None: nothing.
             content: of a file, or a symlink's target.
 
@@ -72,7 +73,6 @@ class Putter:
 
     def _replace(self, directory: int, name: str, expected: State | None, target: State, content: bytes) -> None:
         """Put the new one beside the old one, then give it the name."""
-        status = _check(directory, name, expected)
         self._written += 1
         temporary = f"{self._prefix}{self._written:x}.tmp"
         try:
@@ -80,8 +80,7 @@ class Putter:
                 os.symlink(os.fsdecode(content), temporary, dir_fd=directory)
             else:
                 _write(directory, temporary, target.mode, content)
-            if not is_unchanged(directory, name, status):  # as late as can be
-                _check(directory, name, expected)
+            _check(directory, name, expected)  # as late as can be
             os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -120,14 +119,10 @@ def remove_leftovers(roots: Roots, token: str, directories: list[str]) -> None:
                     os.unlink(name, dir_fd=descriptor)
 
 
-def _check(directory: int, name: str, expected: State | None) -> os.stat_result | None:
-    """What `stat` says of a path that is as expected."""
-    seen, status = look_closely(directory, name)
-    if seen.state is None and expected is None:
-        return None
-    if seen.state is None or not seen.state.same_as(expected):
+def _check(directory: int, name: str, expected: State | None) -> None:
+    state = look(directory, name, expected).state
+    if state is not expected and (state is None or not state.same_as(expected)):
         raise NotAsExpectedError
-    return status
 
 
 def _remove(directory: int, name: str, expected: State | None) -> None:
@@ -159,11 +154,13 @@ def _make_directory(directory: int, name: str, expected: State | None, target: S
 
 def _write(directory: int, name: str, mode: int, content: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+    mode = stat.S_IMODE(mode)
+    descriptor = os.open(name, flags, mode & _PERMISSIONS, dir_fd=directory)
     try:
         remaining = memoryview(content)
         while remaining:
             remaining = remaining[os.write(descriptor, remaining) :]
-        os.fchmod(descriptor, stat.S_IMODE(mode))
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the umask, or special bits
+            os.fchmod(descriptor, mode)
     finally:
         os.close(descriptor)

@@ -106,7 +106,7 @@ class Rules:
 
 def covers_name(name: str) -> bool:
     """Whether anything of this name can be covered, whatever kind it has."""
-    return name != _REPOSITORY and not (name.startswith(".kaa-") and _TEMPORARY.fullmatch(name))
+    return name not in ("", _REPOSITORY) and not (name.startswith(".kaa-") and _TEMPORARY.fullmatch(name))
 
 
 def covers_path(path: str) -> bool:

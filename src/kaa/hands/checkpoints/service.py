@@ -138,7 +138,7 @@ class _Service:
                 content = frame.body[offset : offset + length]
                 offset += length
                 try:
-                    putter.put(path, expected, target, content)
+                    putter.put(path, self._tracker.with_stamp(path, expected), target, content)
                 except NotAsExpectedError:
                     results.append("")
                 except OSError as error:

@@ -88,26 +88,6 @@ def is_known(status: os.stat_result, known: State | None) -> bool:
     return known is not None and known.stamp != "" and known.stamp == _stamp(status)
 
 
-def look_closely(directory: int, name: str) -> tuple[Seen, os.stat_result | None]:
-    """The same, read anew, with what `stat` says of it for `is_unchanged`; None if that may not tell a change."""
-    try:
-        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except OSError:
-        return look(directory, name), None
-    seen = look(directory, name)
-    return seen, status if _fresh_stamp(status) else None
-
-
-def is_unchanged(directory: int, name: str, status: os.stat_result | None) -> bool:
-    """Whether a path certainly is what it was when `look_closely` gave this."""
-    if status is None:
-        return False
-    try:
-        return _stamp(os.stat(name, dir_fd=directory, follow_symlinks=False)) == _stamp(status)
-    except OSError:
-        return False
-
-
 def _read(directory: int, name: str, max_bytes: int) -> Seen:
     """A regular file, unless it was exchanged meanwhile."""
     try:

@@ -49,6 +49,7 @@ class Tracker:
         self._noted: set[str] = set()
         self._dirty: dict[str, set[str]] = {}
         self._dirty_names = 0
+        self._put: set[str] = set()  # files that were put back, and of which the kernel has not told yet
         self._overflowed = False
         self._begun = False
 
@@ -103,6 +104,7 @@ class Tracker:
     def collect(self) -> list[Row]:
         """What differs from what was said the last time: path, state before, state after."""
         self.listen()
+        self._put.clear()
         if self.inotify is None or self._overflowed:
             self._overflowed = False
             for _ in self._look_everywhere():
@@ -122,18 +124,28 @@ class Tracker:
         return self._manifest.take_changes()
 
     def expect(self, path: str, state: State | None) -> None:
-        """Know what was just put at a path that is covered, so that only what differs from that is told later."""
-        if self._manifest.get(path) is not None and state is not None and state.kind == "file":
+        """Know what just got the name of a file that is covered: it need not be read if nothing else happens to it."""
+        known = self._manifest.get(path)
+        if known is not None and known.kind == "file" and state is not None and state.kind == "file":
             self._manifest.set(path, state)
+            self._put.add(path)
+
+    def with_stamp(self, path: str, state: State | None) -> State | None:
+        """The state with the stamp by which `stat` tells that it still is at a path, if that is known."""
+        known = self._manifest.get(path)
+        return known if known is not None and known.same_as(state) else state
 
     def states(self, paths: Sequence[str]) -> list[State | None]:
-        """What is at some paths now, whether they are covered or not."""
+        """What is at some paths now, whether they are covered or not. Everything is read."""
         found = []
         nearby = Nearby(self.roots)
         for path in paths:
             directory, _, name = path.rpartition("/")
             descriptor = nearby.opened(directory)
-            found.append(None if descriptor is None else look(descriptor, name).state)
+            state = None if descriptor is None else look(descriptor, name).state
+            if state is not None and self.with_stamp(path, state) is not state:
+                self._manifest.assume(path, state)  # its stamp is newer
+            found.append(state)
         nearby.forget()
         return found
 
@@ -147,7 +159,11 @@ class Tracker:
                     gone = self._watched.pop(happening.watch, None)
                     if gone is not None and self._entered.get(gone) == happening.watch:
                         del self._entered[gone]
-                elif happening.name and (directory := self._watched.get(happening.watch)) is not None:
+                elif covers_name(happening.name) and (directory := self._watched.get(happening.watch)) is not None:
+                    path = _join(directory, happening.name)
+                    if happening.arrived and path in self._put:
+                        self._put.remove(path)  # the next time it is somebody else
+                        continue
                     self._dirty.setdefault(directory, set()).add(happening.name)
                     self._dirty_names += 1
             if self._dirty_names > _MAX_DIRTY_NAMES:
