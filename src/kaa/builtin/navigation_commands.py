@@ -5,19 +5,25 @@ from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAP
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("undo", "Take back your last message and what it did to files: /undo [--all]", _undo)
-    api.register_command("redo", "Return to where the conversation and its files were before that", _redo)
+    api.register_command(
+        "undo", "Take back your last message and what it did to files: /undo [--all|--conversation]", _undo
+    )
+    api.register_command("redo", "Return to where the conversation and its files were: /redo [--conversation]", _redo)
     api.register_command("label", "Name the last thing said, to find it in the tree: /label [NAME]", _label)
 
 
 async def _undo(arguments: str, context: CommandContext) -> CommandAction:
     if arguments == "--all":
         return Reply(await context.navigation.undo(uncertain="restore"))
+    if arguments == "--conversation":
+        return Reply(await context.navigation.undo(restore="conversation"))
     _want_nothing("undo", arguments)
     return Reply(await context.navigation.undo())
 
 
 async def _redo(arguments: str, context: CommandContext) -> CommandAction:
+    if arguments == "--conversation":
+        return Reply(await context.navigation.redo(restore="conversation"))
     _want_nothing("redo", arguments)
     return Reply(await context.navigation.redo())
 

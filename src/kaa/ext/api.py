@@ -161,14 +161,19 @@ class SessionBudget(Protocol):
 class SessionNavigation(Protocol):
     """Goes elsewhere in the session. All raise CommandError where there is nowhere to go."""
 
-    async def undo(self, *, uncertain: Literal["keep", "restore"] = "keep") -> str:
+    async def undo(
+        self,
+        *,
+        uncertain: Literal["keep", "restore"] = "keep",
+        restore: Literal["conversation", "both"] = "both",
+    ) -> str:
         """Take back the user's last message and what was done for it to files. Returns what that did, in words.
 
-        `uncertain`: what happens to files that changed while only a background process ran.
+        `uncertain`: what happens to files that changed while only a background process ran. `restore`: what goes back.
         """
         ...
 
-    async def redo(self) -> str:
+    async def redo(self, *, restore: Literal["conversation", "both"] = "both") -> str:
         """Return to where the conversation and its files were. Returns what that did, in words."""
         ...
 

@@ -17,7 +17,7 @@ from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_text import encoded
 from kaa.host.code import shared_files
 from kaa.host.process import relative_variable
-from kaa.shell.checkpoints.checkpointing import limits_of
+from kaa.shell.checkpoints.permission import limits_of
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import CheckpointSettings, SettingsError, load_user_settings

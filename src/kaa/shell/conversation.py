@@ -16,7 +16,7 @@ from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.shell.accounting import Accounting
 from kaa.shell.budgeting import Budgeting
-from kaa.shell.checkpoints.checkpointing import Checkpointing
+from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
 from kaa.shell.exporting import Exporting
@@ -166,9 +166,9 @@ class Conversation:
         return self._session.navigation
 
     @property
-    def checkpoints(self) -> Checkpointing:
+    def checkpoints(self) -> FileTravel:
         """What the project's files were like."""
-        return self._session.checkpoints
+        return self._session.navigation.files
 
     @property
     def naming(self) -> Naming:

@@ -19,12 +19,18 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.trail import trail
 from kaa.session.tree import Node
-from kaa.shell.checkpoints.checkpointing import Checkpointing
+from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
 from kaa.workspace.checkpoints.contract import RestorePlan, RestoreResult
 
 Restore: TypeAlias = Literal["conversation", "files", "both"]
 """What goes to the destination: what the model knows, the project's files, or both."""
+
+Along: TypeAlias = Literal["conversation", "both"]
+"""What `/undo` and `/redo` take along."""
+
+Uncertain: TypeAlias = Literal["keep", "restore"]
+"""What happens to files that changed while only a background process ran."""
 
 
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
@@ -54,7 +60,7 @@ class Destination(msgspec.Struct, frozen=True):
         message: what the user said there, to be said anew; None where the destination is no such message.
         left: how many messages would be left behind.
         files: what would become of the project's files.
-        files_problem: why that is not known; then they stay as they are.
+        files_problem: why that is not known; then only the conversation can go there.
     """
 
     leaf_id: str | None
@@ -62,6 +68,11 @@ class Destination(msgspec.Struct, frozen=True):
     left: int
     files: RestorePlan
     files_problem: str | None = None
+
+    @property
+    def leaves_files_alone(self) -> bool:
+        """Whether it is certain that nothing is to be restored, and nothing to be said of files."""
+        return self.files_problem is None and not (self.files.steps or self.files.conflicts or self.files.gaps)
 
     def keeping_uncertain(self, hint: str = "") -> "Destination":
         """The same without files that somebody else may have changed. `hint`: how to restore them nevertheless."""
@@ -99,7 +110,7 @@ class Navigation:
         agent: goes on from there.
         store: the session.
         recorder: writes into it.
-        checkpoints: know what the files were like.
+        files: takes the project's files along.
         summarizer: sums up what is left, when that is wanted.
     """
 
@@ -108,14 +119,19 @@ class Navigation:
         agent: Agent,
         store: SessionStore,
         recorder: SessionRecorder,
-        checkpoints: Checkpointing,
+        files: FileTravel,
         summarizer: Summarizer,
     ) -> None:
         self._agent = agent
         self._store = store
         self._recorder = recorder
-        self._checkpoints = checkpoints
+        self._files = files
         self._summarizer = summarizer
+
+    @property
+    def files(self) -> FileTravel:
+        """Takes the project's files along, or alone."""
+        return self._files
 
     def points(self) -> tuple[RewindPoint, ...]:
         """The user's messages on the current branch, the newest last.
@@ -178,10 +194,13 @@ class Navigation:
         None if they did not go anywhere, or something was said since.
 
         Raises:
+            CommandError: what a restore did that was interrupted cannot be told.
             SessionReadError: the disk failed.
             SessionViewedError: the session is open read-only.
         """
-        left = trail(self._store, self._checkpoints.is_rewind)
+        self._store.require_writable()
+        await self._files.finish()
+        left = trail(self._store, self._files.is_rewind)
         return await self._destination(left[-1], None) if left else None
 
     async def go(
@@ -202,7 +221,6 @@ class Navigation:
             AgentBusyError: the agent is working.
             CommandError: the destination is gone, or no summary could be made: nothing has changed. Or restoring broke
                 off: going again does the rest.
-            OSError: the note of what became of files cannot be kept.
             SessionViewedError: the session is open read-only; nothing has changed.
             SessionWriteError: the session cannot be written.
             SessionReadError: it cannot be read.
@@ -220,38 +238,41 @@ class Navigation:
             self._agent.replace_history(context.messages)
             self._agent.emit(BranchChanged(self._leaf_id))
         if restore == "conversation":
-            await self._checkpoints.carry(left_id)
-        elif restored is not None and restore == "files":
-            kept = [conflict.path for conflict in (*restored.kept, *restored.failed)]
-            await self._checkpoints.rewound(destination.leaf_id, kept)
+            await self._files.carry(left_id)
         return Arrival(destination.message if restore != "files" else None, restored)
 
-    async def undo(self, *, uncertain: Literal["keep", "restore"] = "keep") -> str:
+    async def undo(self, *, uncertain: Uncertain = "keep", restore: Along = "both") -> str:
         """Take back the user's last message and what was done for it to files. Returns what that did, in words.
 
         Args:
             uncertain: what happens to files that changed while only a background process ran.
+            restore: what goes back.
 
         Raises:
-            CommandError: there is nothing to take back, or the system refused to change a file. The rest is as with
-                `go`.
+            CommandError: there is nothing to take back, files are to go back and cannot, or the system refused to
+                change one. The rest is as with `go`.
         """
         destination = await self.back()
         if destination is None:
             raise CommandError("there is no message to take back")
-        return await self._go_along(destination if uncertain == "restore" else destination.keeping_uncertain(_KEPT))
+        if uncertain == "keep":
+            destination = destination.keeping_uncertain(_KEPT)
+        return await self._go_along(destination, restore, "/undo --conversation takes back only the message")
 
-    async def redo(self) -> str:
+    async def redo(self, *, restore: Along = "both") -> str:
         """Return to where the conversation and its files were. Returns what that did, in words.
 
+        Args:
+            restore: what returns.
+
         Raises:
-            CommandError: there is nothing to return to, or the system refused to change a file. The rest is as with
-                `go`.
+            CommandError: there is nothing to return to, files are to return and cannot, or the system refused to
+                change one. The rest is as with `go`.
         """
         destination = await self.forward()
         if destination is None:
             raise CommandError("there is nothing to do again: nothing was taken back, or something was said since")
-        return await self._go_along(destination)
+        return await self._go_along(destination, restore, "/redo --conversation returns only the conversation")
 
     def label_here(self, text: str) -> None:
         """Give the last thing said a name; an empty text takes it away.
@@ -276,16 +297,26 @@ class Navigation:
         self._store.append(Label(target_id=entry_id, label=(text or "").strip() or None))
         self._store.request_sync()
 
-    async def _go_along(self, destination: Destination) -> str:
-        """Go there with the files, as far as they are known, and say what that did.
+    async def _go_along(self, destination: Destination, restore: Along, alone: str) -> str:
+        """Go there and say what that did.
+
+        Args:
+            destination: as `go` takes it.
+            restore: what goes there.
+            alone: says how the conversation goes without the files.
 
         Raises:
-            CommandError: the system refused to change a file, so that the conversation stays. The rest is as with `go`.
+            CommandError: files cannot be restored, or the system refused to change one; then the conversation stays.
+                The rest is as with `go`.
         """
-        arrival = await self.go(destination, restore="conversation" if destination.files_problem else "both")
+        if restore == "both" and destination.files_problem:
+            raise CommandError(
+                f"nothing was changed, because files cannot be restored: {destination.files_problem}. {alone}"
+            )
+        arrival = await self.go(destination, restore=restore)
         lines = [f"took back: {_beginning(arrival.message.text)}"] if arrival.message is not None else ["went forward"]
-        if destination.files_problem:
-            lines.append(f"files stay as they are: {destination.files_problem}")
+        if restore == "conversation":
+            lines.append("files stay as they are")
         if arrival.files is not None:
             lines += [f"{step.action}d {_in_a_line(step.path)}" for step in arrival.files.done]
             if changed := sum(step.by == "command" for step in arrival.files.done):
@@ -305,7 +336,7 @@ class Navigation:
         leaf_id = target.id if target is not None else None
         left = sum(node.type == "message" for node in self._left(target))
         try:
-            return Destination(leaf_id, message, left, await self._checkpoints.preview(leaf_id))
+            return Destination(leaf_id, message, left, await self._files.preview(leaf_id))
         except CommandError as error:
             problem = str(error)
         except OSError as error:
@@ -338,7 +369,9 @@ class Navigation:
             raise CommandError(f"files cannot be restored: {destination.files_problem}")
         with self._agent.held():
             try:
-                return await self._checkpoints.restore(destination.files)
+                if restore == "files":
+                    return await self._files.rewind(destination.files, destination.leaf_id)
+                return await self._files.restore(destination.files)
             except OSError as error:
                 raise CommandError(
                     f"restoring files broke off, and the conversation stays where it is: {_described(error)}. {_AGAIN}"

@@ -36,7 +36,8 @@ from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
 from kaa.shell.blocked_images import BlockedImages
 from kaa.shell.budgeting import Budgeting, merged
-from kaa.shell.checkpoints.checkpointing import take_checkpoints
+from kaa.shell.checkpoints.travel import FileTravel
+from kaa.shell.checkpoints.turns import take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import Containment, contain
@@ -197,7 +198,7 @@ async def open_conversation(
             Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
             Exporting(store, workspace.root, environ, home, folder),
             checkpoints,
-            Navigation(agent, store, recorder, checkpoints, summarizer),
+            Navigation(agent, store, recorder, FileTravel(agent, store, recorder, checkpoints), summarizer),
         )
         name_session(options.session, session.naming)
         conversation = Conversation(

@@ -6,7 +6,7 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
 from kaa.shell.budgeting import Budgeting
-from kaa.shell.checkpoints.checkpointing import Checkpointing
+from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.exporting import Exporting
 from kaa.shell.naming import Naming
@@ -24,7 +24,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         naming: gives it a name.
         compaction: condenses it.
         exporting: writes it into files of the user's.
-        checkpoints: know what the project's files were like.
+        checkpoints: are taken of the project's files.
         navigation: goes elsewhere in it.
     """
 
@@ -35,5 +35,5 @@ class SessionParts(msgspec.Struct, frozen=True):
     naming: Naming
     compaction: Compacting
     exporting: Exporting
-    checkpoints: Checkpointing
+    checkpoints: TurnCheckpoints
     navigation: Navigation

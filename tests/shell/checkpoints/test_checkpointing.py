@@ -4,6 +4,9 @@ import asyncio
 import json
 import os
 import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -25,6 +28,7 @@ from tests.support.model_script import Answer, Call, say
 from tests.support.model_server import ModelServer
 
 T = TypeVar("T")
+_REPOSITORY = Path(__file__).parents[3]
 _FULL_ACCESS = SandboxOptions(mode="full-access")
 
 
@@ -81,6 +85,11 @@ class Scene:
                 await workspace.close()
 
         return run(whole())
+
+    @property
+    def url(self) -> str:
+        """Of the model server."""
+        return self._server.url
 
     @property
     def checkpoints(self) -> list[int]:
@@ -276,16 +285,45 @@ def test_switched_off_nothing_is_kept_and_going_back_says_so(scene: Scene) -> No
 
     async def act(conversation: Conversation) -> list[str]:
         await conversation.submit("work")
-        with pytest.raises(CommandError, match=r"checkpoints\.enabled"):
-            await conversation.checkpoints.preview(None)
         assert "checkpoints.enabled is false" in str((await conversation.status()).checkpoints_problem)
         return await undone(conversation)
 
     said = scene.play([bash("echo two > a.txt"), say("Done.")], act)
 
-    assert said == ["files stay as they are: file checkpoints are off: checkpoints.enabled is false in settings.json"]
+    assert said == ["not restored: 1 turn has no checkpoint: checkpoints.enabled is false in settings.json"]
     assert (scene.project / "a.txt").read_text() == "two\n"
     assert not (scene.home / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("problem", ["switched off", "removed", "in the way"])
+def test_files_that_cannot_be_looked_at_keep_the_conversation_where_it_is(scene: Scene, problem: str) -> None:
+    async def work(conversation: Conversation) -> None:
+        await conversation.submit("work")
+
+    scene.play([bash("echo two > a.txt"), say("Done.")], work)
+    checkpoints = scene.home / "checkpoints"
+    match problem:
+        case "switched off":
+            (scene.home / "settings.json").write_text('{"checkpoints": {"enabled": false}}')
+            reason = r"checkpoints\.enabled is false"
+        case "removed":
+            for file in checkpoints.rglob("sets/*"):
+                file.unlink()
+            reason = "no longer kept"
+        case _:
+            checkpoints.rename(scene.home / "elsewhere")
+            checkpoints.write_text("in the way")
+            reason = "File exists"
+
+    async def refused(conversation: Conversation) -> str:
+        with pytest.raises(CommandError, match=f"^nothing was changed, because files cannot be restored: .*{reason}"):
+            await conversation.navigation.undo()
+        return await conversation.navigation.undo(restore="conversation")
+
+    said = scene.play([], refused, ContinueSession())
+
+    assert said.splitlines() == ["took back: work", "files stay as they are"]
+    assert (scene.project / "a.txt").read_text() == "two\n"
 
 
 def test_that_nothing_can_be_kept_stops_nobody_and_is_said_once(scene: Scene) -> None:
@@ -374,6 +412,38 @@ def test_files_that_went_back_alone_are_returned_by_redo_also_after_a_restart(sc
     assert scene.play([], forth, ContinueSession()) == [["restored a.txt"], ["restored a.txt"]]
 
 
+@pytest.mark.parametrize("forth", [True, False], ids=["redo", "the same again"])
+def test_a_restore_of_files_alone_that_was_killed_can_be_redone_and_finished(scene: Scene, *, forth: bool) -> None:
+    files = [scene.project / f"f{number:04}" for number in range(1_000)]
+    for file in files:
+        file.write_text("one\n")
+
+    async def work(conversation: Conversation) -> None:
+        await conversation.submit("work")
+
+    async def back(conversation: Conversation) -> None:
+        destination = await conversation.navigation.back()
+        assert destination is not None
+        await conversation.navigation.go(destination, restore="files")
+
+    async def redo(conversation: Conversation) -> None:
+        await conversation.navigation.redo()
+
+    scene.play([bash("sed -i s/one/two/ f*"), say("Done.")], work)
+    program = [sys.executable, "-m", "tests.shell.checkpoints.rewind_until_killed"]
+    killed = subprocess.run([*program, scene.project, scene.home, scene.url], cwd=_REPOSITORY, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert {file.read_text() for file in files} == {"one\n", "two\n"}
+
+    scene.play([], redo if forth else back, ContinueSession())
+
+    assert {file.read_text() for file in files} == {"two\n" if forth else "one\n"}
+    if not forth:
+        scene.play([], redo, ContinueSession())  # the second part
+        scene.play([], redo, ContinueSession())  # the first one
+        assert {file.read_text() for file in files} == {"two\n"}
+
+
 def test_a_file_of_mine_is_kept_when_files_that_went_back_alone_are_returned(scene: Scene) -> None:
     async def act(conversation: Conversation) -> list[str]:
         await conversation.submit("one")
@@ -414,7 +484,7 @@ def test_who_declines_a_large_first_checkpoint_goes_on_without(large: Scene) -> 
 
     assert asked == ["Copy 2 MB (6 files) of this project, so that /undo can restore files?"]
     assert problem == "declined for this session, as the first one would copy 2 MB"
-    assert said == [f"files stay as they are: {problem}"]
+    assert said == [f"not restored: 2 turns have no checkpoint: {problem}"]
     assert (large.project / "b.txt").exists()
 
 

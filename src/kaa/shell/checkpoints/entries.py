@@ -5,7 +5,7 @@ wherever the entry stands that names it: the loop does not wait until it is writ
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kaa.session.tree import Node
 
 CHECKPOINT = "kaa.checkpoint"
 NO_CHECKPOINT = "kaa.no_checkpoint"
+REWIND = "kaa.rewind"
 
 
 class _Named(msgspec.Struct, rename="camel", frozen=True):
@@ -41,14 +42,29 @@ class _Missing(msgspec.Struct, rename="camel", frozen=True):
     after: str
 
 
+class _Rewind(msgspec.Struct, rename="camel", frozen=True):
+    """The data of an entry that says that files begin to go elsewhere without the conversation.
+
+    A later `_Named` with `rewind` says where they arrived.
+
+    Attributes:
+        begun: the change set of the whole way; None: they did not go anywhere.
+    """
+
+    begun: str | None
+
+
 class _Line(msgspec.Struct, rename="camel", frozen=True):
     custom_type: str = ""
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _LINE = msgspec.json.Decoder(_Line)
-_NAMED = msgspec.json.Decoder(_Named)
-_MISSING = msgspec.json.Decoder(_Missing)
+_DECODERS: Mapping[str, msgspec.json.Decoder[_Named | _Missing | _Rewind]] = {
+    CHECKPOINT: msgspec.json.Decoder(_Named),
+    NO_CHECKPOINT: msgspec.json.Decoder(_Missing),
+    REWIND: msgspec.json.Decoder(_Rewind),
+}
 
 
 class CheckpointEntries:
@@ -62,7 +78,14 @@ class CheckpointEntries:
         self._store = store
         self._named: dict[str, list[str]] = {}  # ids of change sets by the entry behind which they count
         self._missing: dict[str, str] = {}  # why there is none
+        self._unfinished: str | None = None
         self._read_nodes = 0
+
+    @property
+    def unfinished_rewind(self) -> str | None:
+        """The change set of a way without the conversation of which nobody noted where it ended."""
+        self._read_new()
+        return self._unfinished
 
     def way(self, start: str | None, end: str | None) -> tuple[Sequence[str], Sequence[str]]:
         """From the files after one entry to those after another; None stands for before the first entry.
@@ -115,20 +138,23 @@ class CheckpointEntries:
         nodes = self._store.tree.nodes
         for node in nodes[self._read_nodes :]:
             match self._decode(node):
-                case _Named(id=change_set_id, after=after):
+                case _Named(id=change_set_id, after=after, rewind=rewind):
                     self._named.setdefault(after or node.id, []).append(change_set_id)
+                    if rewind:
+                        self._unfinished = None
+                case _Rewind(begun=begun):
+                    self._unfinished = begun
                 case _Missing(reason=reason, after=after):
                     self._missing[after] = reason
         self._read_nodes = len(nodes)
 
-    def _decode(self, node: Node) -> _Named | _Missing | None:
+    def _decode(self, node: Node) -> _Named | _Missing | _Rewind | None:
         if node.type != "custom":
             return None
         try:
             line = _LINE.decode(self._store.line(node))
-            if line.custom_type == CHECKPOINT:
-                return _NAMED.decode(line.data)
-            return _MISSING.decode(line.data) if line.custom_type == NO_CHECKPOINT else None
+            decoder = _DECODERS.get(line.custom_type)
+            return decoder.decode(line.data) if decoder is not None else None
         except UNREADABLE:
             return None
 
@@ -146,3 +172,8 @@ def naming(change_set_id: str, files: int, after: str | None, *, rewind: bool = 
 def missing(reason: str, after: str) -> dict[str, Json]:
     """The data of an entry that says why nothing is kept of what was done behind the entry `after`."""
     return {"reason": reason, "after": after}
+
+
+def rewinding(begun: str | None) -> dict[str, Json]:
+    """The data of an entry that says that files begin to go elsewhere without the conversation; None: they did not."""
+    return {"begun": begun}

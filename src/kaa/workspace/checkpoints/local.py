@@ -144,7 +144,8 @@ class LocalCheckpoints:
     async def interrupted(self) -> ChangeSet | None:
         """See `Checkpoints.interrupted`."""
         store = await self._store()
-        if not self._lookout.has_begun and await asyncio.to_thread(store.killed_turn, self._session_id) is None:
+        looks = self._lookout.has_begun and not self._lookout.is_declined
+        if not looks and await asyncio.to_thread(store.killed_turn, self._session_id) is None:
             return None
         await self._lookout.looked()
         found, self._interrupted = self._interrupted, None

@@ -65,6 +65,11 @@ class Lookout:
         return self._linking is not None
 
     @property
+    def is_declined(self) -> bool:
+        """Whether somebody did not permit to look at everything."""
+        return self._declined is not None
+
+    @property
     def has_looked(self) -> bool:
         """Whether everything has been looked at."""
         return self._looking is not None and self._looking.done() and not failed(self._looking)

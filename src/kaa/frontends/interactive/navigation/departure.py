@@ -68,10 +68,10 @@ class Departure:
         def found(destination: Destination | None) -> None:
             if destination is None:
                 self._desk.say(wish.nothing)
-            elif destination.files.steps or destination.files.conflicts or destination.files.gaps:
-                self._ask_for_files(destination, wish)
-            else:
+            elif destination.leaves_files_alone:
                 self._ask_for_summary(destination, wish, "conversation")
+            else:
+                self._ask_for_files(destination, wish)
 
         self._core.call(lambda engine: wish.find(engine.conversation.navigation), found, self._on_failure)
 
@@ -82,6 +82,8 @@ class Departure:
             lead = "As the project was at that point, these would be:"
         else:
             title, lead = "Files stay as they are", "No file is put back."
+            if destination.files_problem is not None:
+                lead = f"kaa cannot restore files: {destination.files_problem}"
 
         def chosen(restore: Restore, there: Destination = destination) -> None:
             self._close(dialog)

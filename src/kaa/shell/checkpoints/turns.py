@@ -1,21 +1,14 @@
-"""File checkpoints of a conversation: taken turn by turn, and the way that files go from one entry to another.
-
-Files are at an entry as the change sets on the path to it left them.
-"""
+"""Has checkpoints taken turn by turn, and writes into the session which change sets there are."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 
-import msgspec
-
-from kaa.builtin.counted import counted
 from kaa.core.agent import Agent
 from kaa.core.events import (
     AgentEnd,
     CheckpointTaken,
     Event,
     MessageUpdate,
-    RestoreProgress,
     ToolCallStart,
     ToolExecutionEnd,
     TurnEnd,
@@ -27,55 +20,17 @@ from kaa.ext.api import CommandError, Risk
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.session.tree import Node
 from kaa.shell.budgeting import Ask
-from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, CheckpointEntries, missing, naming
+from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, missing, naming
+from kaa.shell.checkpoints.permission import limits_of, permission
 from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
-from kaa.workspace.checkpoints.contract import (
-    ChangeSet,
-    CheckpointLimits,
-    Checkpoints,
-    FileChange,
-    MissingCheckpointError,
-    Permit,
-    RestorePlan,
-    RestoreResult,
-)
+from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints
 from kaa.workspace.protocol import Workspace
 
 _USER_COMMAND = "!"  # no model gives this id to a call
-_MEGABYTE = 1024 * 1024
-_MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
-
-
-def limits_of(settings: CheckpointSettings) -> CheckpointLimits:
-    """What may be kept of a project."""
-    return CheckpointLimits(settings.max_megabytes, settings.max_days, settings.announce_megabytes)
-
-
-def permission(confirm: Ask | None, notify: Callable[[str], None]) -> Permit:
-    """Asks the user before much is copied. Where nobody can be asked, it is copied, and the user is told."""
-
-    async def permit(files: int, size: int) -> bool:
-        amount = f"{size / _MEGABYTE:,.0f} MB ({counted(files, 'file')})"
-        if confirm is None:
-            notify(
-                f"checkpoints: the first one of this project copies {amount}; set checkpoints.enabled to false, or let "
-                ".gitignore leave folders out, if that is not wanted"
-            )
-            return True
-        return await confirm(
-            f"Copy {amount} of this project, so that /undo can restore files?",
-            "This is the first checkpoint of the project; later ones copy only what changed.\n"
-            "No turns checkpoints off for this session: kaa then cannot undo changes to files.\n"
-            "A .gitignore can leave folders out; checkpoints.announceMegabytes in settings.json says from how many "
-            "MB on kaa asks.",
-        )
-
-    return permit
 
 
 def take_checkpoints(
@@ -88,10 +43,10 @@ def take_checkpoints(
     risks: Mapping[str, Risk],
     notify: Callable[[str], None],
     confirm: Ask | None,
-) -> "Checkpointing":
+) -> "TurnCheckpoints":
     """Have checkpoints taken of an agent's turns in a project, if the settings want them."""
     folder = home.checkpoints / folder_name(workspace.root)
-    return Checkpointing(
+    return TurnCheckpoints(
         agent,
         store,
         recorder,
@@ -104,8 +59,8 @@ def take_checkpoints(
     )
 
 
-class Checkpointing:
-    """Has checkpoints taken turn by turn, and finds the way between two entries.
+class TurnCheckpoints:
+    """Has checkpoints taken of an agent's turns.
 
     Args:
         agent: its turns are what checkpoints are taken of.
@@ -141,7 +96,6 @@ class Checkpointing:
         self._command_runs = False
         self._running: set[str] = set()  # calls that may change files
         self._collecting: asyncio.Task[None] | None = None
-        self._entries = CheckpointEntries(store)
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
         self._missed = ""  # why nothing is kept of what the turn does
         agent.subscribe(self._observe)
@@ -170,103 +124,62 @@ class Checkpointing:
             return
         self._touched = True
         try:
-            await self._settle()
+            await self.settled()
             await checkpoints.ready(path, call=call_id)
             self._running.add(call_id)
         except OSError as error:
-            self._tell(error)
+            self.report(error)
         else:
             self._problem = ""
 
-    async def preview(self, target_entry_id: str | None) -> RestorePlan:
-        """What would happen to files if they were made what they were after an entry. Touches nothing.
-
-        Args:
-            target_entry_id: of this session, on whatever branch; None for before the first entry.
+    async def caught_up(self) -> Checkpoints | None:
+        """The checkpoints, once everything is in the session that the agent did until now; None if they are off.
 
         Raises:
-            CommandError: checkpoints are off, or what would be needed is no longer kept.
-            OSError: the project cannot be looked at.
+            OSError: it cannot be told what changed.
             SessionWriteError: the session can no longer be written.
         """
-        checkpoints = self._required()
-        await self._catch_up(checkpoints)
-        undo, redo = self._entries.way(self._leaf_id, target_entry_id)
-        try:
-            plan = await checkpoints.preview(undo, redo)
-        except MissingCheckpointError as error:
-            raise CommandError(str(error)) from error
-        return msgspec.structs.replace(plan, gaps=self._entries.gaps(self._leaf_id, target_entry_id))
+        checkpoints = self._made()
+        if checkpoints is not None:
+            self._collect(in_a_turn=self._agent.is_running)
+            await self.settled()
+            await self._recover(checkpoints)
+        return checkpoints
 
-    async def restore(self, plan: RestorePlan) -> RestoreResult:
-        """Carry out a plan. What changed since it was made is kept, and so is every conflict.
+    async def settled(self) -> None:
+        """Wait until what has been collected is in the session."""
+        while (collecting := self._collecting) is not None:
+            await asyncio.shield(collecting)
+            if self._collecting is collecting:
+                self._collecting = None
 
-        Whoever calls this holds the agent, and also moves the conversation there, or says `rewound`.
-
-        Raises:
-            CommandError: checkpoints are off, or a content is no longer kept.
-            OSError: the project cannot be touched.
-        """
-        try:
-            return await self._required().restore(plan, self._tell_progress)
-        except MissingCheckpointError as error:
-            raise CommandError(str(error)) from error
-
-    async def carry(self, entry_id: str | None) -> None:
-        """Note that files are as they were after the entry that was left: the conversation moved without them.
-
-        Args:
-            entry_id: None for before the first entry.
+    def required(self) -> Checkpoints:
+        """The checkpoints.
 
         Raises:
-            SessionWriteError: the session cannot be written.
-            OSError: the note cannot be kept.
+            CommandError: they are off.
         """
-        await self._carry(entry_id, (), rewind=False)
+        checkpoints = self._made()
+        if checkpoints is None:
+            raise CommandError(f"file checkpoints are off: {self._problem}")
+        return checkpoints
 
-    async def rewound(self, entry_id: str | None, kept: Sequence[str]) -> None:
-        """Note that files were restored to what they were after an entry, and the conversation did not move.
-
-        Args:
-            entry_id: None for before the first entry.
-            kept: paths for which it does not hold.
+    def record(self, change_set: ChangeSet, after: str | None, *, rewind: bool = False) -> None:
+        """Name a change set in the session, as `naming` has it.
 
         Raises:
-            SessionWriteError: the session cannot be written.
-            OSError: the note cannot be kept.
+            SessionWriteError: the session can no longer be written.
         """
-        await self._carry(entry_id, kept, rewind=True)
+        self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after, rewind=rewind))
+        self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
 
-    def is_rewind(self, node: Node) -> bool:
-        """Whether an entry notes that files went elsewhere without the conversation."""
-        return self._entries.is_rewind(node)
-
-    async def _carry(self, entry_id: str | None, kept: Sequence[str], *, rewind: bool) -> None:
-        if self._make is None:
-            return
-        undo, redo = self._entries.way(self._leaf_id, entry_id)
-        if not undo and not redo:
-            return
-        try:
-            merged = await self._required().merge(undo, redo, kept)
-        except MissingCheckpointError:
-            return  # whoever goes that way later is told that it is no longer known
-        if merged is not None:
-            self._record(merged, None, rewind=rewind)
-
-    async def changes(self, entry_id: str) -> tuple[FileChange, ...]:
-        """What was done to files right behind an entry, or by the checkpoint that it names.
-
-        Raises:
-            CommandError: checkpoints are off, or it is no longer kept.
-        """
-        checkpoints = self._required()
-        await self._settle()
-        try:
-            found = [await checkpoints.change_set(change_set_id) for change_set_id in self._entries.of(entry_id)]
-        except MissingCheckpointError as error:
-            raise CommandError(str(error)) from error
-        return tuple(change for change_set in found for change in change_set.files)
+    def report(self, error: OSError) -> None:
+        """Tell the user, once, why nothing can be kept now."""
+        said = error.strerror or str(error)
+        self._missed = f"{error.filename}: {said}" if error.filename else said
+        if self._missed != self._problem:
+            self._problem = self._missed
+            self._notify(f"checkpoints are off: {self._problem}; kaa cannot undo what changes in the project now")
 
     async def close(self) -> None:
         """Take in what the last turn did and let go of the project.
@@ -278,9 +191,9 @@ class Checkpointing:
             return
         try:
             self._collect()
-            await self._settle()
+            await self.settled()
         except OSError as error:
-            self._tell(error)
+            self.report(error)
         finally:
             await self._checkpoints.close()
 
@@ -303,12 +216,6 @@ class Checkpointing:
         checkpoints = self._made()
         if checkpoints is not None:
             checkpoints.begin()
-        return checkpoints
-
-    def _required(self) -> Checkpoints:
-        checkpoints = self._made()
-        if checkpoints is None:
-            raise CommandError(f"file checkpoints are off: {self._problem}")
         return checkpoints
 
     def _observe(self, event: Event) -> None:
@@ -348,7 +255,7 @@ class Checkpointing:
             try:
                 await ended
             except OSError as error:
-                self._tell(error)
+                self.report(error)
 
     def _collect(self, *, in_a_turn: bool = False) -> None:
         """Begin to take in what changed, if anything can have.
@@ -373,25 +280,12 @@ class Checkpointing:
             await self._recover(checkpoints)
             change_set = await checkpoints.collect(more_to_come=more_to_come)
         except OSError as error:
-            self._tell(error)
+            self.report(error)
             return
         finally:
             self._record_missed(after)
         if change_set is not None:
-            self._record(change_set, after)
-
-    async def _settle(self) -> None:
-        """Wait until what has been collected is in the session."""
-        while (collecting := self._collecting) is not None:
-            await asyncio.shield(collecting)
-            if self._collecting is collecting:
-                self._collecting = None
-
-    async def _catch_up(self, checkpoints: Checkpoints) -> None:
-        """Have everything in the session that the agent did until now."""
-        self._collect(in_a_turn=self._agent.is_running)
-        await self._settle()
-        await self._recover(checkpoints)
+            self.record(change_set, after)
 
     async def _recover(self, checkpoints: Checkpoints) -> None:
         """Once: what a turn did that was killed belongs behind what was the leaf when the session was opened."""
@@ -399,26 +293,11 @@ class Checkpointing:
             return
         found = await checkpoints.interrupted()  # to whoever asks first
         if found is not None:
-            self._record(found, self._opened_at)
+            self.record(found, self._opened_at)
         self._recovered = True
-
-    def _record(self, change_set: ChangeSet, after: str | None, *, rewind: bool = False) -> None:
-        self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after, rewind=rewind))
-        self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
-
-    def _tell_progress(self, done: int, total: int) -> None:
-        if total >= _MANY_PATHS:
-            self._agent.emit(RestoreProgress(done, total))
 
     def _record_missed(self, after: str | None) -> None:
         """Note that nothing is kept of what was done behind an entry."""
         reason, self._missed = self._missed, ""
         if reason and after is not None:
             self._recorder.custom(NO_CHECKPOINT, missing(reason, after))
-
-    def _tell(self, error: OSError) -> None:
-        said = error.strerror or str(error)
-        self._missed = f"{error.filename}: {said}" if error.filename else said
-        if self._missed != self._problem:
-            self._problem = self._missed
-            self._notify(f"checkpoints are off: {self._problem}; kaa cannot undo what changes in the project now")

@@ -1,0 +1,200 @@
+"""The way that files go from one entry of the session to another, and the notes of it.
+
+Files are at an entry as the change sets on the path to it left them.
+"""
+
+from collections.abc import Collection
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.events import RestoreProgress
+from kaa.ext.api import CommandError
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+from kaa.session.tree import Node
+from kaa.shell.checkpoints.entries import REWIND, CheckpointEntries, rewinding
+from kaa.shell.checkpoints.turns import TurnCheckpoints
+from kaa.workspace.checkpoints.contract import (
+    Checkpoints,
+    FileChange,
+    MissingCheckpointError,
+    RestorePlan,
+    RestoreResult,
+)
+
+_MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
+
+
+class FileTravel:
+    """Takes the project's files elsewhere.
+
+    Args:
+        agent: tells how far a restore is.
+        store: the session.
+        recorder: writes into it.
+        turns: what was done to files, turn by turn.
+    """
+
+    def __init__(self, agent: Agent, store: SessionStore, recorder: SessionRecorder, turns: TurnCheckpoints) -> None:
+        self._agent = agent
+        self._store = store
+        self._recorder = recorder
+        self._turns = turns
+        self._entries = CheckpointEntries(store)
+
+    async def preview(self, target_entry_id: str | None) -> RestorePlan:
+        """What would happen to files if they were made what they were after an entry. Touches nothing.
+
+        Args:
+            target_entry_id: of this session, on whatever branch; None for before the first entry.
+
+        Raises:
+            CommandError: files changed on the way, and checkpoints are off or no longer kept.
+            OSError: the project cannot be looked at.
+            SessionWriteError: the session can no longer be written.
+        """
+        if (checkpoints := await self._turns.caught_up()) is not None:
+            await self._finish_rewind(checkpoints)
+        undo, redo = self._entries.way(self._leaf_id, target_entry_id)
+        gaps = self._entries.gaps(self._leaf_id, target_entry_id)
+        if not undo and not redo:
+            return RestorePlan(gaps=gaps)
+        try:
+            plan = await self._turns.required().preview(undo, redo)
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+        return msgspec.structs.replace(plan, gaps=gaps)
+
+    async def restore(self, plan: RestorePlan) -> RestoreResult:
+        """Carry out a plan. What changed since it was made is kept, and so is every conflict.
+
+        Whoever calls this holds the agent, and also moves the conversation there.
+
+        Raises:
+            CommandError: checkpoints are off, or a content is no longer kept.
+            OSError: the project cannot be touched.
+        """
+        if plan.is_empty:
+            return RestoreResult()
+        try:
+            return await self._turns.required().restore(plan, self._tell_progress)
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+
+    async def rewind(self, plan: RestorePlan, entry_id: str | None) -> RestoreResult:
+        """Carry out a plan without the conversation, and note where files are now.
+
+        That they go there is noted first: what was done when kaa is killed in between is found by `finish`.
+
+        Args:
+            plan: as `preview` made it for the entry.
+            entry_id: None for before the first entry.
+
+        Raises:
+            CommandError: checkpoints are off, or a content is no longer kept.
+            OSError: the project cannot be touched, or the note cannot be kept.
+            SessionWriteError: the session can no longer be written.
+        """
+        if plan.is_empty:
+            return RestoreResult()
+        checkpoints = self._turns.required()
+        undo, redo = self._entries.way(self._leaf_id, entry_id)
+        try:
+            way = await checkpoints.merge(undo, redo, [conflict.path for conflict in plan.conflicts])
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+        if way is None:
+            return await self.restore(plan)
+        self._recorder.custom(REWIND, rewinding(way.id))
+        self._store.request_sync()
+        result = await self.restore(plan)
+        kept = {conflict.path for conflict in (*result.kept, *result.failed)}
+        await self._end_rewind(checkpoints, way.id, kept)
+        return result
+
+    async def finish(self) -> None:
+        """Note what a `rewind` did that was killed or broke off, if there was one.
+
+        Raises:
+            CommandError: it cannot be told.
+            SessionWriteError: the session can no longer be written.
+        """
+        if self._entries.unfinished_rewind is None:
+            return
+        try:
+            await self._finish_rewind(self._turns.required())
+        except OSError as error:
+            said = error.strerror or str(error)
+            raise CommandError(f"what a restore did that was interrupted cannot be told: {said}") from error
+
+    async def carry(self, entry_id: str | None) -> None:
+        """Note that files are as they were after the entry that was left: the conversation moved without them.
+
+        If that cannot be noted, the user is told.
+
+        Args:
+            entry_id: None for before the first entry.
+
+        Raises:
+            SessionWriteError: the session cannot be written.
+        """
+        undo, redo = self._entries.way(self._leaf_id, entry_id)
+        if not undo and not redo:
+            return
+        try:
+            merged = await self._turns.required().merge(undo, redo)
+        except (MissingCheckpointError, CommandError):
+            return  # whoever goes that way later is told that it is no longer known
+        except OSError as error:
+            self._turns.report(error)
+            return
+        if merged is not None:
+            self._turns.record(merged, None)
+
+    def is_rewind(self, node: Node) -> bool:
+        """Whether an entry notes that files went elsewhere without the conversation."""
+        return self._entries.is_rewind(node)
+
+    async def changes(self, entry_id: str) -> tuple[FileChange, ...]:
+        """What was done to files right behind an entry, or by the checkpoint that it names.
+
+        Raises:
+            CommandError: checkpoints are off, or it is no longer kept.
+        """
+        checkpoints = self._turns.required()
+        await self._turns.settled()
+        try:
+            found = [await checkpoints.change_set(change_set_id) for change_set_id in self._entries.of(entry_id)]
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
+        return tuple(change for change_set in found for change in change_set.files)
+
+    async def _finish_rewind(self, checkpoints: Checkpoints) -> None:
+        begun = self._entries.unfinished_rewind
+        if begun is None:
+            return
+        try:
+            rest = await checkpoints.preview([], [begun])
+        except MissingCheckpointError:
+            self._recorder.custom(REWIND, rewinding(None))
+            return
+        kept = {move.path for move in rest.moves} | {conflict.path for conflict in rest.conflicts}
+        await self._end_rewind(checkpoints, begun, kept)
+
+    async def _end_rewind(self, checkpoints: Checkpoints, begun: str, kept: Collection[str]) -> None:
+        """Note the way that files went, but for some paths."""
+        went = await checkpoints.merge([], [begun], tuple(kept))
+        if went is None:
+            self._recorder.custom(REWIND, rewinding(None))
+        else:
+            self._turns.record(went, None, rewind=True)
+
+    @property
+    def _leaf_id(self) -> str | None:
+        leaf = self._store.tree.leaf
+        return None if leaf is None else leaf.id
+
+    def _tell_progress(self, done: int, total: int) -> None:
+        if total >= _MANY_PATHS:
+            self._agent.emit(RestoreProgress(done, total))
