@@ -5,6 +5,8 @@ import fcntl
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -419,4 +421,37 @@ def test_pruning_that_fails_leaves_no_copies_and_loses_nothing(tmp_path: Path) -
     [change] = kept[-1].changes
     assert change.after is not None
     assert len(store.content(change.after)) == 3 * 1024 * 1024
+    store.close()
+
+
+_KILLED = """
+import os, signal, sys, time
+from kaa.workspace.checkpoints.contract import CheckpointLimits
+from kaa.workspace.checkpoints.store import Store
+
+store = Store(sys.argv[1], CheckpointLimits())
+note = store.begin_restore("s", "0123456789abcdef", ["sub"])
+reading, writing = os.pipe()
+if os.fork():
+    os.close(writing)
+    os.read(reading, 1)
+    os.kill(os.getpid(), signal.SIGKILL)
+os.closerange(3, note)
+os.write(writing, b"x")
+time.sleep(0.3)  # what is left to do
+open(sys.argv[2], "w").close()
+"""
+
+
+def test_a_slot_that_outlives_its_kaa_is_waited_for(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, tmp_path / "store", done], check=False, stdout=subprocess.DEVNULL
+    )
+    assert killed.returncode == -signal.SIGKILL
+    store = Store(str(tmp_path / "store"), LIMITS)
+
+    assert store.killed_restores() == {"0123456789abcdef": ["sub"]}
+
+    assert done.exists()
     store.close()

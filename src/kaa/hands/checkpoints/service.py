@@ -16,7 +16,7 @@ from kaa.hands.fields import integer, text, texts
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, Frame, WireError
+from kaa.hands.wire import Connection, Frame, WireError, close_all
 
 _SEND_BYTES = 1024 * 1024
 # Of what would have to be announced.
@@ -48,6 +48,7 @@ class _Service:
         self._contents_bytes = 0
         self._answering = 0
         self._resting = False
+        self._held: list[int] = []
         self._kept_files = 0
         self._kept_bytes = 0
         self._announce_bytes = 0  # from how many on we ask before everything is read; 0: never, or that was done
@@ -122,6 +123,10 @@ class _Service:
             case "look":
                 states = self._tracker.states(texts(frame.header, "paths"))
                 self._send({"states": [row_of(state) for state in states]})
+            case "hold":
+                close_all(self._held)
+                self._held = self._connection.take_descriptors()
+                self._send({})
             case "restore":
                 self._send({"results": self._restore(frame)})
             case unknown:

@@ -43,16 +43,18 @@ class Link:
         """Whether there is any use in asking."""
         return self._problem is None
 
-    async def ask(self, header: Mapping[str, object], body: bytes = b"") -> Frame:
+    async def ask(self, header: Mapping[str, object], body: bytes = b"", descriptors: Sequence[int] = ()) -> Frame:
         """Send a request and wait for its answer; all contents that come with it have been kept.
 
         Raises:
             WorkspaceUnavailableError: the slot died, or does not keep to the protocol.
             OSError: the system refused, there or when contents were to be kept.
         """
-        return checked(await (await self.request(header, body)))
+        return checked(await (await self.request(header, body, descriptors)))
 
-    async def request(self, header: Mapping[str, object], body: bytes = b"") -> "asyncio.Future[Frame]":
+    async def request(
+        self, header: Mapping[str, object], body: bytes = b"", descriptors: Sequence[int] = ()
+    ) -> "asyncio.Future[Frame]":
         """Send a request; its answer comes later, not yet `checked`. Requests are dealt with in their order.
 
         Raises:
@@ -64,13 +66,13 @@ class Link:
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting[self._asked] = answer
         # To its end, whoever waits for it: half a frame would be the last.
-        await asyncio.shield(asyncio.ensure_future(self._send({"id": self._asked, **header}, body)))
+        await asyncio.shield(asyncio.ensure_future(self._send({"id": self._asked, **header}, body, descriptors)))
         return answer
 
-    async def _send(self, header: Mapping[str, object], body: bytes) -> None:
+    async def _send(self, header: Mapping[str, object], body: bytes, descriptors: Sequence[int]) -> None:
         async with self._sending:
             try:
-                await self._slot.channel.send(header, body)
+                await self._slot.channel.send(header, body, descriptors)
             except OSError as error:
                 self._fail(error)
 

@@ -38,7 +38,8 @@ async def restore(
 ) -> list[Problem]:
     """Carry out moves; returns those that were not, with the reason. What is done already can be done again.
 
-    A note is kept meanwhile of where temporary files may be, for whoever comes after a kill.
+    A note is kept meanwhile of where temporary files may be, for whoever comes after a kill. The slot holds it open,
+    too: were we killed, it still carries out what it was sent.
 
     Args:
         link: to the slot.
@@ -54,8 +55,9 @@ async def restore(
     token = os.urandom(8).hex()
     ordered = [*in_order(moves)]
     directories = sorted({move.path.rpartition("/")[0] for move in ordered})
-    await asyncio.to_thread(store.begin_restore, session_id, token, directories)
+    note = await asyncio.to_thread(store.begin_restore, session_id, token, directories)
     try:
+        await link.ask({"op": "hold"}, descriptors=[note])
         return await _carry_out(link, store, token, ordered, progress)
     finally:
         await asyncio.to_thread(store.end_restore, leftovers=not link.is_alive)

@@ -28,6 +28,9 @@ _FILE_MODE = 0o600
 _FOLDERS = ("packs", "sets", "manifests", "turns", "restores")
 _SECONDS_PER_DAY = 86_400
 _MEGABYTE = 1024 * 1024
+# How long a restore of somebody else is waited for; one of 100,000 files takes about as long.
+_RESTORE_SECONDS = 30
+_POLL_SECONDS = 0.01
 # So much of the limit is left when something has to go, so that it does not have to go again at once.
 _LEFT_OF_LIMIT = 0.8
 
@@ -147,22 +150,26 @@ class Store:
         turn = self._read_turn(self._turn_path(session_id))
         return turn if turn is not None and self.manifests.read(turn.manifest) is not None else None
 
-    def begin_restore(self, session_id: str, token: str, directories: list[str]) -> None:
+    def begin_restore(self, session_id: str, token: str, directories: list[str]) -> int:
         """Note that files in these directories are going to be replaced, through temporary ones that have the token.
+
+        Returns a descriptor of the note, for reading: as long as anybody has it open, the restore is under way.
 
         Raises:
             OSError: the disk is full or failed.
         """
         path = self._path("restores", token)
-        self._restore = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+        self._restore = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
         fcntl.flock(self._restore, fcntl.LOCK_EX)
         self._restore_token = token
         note = msgspec.to_builtins(_Restore(session_id, directories))
         try:
-            write_all(self._restore, json.dumps(note).encode("ascii"), path)
+            with open(path, "wb", buffering=0) as file:
+                write_all(file.fileno(), json.dumps(note).encode("ascii"), path)
         except OSError:
             self.end_restore(leftovers=False)
             raise
+        return self._restore
 
     def end_restore(self, *, leftovers: bool) -> None:
         """The restore is over. `leftovers`: temporary files may still be there, as `killed_restores` tells."""
@@ -173,14 +180,18 @@ class Store:
         self._restore = -1
 
     def killed_restores(self) -> dict[str, list[str]]:
-        """The tokens of restores that did not come to their end, with their directories."""
+        """The tokens of restores that did not come to their end, with their directories.
+
+        Waits for those that are under way: a slot carries out what it was sent before its kaa was killed.
+        """
         found = {}
+        deadline = time.monotonic() + _RESTORE_SECONDS
         for token in os.listdir(self._path("restores")):
             with (
                 contextlib.suppress(OSError, ValueError),
                 open(self._path("restores", token), "rb", opener=regular) as file,
             ):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else it is under way
+                _lock(file.fileno(), deadline)
                 found[token] = msgspec.convert(json.loads(file.read()), _Restore).directories
         return found
 
@@ -309,6 +320,22 @@ class Store:
 
     def _turn_path(self, session_id: str) -> str:
         return self._path("turns", quote(session_id, safe=""))
+
+
+def _lock(descriptor: int, deadline: float) -> None:
+    """Lock a file that others have locked, once they let go of it.
+
+    Raises:
+        BlockingIOError: they did not until the deadline (`time.monotonic`).
+    """
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
 
 
 def new_change_set_id() -> str:
