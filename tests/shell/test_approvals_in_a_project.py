@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from kaa.core.events import AgentEnd
-from kaa.shell.approvals.requests import (
+from kaa.ext.questions import (
     Abort,
     AllowAlways,
     AllowForSession,
     AllowOnce,
-    Answer,
-    ApprovalRequest,
     Deny,
+    Dismissed,
     Lift,
+    Question,
 )
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
@@ -32,18 +32,7 @@ from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import Answer as Reply
 from tests.support.model_server import ModelServer, call, say
-
-
-class Person:
-    """Gives the answers of a list, in its order; whoever is asked more often is surprised."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self._answers = list(answers)
-        self.asked: list[ApprovalRequest] = []
-
-    async def ask(self, request: ApprovalRequest) -> Answer:
-        self.asked.append(request)
-        return self._answers.pop(0)
+from tests.support.person import AnswerT, Person
 
 
 class Project:
@@ -74,7 +63,7 @@ class Project:
                         home=Home(self.home),
                         environ=environ,
                         notify=lambda _notice: None,
-                        approver=person,
+                        asker=person,
                     )
                 )
             finally:
@@ -119,7 +108,7 @@ def test_what_is_asked_is_done_after_a_yes_and_not_after_a_no(project: Project) 
         policy="ask",
     )
 
-    assert [request.title for request in person.asked] == [f"write {project.root}/a", "touch b"]
+    assert [request.title for request in person.questions] == [f"write {project.root}/a", "touch b"]
     assert (project.root / "a").exists()
     assert not (project.root / "b").exists()
     assert "use another name" in told[1]
@@ -147,7 +136,7 @@ def test_a_commit_is_lifted_once_for_the_session(project: Project) -> None:
 
     end, told = project.play(person, call("bash", command=commit), call("bash", command=commit))
 
-    (request,) = person.asked
+    (request,) = person.questions
     assert (request.lifts, request.was_run) == ((Lift("git"),), True)
     assert end.reason == "done"
     assert told == ["(no output)", "(no output)"]
@@ -162,7 +151,7 @@ def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, outside: P
         person, call("bash", command=f"echo 1 >> {outside}"), call("bash", command=f"echo 2 >> {outside}")
     )
 
-    assert [request.lifts for request in person.asked] == [(Lift("outside"),)] * 2
+    assert [request.lifts for request in person.questions] == [(Lift("outside"),)] * 2
     assert outside.read_text() == "1\n"
     assert end.reason == "denied"
 
@@ -172,7 +161,7 @@ def test_a_file_outside_is_asked_for_before_it_is_written(project: Project, outs
 
     end, _ = project.play(person, call("write", path=str(outside), content="x"))
 
-    assert not person.asked[0].was_run
+    assert not person.questions[0].was_run
     assert outside.read_text() == "x"
     assert end.reason == "done"
 
@@ -192,7 +181,7 @@ def test_a_yes_to_write_through_a_link_is_for_where_it_led(project: Project) -> 
         call("write", path="notes.txt", content="evil"),
     )
 
-    assert [request.title for request in person.asked] == [f"write {notes}", f"write {startup}"]
+    assert [request.title for request in person.questions] == [f"write {notes}", f"write {startup}"]
     assert (notes.read_text(), startup.read_text()) == ("newer", "mine")
     assert end.reason == "denied"
 
@@ -205,16 +194,16 @@ def test_a_link_exchanged_while_the_question_waits_leads_to_another_question(pro
     link.symlink_to(notes)
 
     class Slow(Person):
-        async def ask(self, request: ApprovalRequest) -> Answer:
+        async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
             link.unlink()
             link.symlink_to(startup)
-            return await super().ask(request)
+            return await super().ask(question)
 
     person = Slow(AllowOnce(), Deny())
 
     end, _ = project.play(person, call("write", path="notes.txt", content="evil"))
 
-    assert [request.title for request in person.asked] == [f"write {notes}", f"write {startup}"]
+    assert [request.title for request in person.questions] == [f"write {notes}", f"write {startup}"]
     assert (notes.read_text(), startup.read_text()) == ("old", "mine")
     assert end.reason == "denied"
 
@@ -229,7 +218,7 @@ def test_a_rule_for_a_directory_of_the_project_is_none_for_where_a_link_in_its_p
         call("write", path="generated/startup", content="evil"),
     )
 
-    assert person.asked[-1].title == f"write {project.beside}/startup"
+    assert person.questions[-1].title == f"write {project.beside}/startup"
     assert not (project.beside / "startup").exists()
     assert end.reason == "denied"
 
@@ -245,7 +234,7 @@ def test_a_secret_that_is_a_link_is_read_after_a_yes_to_where_it_leads(project: 
     end, told = project.play(person, call("read", path=str(secret)))
 
     # What hides the secret hides from us, too, that it is a link: only the permit finds out.
-    assert [request.title for request in person.asked] == [f"read {secret}", f"read {kept}"]
+    assert [request.title for request in person.questions] == [f"read {secret}", f"read {kept}"]
     assert told == ["the key"]
     assert end.reason == "done"
 
@@ -260,7 +249,9 @@ def test_a_yes_to_one_secret_is_none_to_its_neighbours(project: Project) -> None
 
     assert told[:2] == ["the key", "the key"]
     assert "another key" not in told[2]
-    assert [request.title for request in person.asked] == [f"read {project.home}/{name}" for name in ("key", "other")]
+    assert [request.title for request in person.questions] == [
+        f"read {project.home}/{name}" for name in ("key", "other")
+    ]
 
 
 def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(project: Project, outside: Path) -> None:
@@ -272,9 +263,9 @@ def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(proje
         call("bash", command=f"touch {outside} && cat /tmp/kaa-test-note"),
     )
 
-    if person.asked[0].warning is None:
+    if person.questions[0].warning is None:
         pytest.skip("this machine cannot give the sandbox a /tmp of its own")
-    assert "/tmp/kaa-test-note is another file" in person.asked[0].warning
+    assert "/tmp/kaa-test-note is another file" in person.questions[0].warning
     assert "inside" not in told[1].splitlines()
 
 
@@ -285,7 +276,7 @@ def test_a_host_is_allowed_for_the_session(project: Project) -> None:
 
     _, told = project.play(person, call("bash", command=fetch), call("bash", command=fetch))
 
-    assert [request.lifts for request in person.asked] == [(Lift("network", "name.invalid"),)]
+    assert [request.lifts for request in person.questions] == [(Lift("network", "name.invalid"),)]
     assert all("502" in text for text in told)
 
 
@@ -295,4 +286,4 @@ def test_abort_stops_the_run(project: Project) -> None:
     end, told = project.play(person, call("bash", command="rm -rf src"), call("bash", command="touch a"))
 
     assert (end.reason, told) == ("aborted", [])
-    assert len(person.asked) == 1
+    assert len(person.questions) == 1

@@ -10,24 +10,13 @@ from kaa.shell.conversation import CommandReply, Conversation, Outcome
 from kaa.shell.options import ContinueSession, ConversationOptions
 from tests.support.model_script import Answer, Call, Tokens
 from tests.support.model_server import say
+from tests.support.person import yes_or_no
 from tests.support.stage import Stage
 
 PRICES: Json = {"input": 100, "output": 0, "cacheRead": 0, "cacheWrite": 0}
 """US dollars for a million tokens: a request of 1,000 tokens costs 0.10."""
 
 ECHO = Answer(calls=(Call("read", '{"path": "notes.txt"}'),), usage=Tokens(prompt=1000, output=10))
-
-
-class Payer:
-    """Answers the questions."""
-
-    def __init__(self, *answers: bool) -> None:
-        self.answers = list(answers)
-        self.asked: list[tuple[str, str]] = []
-
-    async def __call__(self, question: str, details: str) -> bool:
-        self.asked.append((question, details))
-        return self.answers.pop(0)
 
 
 class Purse:
@@ -117,26 +106,27 @@ def test_most_of_a_budget_is_told_of_once(purse: Purse) -> None:
 
 def test_who_is_there_is_asked_and_may_allow_as_much_again(purse: Purse) -> None:
     purse.stage.server.begin([ECHO, ECHO, ECHO, say("done")])
-    payer = purse.stage.confirm = Payer(True, False)
+    payer = purse.stage.asker = yes_or_no(True, False)
 
     outcomes = purse.talk("go", tokens=1000)
 
     assert reasons(outcomes) == ["budget"]
     assert purse.requests == 2
-    assert payer.asked[0][0] == "Go on with 1,000 tokens more?"
-    assert payer.asked[0][1].startswith("the budget is used up\n1,010 tokens of the 1,000 tokens for this run")
+    assert payer.questions[0].title == "Go on with 1,000 tokens more?"
+    assert payer.questions[0].details.startswith("the budget is used up\n1,010 tokens of the 1,000 tokens for this run")
     assert "Allow more with /budget run tokens AMOUNT" in str(outcomes[-1])
     assert [state for state, _, _ in purse.told] == ["reached", "raised", "reached"]
 
 
 def test_a_request_that_does_not_fit_is_asked_about_before_it_is_sent(purse: Purse) -> None:
     purse.stage.server.begin([say("done")])
-    payer = purse.stage.confirm = Payer(True)
+    payer = purse.stage.asker = yes_or_no(True)
 
     outcomes = purse.talk("go", cost=0.05)
 
     assert reasons(outcomes) == ["done"]
-    ((question, details),) = payer.asked
+    (asked,) = payer.questions
+    question, details = asked.title, asked.details
     assert question.startswith("Go on with $0.")
     assert "the budget is too small for the next request: it can cost $0." in details
     assert [state for state, _, _ in purse.told] == ["reached", "raised"]
@@ -212,11 +202,12 @@ class TestUnknownPrices:
 
     def test_are_asked_about_once(self, purse: Purse) -> None:
         purse.model()
-        payer = purse.stage.confirm = Payer(True)
+        payer = purse.stage.asker = yes_or_no(True)
         purse.stage.server.begin([ECHO, say("done"), say("again")])
 
         assert reasons(purse.talk("go", "again", cost=1)) == ["done", "done"]
-        ((question, details),) = payer.asked
+        (asked,) = payer.questions
+        question, details = asked.title, asked.details
         assert question == "Go on without knowing the price?"
         assert "the price of p/m is not known" in details
         assert purse.told == [("unknown_price", "run", "cost")]
@@ -232,7 +223,7 @@ class TestUnknownPrices:
         purse.settings(compaction={"keepRecentTokens": 1, "model": "other/m"}, budget={"session": {"cost": 5}})
         purse.model(cost=PRICES)
         purse.also("other")
-        payer = purse.stage.confirm = Payer(answer)
+        payer = purse.stage.asker = yes_or_no(answer)
         purse.stage.server.begin([say("one " * 400), say("two " * 400), say("They spoke.")])
 
         *_, compacted = purse.talk("tell me something " * 100, "and more " * 100, "/compact")
@@ -240,7 +231,8 @@ class TestUnknownPrices:
         assert isinstance(compacted, CommandReply)
         assert compacted.refused is not answer
         assert ("the price of other/m is not known" in compacted.text) is not answer
-        ((_, details),) = payer.asked
+        (asked,) = payer.questions
+        details = asked.details
         assert "the price of other/m is not known" in details
         assert purse.requests == (3 if answer else 2)
 

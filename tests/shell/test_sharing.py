@@ -8,6 +8,7 @@ import pytest
 
 from kaa.shell.conversation import CommandReply, Conversation
 from tests.support.model_script import say
+from tests.support.person import Person, yes_or_no
 from tests.support.stage import Stage
 
 GITHUB_TOKEN = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
@@ -72,16 +73,10 @@ def share(stage: Stage, command: str = "/share", said: str = "hello") -> str:
     return stage.play(scene)
 
 
-def answering(stage: Stage, answer: bool) -> list[str]:
-    """Let the user answer; what was asked is in the list."""
-    asked: list[str] = []
-
-    async def confirm(question: str, details: str) -> bool:
-        asked.append(f"{question}\n{details}")
-        return answer
-
-    stage.confirm = confirm
-    return asked
+def answering(stage: Stage, answer: bool) -> Person:
+    """Let the user answer."""
+    stage.asker = person = yes_or_no(answer)
+    return person
 
 
 def left_over(tmp_path: Path) -> list[str]:
@@ -95,7 +90,7 @@ def test_a_yes_makes_a_secret_gist_and_tells_its_address(stage: Stage, github: G
     told = share(stage)
 
     assert told.splitlines()[0] == ADDRESS
-    assert len(asked) == 1
+    assert len(asked.questions) == 1
     status, create = github.calls
     assert status == ["auth", "status"]
     assert create[:4] == ["gist", "create", "--desc", "hello"]
@@ -112,7 +107,7 @@ def test_what_goes_out_is_said_before(stage: Stage, github: GitHub) -> None:
 
     share(stage, said=f"my token is {GITHUB_TOKEN}")
 
-    lines = asked[0].splitlines()
+    lines = ["", *asked.questions[0].details.splitlines()]
     files = [re.fullmatch(r"my-token-is-redacted-\w{8}(\.\w+) \(\d+ kB\)", line) for line in lines[1:3]]
     assert [file and file[1] for file in files] == [".md", ".html"]
     assert "2 messages, 0 tool results, 0 blocks of thinking, 0 images; this branch only" in lines
@@ -144,7 +139,7 @@ def test_a_no_lets_nothing_out(stage: Stage, github: GitHub, tmp_path: Path) -> 
 def test_where_nobody_can_be_asked_only_yes_lets_it_out(stage: Stage, github: GitHub, tmp_path: Path) -> None:
     github.install()
 
-    assert "say --yes" in share(stage)
+    assert "add --yes" in share(stage)
     assert github.calls == [["auth", "status"]]
     assert left_over(tmp_path) == []
 

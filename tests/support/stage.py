@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from kaa.shell.conversation import Confirm, Conversation
+from kaa.ext.asking import NOBODY, Asker
+from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.options import ConversationOptions
@@ -26,7 +27,7 @@ class Stage:
         self.environ = {"OPENAI_BASE_URL": f"{server.url}/v1", "KAA_LOCAL_SERVERS": "none"}
         self.commands: CommandHandler | None = None
         self.notices: list[str] = []
-        self.confirm: Confirm | None = None
+        self.asker: Asker = NOBODY
         self.workspace = MemoryWorkspace()
 
     def _run(self, command: Command) -> CommandResult | Awaitable[CommandResult]:
@@ -50,7 +51,7 @@ class Stage:
                 home=Home(self.home),
                 environ=self.environ,
                 notify=self.notices.append,
-                confirm=self.confirm,
+                asker=self.asker,
             )
             try:
                 return await scene(conversation)

@@ -1,6 +1,7 @@
 """The slash commands that let a session out of kaa, or another one in."""
 
 from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, OpenSession, Reply
+from kaa.ext.asking import Asker, confirm
 from kaa.session.errors import SessionError
 
 _FLAGS = {
@@ -70,12 +71,23 @@ async def _share(arguments: str, context: CommandContext) -> CommandAction:
     except SessionError as error:
         raise CommandError(str(error)) from error
     try:
-        question = "Upload this as a secret gist? Whoever gets its address can read it."
-        if "--yes" not in flags and not await context.confirm(question, draft.description):
+        if "--yes" not in flags and not await _confirmed(context.asker, draft.description):
             return Reply("nothing was shared")
         return Reply(f"{await sharing.upload(draft)}\n{draft.description}")
     finally:
         sharing.discard(draft)
+
+
+async def _confirmed(asker: Asker, description: str) -> bool:
+    """Whether the person wants the session to be uploaded.
+
+    Raises:
+        CommandError: nobody can be asked.
+    """
+    question = "Upload this as a secret gist? Whoever gets its address can read it."
+    if not asker.can_ask:
+        raise CommandError(f"{question} Nobody can be asked here: add --yes to upload it.\n{description}")
+    return await confirm(asker, question, description)
 
 
 def _parsed(command: str, arguments: str) -> tuple[frozenset[str], str]:

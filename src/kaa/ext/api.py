@@ -21,6 +21,7 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.core.largest import ContextItem
+    from kaa.ext.asking import Asker
     from kaa.session.export.draft import Draft
     from kaa.session.export.request import Exported, ExportRequest
     from kaa.session.figures import SessionFigures
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
 class RegistrationError(Exception):
     """An extension registered something that cannot be: a name twice, a name that is no name."""
+
+
+# Whether the project's configuration is used: for this conversation, whatever was decided before; never; or until the
+# configuration changes (`kaa.shell.trust`).
+TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
 
 
 # What a call of a tool can do at most. `read`: look at the project, at the `path` it is given. `write`: change the
@@ -361,16 +367,9 @@ class CommandContext(Protocol):
         """Shares the session."""
         ...
 
-    async def confirm(self, question: str, details: str) -> bool:
-        """Ask the user for a yes.
-
-        Args:
-            question: in one line.
-            details: what the answer depends on, in lines.
-
-        Raises:
-            CommandError: nobody can be asked here.
-        """
+    @property
+    def asker(self) -> "Asker":
+        """Asks the person (`kaa.ext.asking`, `kaa.ext.questions`)."""
         ...
 
     async def describe_sandbox(self) -> str:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from kaa.core.budget import Budget
+from kaa.ext.api import TrustChoice
 from kaa.shell.home import expanded
 from kaa.shell.options import (
     ContinueSession,
@@ -15,7 +16,6 @@ from kaa.shell.options import (
     Record,
     Replay,
     SessionChoice,
-    TrustChoice,
     UnkeptSession,
     ViewSession,
     Wire,

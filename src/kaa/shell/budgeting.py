@@ -1,9 +1,8 @@
 """Keeps runs and the session within what the user allows, and asks where somebody is there to be asked."""
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeAlias
 
 import msgspec
 
@@ -24,10 +23,9 @@ from kaa.core.budget import (
 from kaa.core.events import AgentEnd, AgentStart, BudgetState, BudgetUpdate, Event
 from kaa.core.messages import Usage
 from kaa.core.provider import Model, Request
+from kaa.ext.asking import NOBODY, Asker, confirm
 from kaa.session.past_usage import RUN_TIME_ENTRY
 from kaa.session.recorder import SessionRecorder
-
-Ask: TypeAlias = Callable[[str, str], Awaitable[bool]]
 
 _SETTINGS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "minutes"}
 _WORDS: dict[Measure, str] = {measure: word for word, measure in WORDS.items()}
@@ -51,17 +49,17 @@ class Budgeting:
         run: what each run may use.
         session: what the session may use.
         used: by earlier runs of the session.
-        ask: asks the user for a yes: the question, and what the answer depends on. None where nobody is there.
+        asker: asks the person.
     """
 
     def __init__(
-        self, agent: Agent, recorder: SessionRecorder, *, run: Budget, session: Budget, used: Used, ask: Ask | None
+        self, agent: Agent, recorder: SessionRecorder, *, run: Budget, session: Budget, used: Used, asker: Asker
     ) -> None:
         self._agent = agent
         self._recorder = recorder
         self._run_budget = run
         self._session_budget = session
-        self._ask = ask
+        self._asker = asker
         self._session = Ledger("session", session, used=used)
         self._run = self._session.child(run)
         self._is_running = False
@@ -103,8 +101,8 @@ class Budgeting:
 
         Whoever is there is asked about the price of another `model` in any case: nobody was when it was chosen.
         """
-        asker = self._ask if ask else None
-        await self._admit_price(model or self._agent.model, self._ask if model is not None else asker)
+        asker = self._asker if ask else NOBODY
+        await self._admit_price(model or self._agent.model, self._asker if model is not None else asker)
         for standing in self._standings():
             if standing.near and not standing.reached and (standing.scope, standing.measure) not in self._warned:
                 self._warned.add((standing.scope, standing.measure))
@@ -115,7 +113,7 @@ class Budgeting:
     @asynccontextmanager
     async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
         """See `Allowance`."""
-        asker = self._ask if ask else None
+        asker = self._asker if ask else NOBODY
         await self._admit_price(request.model, asker)
         quoted = self._purse.quote(request)  # once: it counts what the whole conversation may take
         while (shortage := self._purse.shortage(quoted)) is not None:
@@ -136,16 +134,16 @@ class Budgeting:
         """See `Allowance`."""
         return self._run.seconds_left()
 
-    async def _admit_more(self, reached: Standing, ask: Ask | None) -> None:
+    async def _admit_more(self, reached: Standing, asker: Asker) -> None:
         """A limit is reached: have somebody allow as much again.
 
         Raises:
             BudgetExhaustedError: nobody does.
         """
         first = self._first_limit(reached)
-        await self._raise_limit(reached, reached.used + first, first, "the budget is used up", ask)
+        await self._raise_limit(reached, reached.used + first, first, "the budget is used up", asker)
 
-    async def _admit_request(self, shortage: Shortage, ask: Ask | None) -> None:
+    async def _admit_request(self, shortage: Shortage, asker: Asker) -> None:
         """A request does not fit into a limit: have somebody allow as much again, as often as it takes.
 
         Raises:
@@ -154,9 +152,9 @@ class Budgeting:
         standing, first = shortage.standing, self._first_limit(shortage.standing)
         more = first * math.ceil((shortage.needed - shortage.left) / first)
         problem = f"the budget is too small for the next request: {shortage.text}"
-        await self._raise_limit(standing, standing.limit + more, more, problem, ask)
+        await self._raise_limit(standing, standing.limit + more, more, problem, asker)
 
-    async def _raise_limit(self, standing: Standing, limit: float, more: float, problem: str, ask: Ask | None) -> None:
+    async def _raise_limit(self, standing: Standing, limit: float, more: float, problem: str, asker: Asker) -> None:
         """Have somebody allow `more`, so that the limit becomes `limit`.
 
         Raises:
@@ -165,9 +163,9 @@ class Budgeting:
         scope, measure = standing.scope, standing.measure
         self._tell("reached", standing, f"{standing.text} are used" if standing.reached else problem)
         words = amount(measure, more)
-        if ask is None or not await self._asked(ask, f"Go on with {words} more?", problem, standing):
+        if not asker.can_ask or not await self._asked(asker, f"Go on with {words} more?", problem, standing):
             problem = f"{problem}: {standing.text}" if standing.reached else problem
-            raise BudgetExhaustedError(f"{problem}. {_remedy(scope, measure, at_hand=ask is not None)}")
+            raise BudgetExhaustedError(f"{problem}. {_remedy(scope, measure, at_hand=asker.can_ask)}")
         ledger = self._ledger(scope)
         ledger.budget = ledger.budget.with_limit(measure, limit)
         self._warned.discard((scope, measure))
@@ -179,7 +177,7 @@ class Budgeting:
         assert first is not None
         return first
 
-    async def _admit_price(self, model: Model, ask: Ask | None) -> None:
+    async def _admit_price(self, model: Model, asker: Asker) -> None:
         """Make sure that a limit of money can be kept.
 
         Raises:
@@ -190,7 +188,7 @@ class Budgeting:
         if money is None or model.cost is not None or name in self._priceless:
             return
         problem = f"the price of {name} is not known, so a limit of money cannot hold what it costs"
-        if ask is None or not await self._asked(ask, "Go on without knowing the price?", problem, money):
+        if not asker.can_ask or not await self._asked(asker, "Go on without knowing the price?", problem, money):
             raise BudgetExhaustedError(
                 f"{problem}. Give its price in models.json (cost), limit tokens instead of money, or choose another "
                 "model."
@@ -198,13 +196,13 @@ class Budgeting:
         self._priceless.add(name)
         self._tell("unknown_price", money, f"{problem}; it goes on uncounted")
 
-    async def _asked(self, ask: Ask, question: str, why: str, standing: Standing) -> bool:
+    async def _asked(self, asker: Asker, question: str, why: str, standing: Standing) -> bool:
         """Ask the user; the clock stands still meanwhile. The question is a title, and has to fit into one."""
         others = [other.text for other in self._standings() if other != standing]
         running = self._is_running
         self._stop_clocks()
         try:
-            return await ask(question, "\n".join([why, f"{standing.text} are used", *others]))
+            return await confirm(asker, question, "\n".join([why, f"{standing.text} are used", *others]))
         finally:
             if running:
                 self._start_clocks()

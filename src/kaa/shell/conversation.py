@@ -1,6 +1,6 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,6 +11,7 @@ from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolE
 from kaa.core.messages import Json, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import Command, CommandError, OpenSession, Reply, Submit
+from kaa.ext.asking import Asker
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
@@ -55,9 +56,6 @@ class SessionToOpen(msgspec.Struct, frozen=True):
 
 Outcome: TypeAlias = AgentEnd | CommandReply | SessionToOpen
 
-Confirm: TypeAlias = Callable[[str, str], Awaitable[bool]]
-"""Asks somebody for a yes: the question, and what the answer depends on."""
-
 
 class Conversation:
     """One conversation, from its opening (see `kaa.shell.opening`) to `close`.
@@ -72,7 +70,7 @@ class Conversation:
         reloading: reads settings again.
         workspace: the project.
         closing: closes what the conversation is made of.
-        confirm: asks the user for a yes, None where nobody is there.
+        asker: asks the person.
     """
 
     def __init__(
@@ -86,14 +84,14 @@ class Conversation:
         reloading: Reloading,
         workspace: Workspace,
         closing: AsyncExitStack,
-        confirm: Confirm | None = None,
+        asker: Asker,
     ) -> None:
         self._agent = agent
         self._gate = gate
         self._containment = containment
         self._registry = registry
         self._session = session
-        self._confirm = confirm
+        self._asker = asker
         self._models = models
         self._reloading = reloading
         self._workspace = workspace
@@ -192,15 +190,10 @@ class Conversation:
 
         return Sharing(self._session.exporting)
 
-    async def confirm(self, question: str, details: str) -> bool:
-        """Ask the user for a yes.
-
-        Raises:
-            CommandError: nobody can be asked.
-        """
-        if self._confirm is None:
-            raise CommandError(f"{question} Nobody can be asked here: say --yes if it is to be done.\n{details}")
-        return await self._confirm(question, details)
+    @property
+    def asker(self) -> Asker:
+        """Asks the person."""
+        return self._asker
 
     @property
     def is_running(self) -> bool:

@@ -7,6 +7,7 @@ from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
+from kaa.ext.asking import Asker
 from kaa.shell.containment import Containment
 from kaa.shell.home import Home
 from kaa.shell.project_files import PROJECT_SETTINGS
@@ -15,7 +16,6 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
-    from kaa.shell.approvals.requests import Approver
     from kaa.shell.approvals.rule_file import Rules
 
 
@@ -92,7 +92,7 @@ def appoint(
     workspace: Workspace,
     containment: Containment,
     home: Home,
-    approver: "Approver | None",
+    asker: Asker,
     abort: Callable[[], None],
 ) -> Gatekeeper:
     """Choose who stands between the model and the tools.
@@ -104,7 +104,7 @@ def appoint(
         workspace: the project.
         containment: the walls around tools.
         home: keeps what the user allowed for good.
-        approver: who can be asked; None where nobody is there.
+        asker: asks the person.
         abort: stops the agent.
 
     Raises:
@@ -134,12 +134,12 @@ def appoint(
             memory=Memory(configured, RuleFile(kept)),
             risks=risks,
             sandbox=containment,
-            approver=approver,
+            asker=asker,
             abort=abort,
             changed_files=changed_files,
         )
 
-    in_force = policy or chosen.policy or ("never" if approver is None else "ask")
+    in_force = policy or chosen.policy or ("ask" if asker.can_ask else "never")
     keeper = Gatekeeper(in_force, chosen, parse, build)
     if chosen.allow or chosen.deny or kept.exists():
         keeper.load()  # a mistake in a rule is told before anything happens

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 from kaa.builtin import (
     background,
@@ -23,6 +22,7 @@ from kaa.core.hooks import BeforeTool, ToolHooks
 from kaa.core.loop import Limits
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
+from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.loader import load_extension
 from kaa.ext.places import discover
 from kaa.ext.registry import Registry, joined_sections
@@ -41,7 +41,7 @@ from kaa.shell.checkpoints.turns import take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import Containment, contain
-from kaa.shell.conversation import Confirm, Conversation
+from kaa.shell.conversation import Conversation
 from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper, appoint
 from kaa.shell.home import Home, expanded, session_folder
@@ -62,9 +62,6 @@ from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
-if TYPE_CHECKING:
-    from kaa.shell.approvals.requests import Approver
-
 Notify = Callable[[str], None]
 
 
@@ -75,8 +72,7 @@ async def open_conversation(
     home: Home,
     environ: Mapping[str, str],
     notify: Notify,
-    approver: "Approver | None" = None,
-    confirm: Confirm | None = None,
+    asker: Asker = NOBODY,
     configuration: ProjectConfiguration | None = None,
 ) -> Conversation:
     """Open a conversation about the project in `workspace`.
@@ -87,8 +83,7 @@ async def open_conversation(
         home: the user's folder.
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
-        approver: who can be asked for a yes to a call; None where nobody is there.
-        confirm: asks for a yes to what a slash command is about to do; None where nobody is there.
+        asker: asks the person.
         configuration: what the project would configure, where the user was asked about just that; None surveys it.
 
     Raises:
@@ -124,7 +119,7 @@ async def open_conversation(
         workspace=workspace,
         containment=containment,
         home=home,
-        approver=approver,
+        asker=asker,
         abort=abort,
     )
     active = registry.select_tools(
@@ -182,11 +177,11 @@ async def open_conversation(
         )
         BlockedImages(agent, switch, notify)
         accounting = Accounting(agent, switch, store, recorder, _prompt_parts(sections, project))
-        budgeting = _budgeting(agent, store, recorder, settings, options, accounting, confirm)
+        budgeting = _budgeting(agent, store, recorder, settings, options, accounting, asker)
         reloading = Reloading(settings, read_settings, agent, gate, switch, fallback, budgeting)
         summarizer = Summarizer(agent, link, switch, store, lambda: reloading.settings)
         checkpoints = take_checkpoints(
-            agent, store, recorder, workspace, home, settings.checkpoints, risks, notify, confirm
+            agent, store, recorder, workspace, home, settings.checkpoints, risks, notify, asker
         )
         await _trace(settings, agent, store, environ, home, notify, closing)
         session = SessionParts(
@@ -202,7 +197,7 @@ async def open_conversation(
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
-            agent, registry, session, gate, containment, switch, reloading, workspace, closing.pop_all(), confirm
+            agent, registry, session, gate, containment, switch, reloading, workspace, closing.pop_all(), asker
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
     return conversation
@@ -257,7 +252,7 @@ def _budgeting(
     settings: Settings,
     options: ConversationOptions,
     accounting: Accounting,
-    confirm: Confirm | None,
+    asker: Asker,
 ) -> Budgeting:
     """What may be used, with what earlier runs have used already."""
     session = settings.budget.session.budget()
@@ -274,7 +269,7 @@ def _budgeting(
             seconds=0.0 if session.seconds is None else past_seconds(store, store.tree.nodes),
             unpriced=past.unpriced,
         ),
-        ask=confirm,
+        asker=asker,
     )
 
 

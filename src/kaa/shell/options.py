@@ -1,12 +1,13 @@
 """How a conversation is to be opened: what the command line, an editor or a script may choose."""
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from kaa.core.budget import Budget
 from kaa.core.provider import ThinkingLevel
+from kaa.ext.api import TrustChoice
 from kaa.shell.settings import ApprovalPolicy
 
 
@@ -87,11 +88,6 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 Wire: TypeAlias = Live | Record | Replay
-
-
-# Whether the project's configuration is used: for this conversation, whatever was decided before; or if the user
-# decided so, for the configuration as it is now (`kaa.shell.trust`).
-TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
 
 
 class ConversationOptions(msgspec.Struct, frozen=True):

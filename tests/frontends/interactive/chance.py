@@ -15,6 +15,18 @@ from kaa.core.messages import (
     Usage,
     user_message,
 )
+from kaa.ext.questions import (
+    AnyQuestion,
+    Approval,
+    Choice,
+    Confirmation,
+    Editing,
+    JudgedPart,
+    Lift,
+    LiftKind,
+    TextInput,
+    Trust,
+)
 from kaa.session.entries import (
     BashExecution,
     BranchSummary,
@@ -25,7 +37,6 @@ from kaa.session.entries import (
     StoredMessage,
 )
 from kaa.session.transcript import DisplayEntry, Unreadable
-from kaa.shell.approvals.requests import ApprovalRequest, JudgedPart, Lift, LiftKind
 
 TOOLS = ("bash", "edit", "find", "grep", "ls", "process", "read", "write", "unknown")
 _STOP_REASONS: tuple[StopReason, ...] = get_args(StopReason)
@@ -84,13 +95,30 @@ class Chance:
             details["diff"] = f"--- a\n+++ b\n@@ -1,2 +1,2 @@\n-{self.text(3)}\n+{self.text(3)}\n {self.text(2)}\n"
         return self.random.choice([None, details, details, self.json()])
 
-    def approval(self, number: int) -> ApprovalRequest:
-        """A question."""
-        return ApprovalRequest(
+    def question(self, number: int) -> AnyQuestion:
+        """Any question."""
+        title, lines = self.text(3), self.text(9)
+        match self.random.randrange(9):
+            case 0:
+                return Confirmation(title, lines)
+            case 1:
+                return Choice(title, tuple(self.text(2) for _ in range(self.random.randrange(5))), lines)
+            case 2:
+                return TextInput(title, self.text(2))
+            case 3:
+                return Editing(title, lines)
+            case 4:
+                paths = tuple(self.text(2) for _ in range(3))
+                return Trust(title, self.text(1), paths, self.one_in(2), paths[:1], paths[1:], paths[2:], lines)
+            case _:
+                return self._approval(number)
+
+    def _approval(self, number: int) -> Approval:
+        return Approval(
+            self.text(3),
             f"approval {number}",
             self.random.choice(TOOLS),
             self.random.choice(("read", "write", "command", "outside")),
-            self.text(3),
             self.arguments(),
             parts=tuple(JudgedPart(self.text(2), self.text(2) or None) for _ in range(self.random.randrange(3))),
             reasons=tuple(self.text(3) for _ in range(self.random.randrange(3))),

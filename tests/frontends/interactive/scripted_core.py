@@ -10,15 +10,12 @@ from kaa.core.messages import Usage, UserMessage
 from kaa.core.provider import Model
 from kaa.core.usage import ContextUse, Spent, UsageReport
 from kaa.ext.api import CommandError
+from kaa.ext.questions import Answer, AnyQuestion
 from kaa.frontends.interactive.talk import Aside
-from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
 from kaa.shell.models.switching import ModelState
 from kaa.shell.status import Status
-from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
-from kaa.shell.trust.difference import Difference
-from kaa.shell.trust.store import Changed, TrustState, Undecided
 from kaa.workspace.file_index import FileListing
 from kaa.workspace.git import Head
 from kaa.workspace.sandbox.sandbox import SandboxStatus
@@ -62,7 +59,7 @@ class ScriptedCore:
         self._stories: list[Story] = []
         self._runs_command = False
         self._listings = 0
-        self._questions: list[ApprovalRequest] = []
+        self._questions: list[AnyQuestion] = []
         self._number = 0
 
     def close(self) -> None:
@@ -125,21 +122,21 @@ class ScriptedCore:
         if len(self._questions) > 2:
             return
         self._number += 1
-        request = self.chance.approval(self._number)
-        self._questions.append(request)
+        question = self.chance.question(self._number)
+        self._questions.append(question)
         answers: list[Answer] = []
 
         def answer(given: Answer) -> None:
             assert not answers, "a question was answered twice"
             answers.append(given)
-            if request in self._questions:
-                self._questions.remove(request)
+            question.fit(given)
+            self._questions = [asked for asked in self._questions if asked is not question]
 
-        self.respondent.ask_approval(request, answer)
+        self.respondent.ask(question, answer)
 
     def _withdraw(self) -> None:
         if self._questions:
-            self.respondent.withdraw_approval(self._questions.pop(self.chance.random.randrange(len(self._questions))))
+            self.respondent.withdraw(self._questions.pop(self.chance.random.randrange(len(self._questions))))
 
     def _tell_status(self) -> None:
         self.audience.show_status(self._status())
@@ -244,14 +241,8 @@ class ScriptedCore:
     async def git_head(self) -> Head | None:
         return None
 
-    async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
-        text = self.chance.text
-        configuration = ProjectConfiguration(text(1), (ConfigurationFile(f".kaa/{text(2)}", "file", b"x"),))
-        difference = Difference((text(2),), (text(1),), (text(3),), text(20))
-        return configuration, Undecided() if self.chance.one_in(2) else Changed(difference)
-
-    async def decide_trust(self, configuration: object, choice: object) -> None:
-        pass
+    async def review_trust(self) -> str:
+        return self.chance.text(3)
 
     def sessions(self) -> ScriptedSessions:
         return ScriptedSessions(self.chance)

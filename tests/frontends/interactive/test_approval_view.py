@@ -1,13 +1,13 @@
 """What a question about a change shows: all of it, or that it is not all."""
 
 from kaa.core.messages import Json
+from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
-from kaa.shell.approvals.requests import ApprovalRequest
 from tests.support.painted import make_context, visible
 
 
 def _shown(tool: str, arguments: dict[str, Json], width: int = 80) -> list[str]:
-    request = ApprovalRequest(
+    request = Approval(
         call_id="1", tool=tool, arguments=arguments, risk="write", title=f"{tool} a.py", reasons=("no rule allows it",)
     )
     lines = visible(ApprovalView(make_context(), request).lines(width))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kaa.ext.questions import AllowOnce, Answer, Approval, Confirmation
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.questions import Questions
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.frontends.interactive.shortcuts import Shortcuts
-from kaa.shell.approvals.requests import AllowOnce, Answer, ApprovalRequest
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.events import Key
 from tests.frontends.interactive.desks import Seated, seated
@@ -22,8 +22,8 @@ def seat(tmp_path: Path) -> Iterator[Seated]:
         yield seat
 
 
-def request(command: str = "make") -> ApprovalRequest:
-    return ApprovalRequest("1", "bash", "command", f"bash {command}", {"command": command})
+def request(command: str = "make") -> Approval:
+    return Approval(f"bash {command}", "1", "bash", "command", {"command": command})
 
 
 def type_something(seat: Seated) -> None:
@@ -58,7 +58,7 @@ def run_until(seat: Seated, wanted: str) -> None:
 
 def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None:
     answers: list[Answer] = []
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), answers.append)
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), answers.append)
     asked_at_once = seat.dock
     dialog = seat.desk.dock.dialog
     assert dialog is not None
@@ -77,7 +77,7 @@ def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None
 def test_nobody_is_asked_while_typing(seat: Seated) -> None:
     type_something(seat)
 
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), lambda _: None)
 
     assert seat.desk.dock.dialog is None
     assert "kaa asks whether bash may run, when you stop typing" in seat.dock
@@ -89,7 +89,7 @@ def test_what_was_sent_is_not_typed_any_more(seat: Seated) -> None:
     type_something(seat)
     seat.desk.editor.take()
 
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), lambda _: None)
 
     assert "Allow bash?" in seat.dock
 
@@ -99,7 +99,7 @@ def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
     Lists(seat.desk).choose("Model", models, lambda _: None)
     press(seat, "y")
 
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), lambda _: None)
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), lambda _: None)
 
     assert "Model" in seat.dock
     assert "Allow bash?" not in seat.dock
@@ -108,7 +108,7 @@ def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
 
 def test_typing_that_begins_with_the_question_does_not_answer_it(seat: Seated) -> None:
     answers: list[Answer] = []
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask_approval(request(), answers.append)
+    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), answers.append)
 
     for number in range(8):  # a letter each tenth of a second, longer than it takes to read a question
         seat.reactor.call_later(number / 10, lambda: press(seat, "y"))
@@ -123,9 +123,9 @@ def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
     taken_back, asked = request("one"), request("two")
     type_something(seat)
 
-    questions.ask_approval(taken_back, lambda _: None)
-    questions.withdraw_approval(taken_back)
-    questions.ask_approval(asked, lambda _: None)
+    questions.ask(taken_back, lambda _: None)
+    questions.withdraw(taken_back)
+    questions.ask(asked, lambda _: None)
     run_until(seat, "Allow bash?")
 
     assert "$ two" in seat.dock
@@ -134,13 +134,14 @@ def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
 
 def test_a_yes_that_is_no_longer_needed_is_not_asked_for(seat: Seated) -> None:
     questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
-    answers: list[bool] = []
+    answers: list[Answer] = []
+    asked = Confirmation("Go on with $1.00 more?", "$1.00 of the $1.00 are used")
 
-    questions.ask_confirmation("Go on with $1.00 more?", "$1.00 of the $1.00 are used", answers.append)
+    questions.ask(asked, answers.append)
     assert "Go on with $1.00 more?" in seat.dock
-    questions.withdraw_confirmation("Another question?")
+    questions.withdraw(Confirmation("Another question?"))
     assert "Go on with $1.00 more?" in seat.dock
-    questions.withdraw_confirmation("Go on with $1.00 more?")
+    questions.withdraw(asked)
 
     assert "Go on" not in seat.dock
     assert answers == []
@@ -151,9 +152,9 @@ def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
     asked = request()
     seat.desk.working.begin("Running bash")
 
-    questions.ask_approval(asked, lambda _: None)
+    questions.ask(asked, lambda _: None)
     waiting = seat.dock
-    questions.withdraw_approval(asked)
+    questions.withdraw(asked)
 
     assert "Waiting for your answer" in waiting
     assert "Running bash" in seat.dock

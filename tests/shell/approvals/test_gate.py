@@ -11,26 +11,27 @@ from kaa.core.events import AgentEnd
 from kaa.core.hooks import Block, ToolHooks
 from kaa.core.messages import Json, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
-from kaa.hands.policy import Mode
-from kaa.llm.scripted import reply
-from kaa.shell.approvals.gate import Gate
-from kaa.shell.approvals.memory import Memory
-from kaa.shell.approvals.requests import (
+from kaa.ext.asking import NOBODY
+from kaa.ext.questions import (
     Abort,
     AllowAlways,
     AllowForSession,
     AllowOnce,
     Answer,
-    ApprovalRequest,
     Deny,
     Lift,
 )
+from kaa.hands.policy import Mode
+from kaa.llm.scripted import reply
+from kaa.shell.approvals.gate import Gate
+from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.rule_file import RuleFile, Rules, parse_rules
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
+from tests.support.person import Person
 
 HIDDEN = ("secret",)
 
@@ -89,24 +90,6 @@ class Sandbox:
         return f"outside at {target.real_path}" if target else "outside"
 
 
-class Person:
-    """Answers from a list; a question beyond its end is a failure."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = list(answers)
-        self.questions: list[ApprovalRequest] = []
-        self.asking = 0
-
-    async def ask(self, request: ApprovalRequest) -> Answer:
-        assert self.asking == 0, "one question at a time"
-        self.asking += 1
-        self.questions.append(request)
-        for _ in range(5):
-            await asyncio.sleep(0)
-        self.asking -= 1
-        return self.answers.pop(0)
-
-
 class Stage:
     """An agent with a gate whose tools tell what the sandbox would have blocked."""
 
@@ -131,7 +114,7 @@ class Stage:
             memory=Memory(parse_rules(allow, deny, "test"), file),
             risks=RISKS,
             sandbox=self.sandbox,
-            approver=None if headless else self.person,
+            asker=NOBODY if headless else self.person,
             abort=self._abort,
             changed_files=self._changed_files,
         )

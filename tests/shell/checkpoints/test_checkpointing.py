@@ -16,7 +16,7 @@ import pytest
 from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
 from kaa.ext.api import CommandError
-from kaa.shell.budgeting import Ask
+from kaa.ext.asking import NOBODY, Asker
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
@@ -26,6 +26,7 @@ from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
 from tests.support.model_script import Answer, Call, say
 from tests.support.model_server import ModelServer
+from tests.support.person import yes_or_no
 
 T = TypeVar("T")
 _REPOSITORY = Path(__file__).parents[3]
@@ -57,7 +58,7 @@ class Scene:
         act: Callable[[Conversation], Awaitable[T]],
         session: SessionChoice | None = None,
         sandbox: SandboxOptions = _FULL_ACCESS,
-        confirm: Ask | None = None,
+        asker: Asker = NOBODY,
     ) -> T:
         """Open a conversation, do something with it, close it."""
         self._server.begin(script)
@@ -75,7 +76,7 @@ class Scene:
                 home=Home(self.home),
                 environ=environ,
                 notify=self.notices.append,
-                confirm=confirm,
+                asker=asker,
             )
             conversation.subscribe(self.events.append)
             try:
@@ -468,11 +469,7 @@ def large(scene: Scene) -> Scene:
 
 
 def test_who_declines_a_large_first_checkpoint_goes_on_without(large: Scene) -> None:
-    asked: list[str] = []
-
-    async def confirm(question: str, details: str) -> bool:
-        asked.append(question)
-        return False
+    person = yes_or_no(False)
 
     async def act(conversation: Conversation) -> tuple[list[str], str | None]:
         await conversation.submit("work")
@@ -480,9 +477,11 @@ def test_who_declines_a_large_first_checkpoint_goes_on_without(large: Scene) -> 
 
     script = [bash("echo two > a.txt"), bash("echo x > b.txt"), say("Done.")]
 
-    said, problem = large.play(script, act, confirm=confirm)
+    said, problem = large.play(script, act, asker=person)
 
-    assert asked == ["Copy 2 MB (6 files) of this project, so that /undo can restore files?"]
+    assert [asked.title for asked in person.questions] == [
+        "Copy 2 MB (6 files) of this project, so that /undo can restore files?"
+    ]
     assert problem == "declined for this session, as the first one would copy 2 MB"
     assert said == [f"not restored: 2 turns have no checkpoint: {problem}"]
     assert (large.project / "b.txt").exists()

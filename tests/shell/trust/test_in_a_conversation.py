@@ -2,9 +2,10 @@
 
 import pytest
 
+from kaa.ext.api import TrustChoice
 from kaa.shell.conversation import Conversation, Outcome
 from kaa.shell.home import Home
-from kaa.shell.options import ConversationOptions, TrustChoice
+from kaa.shell.options import ConversationOptions
 from kaa.shell.trust.configuration import survey
 from kaa.shell.trust.store import TrustError, TrustStore
 from kaa.workspace.memory import MemoryWorkspace

@@ -14,10 +14,7 @@ from kaa.frontends.interactive.external_editor import edit_externally
 from kaa.frontends.interactive.help_text import help_markdown, help_sections
 from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
-from kaa.shell.options import TrustChoice
 from kaa.shell.settings import ApprovalPolicy
-from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import TrustState, Untrustable
 from kaa.tui.keymap import Keymap
 
 if TYPE_CHECKING:
@@ -115,7 +112,7 @@ class Actions:
             UiCommand("theme", "Choose the colours", settings.theme, self._theme_names),
             UiCommand("thinking", "Choose how hard the model thinks", models.thinking),
             UiCommand("transcript", "Read and search all of the conversation", lambda _: self._ui.viewer.toggle()),
-            UiCommand("trust", "Decide whether the project may configure kaa", lambda _: self._decide_trust()),
+            UiCommand("trust", "Decide whether the project may configure kaa", lambda _: self._review_trust()),
         ]
 
     def _session_commands(self) -> Sequence[UiCommand]:
@@ -236,33 +233,8 @@ class Actions:
 
     # Trust.
 
-    def _decide_trust(self) -> None:
-        def ask(found: tuple[ProjectConfiguration, TrustState]) -> None:
-            configuration, state = found
-            if not configuration.exists:
-                self._ui.board.show_notice("This project brings no configuration along: there is nothing to trust.")
-                return
-            if isinstance(state, Untrustable):
-                self._ui.board.show_notice(f"This project cannot be trusted: {state.reason}.", "warning")
-                return
-            self._ui.questions.ask_trust(configuration, state, lambda choice: decide(configuration, choice))
-
-        def decide(configuration: ProjectConfiguration, choice: TrustChoice | None) -> None:
-            self._core.call(
-                lambda engine: engine.decide_trust(configuration, choice),
-                lambda _: self._ui.board.show_notice(f"{_DECIDED[choice]} /new begins a session for which this holds."),
-                self._ui.board.show_failure,
-            )
-
-        self._core.call(lambda engine: engine.survey(), ask, self._ui.board.show_failure)
-
-
-_DECIDED: Mapping[TrustChoice | None, str] = {
-    "stored": "What the project configures is used, until it changes.",
-    "yes": "What the project configures is used, until you leave kaa.",
-    "no": "What the project configures is not used, and you are not asked again.",
-    None: "What the project configures is not used, until you leave kaa.",
-}
+    def _review_trust(self) -> None:
+        self._core.call(lambda engine: engine.review_trust(), self._ui.board.show_notice, self._ui.board.show_failure)
 
 
 def _among(words: Iterable[str]) -> Complete:

@@ -10,28 +10,27 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from kaa.ext.api import TrustChoice
 from kaa.frontends.command_line import UsageError, conversation_options
 from kaa.frontends.interactive.audience import Audience, Respondent
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import Reporter
 from kaa.frontends.interactive.talk import Talk
 from kaa.frontends.interactive.transcript.preload import preload
-from kaa.frontends.interactive.trusting import TrustDecisions
-from kaa.shell.approvals.requests import Answer, ApprovalRequest
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.opening import open_conversation
-from kaa.shell.options import NewSession, SessionChoice, TrustChoice
+from kaa.shell.options import NewSession, SessionChoice
 from kaa.shell.safety import Unopened
 from kaa.shell.settings import load_settings
-from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import TrustState
+from kaa.shell.trust.decisions import TrustDecisions
 from kaa.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
+    from kaa.ext.questions import Answer, AnyQuestion, Dismissed, Question
     from kaa.shell.sessions import Sessions
 
 AnswerT = TypeVar("AnswerT")
@@ -68,7 +67,7 @@ class Engine:
         self._post = post
         self._home = Home.of(os.environ)
         self._conversation: Conversation | None = None
-        self._trust = TrustDecisions(arguments, self._home, self._ask_for_trust)
+        self._trust = TrustDecisions(_trust(arguments), self._home, self)
         self.talk = Talk(lambda: self.conversation, self.refresh_status)
         self._reporter: Reporter | None = None
 
@@ -135,8 +134,7 @@ class Engine:
             home=self._home,
             environ=os.environ,
             notify=self._notice,
-            approver=self,
-            confirm=self.confirm,
+            asker=self,
             configuration=self._trust.configuration,
         )
         # What is under way in the one before ends only now: another session may not open.
@@ -190,48 +188,35 @@ class Engine:
         for message in (first, *rest):
             await self.talk.say(message)
 
-    async def ask(self, request: ApprovalRequest) -> Answer:
-        """Ask the user about a call (`kaa.shell.approvals.requests.Approver`)."""
-        try:
-            return await self._asked(lambda answer: self._respondent.ask_approval(request, answer))
-        except asyncio.CancelledError:
-            self._post(lambda: self._respondent.withdraw_approval(request))
-            raise
+    @property
+    def can_ask(self) -> bool:
+        """See `kaa.ext.asking.Asker`."""
+        return True
 
-    async def confirm(self, question: str, details: str) -> bool:
-        """Ask the user for a yes: to what a slash command is about to do, or to a larger budget."""
-        try:
-            return await self._asked(lambda answer: self._respondent.ask_confirmation(question, details, answer))
-        except asyncio.CancelledError:
-            self._post(lambda: self._respondent.withdraw_confirmation(question))
-            raise
-
-    async def survey(self) -> tuple[ProjectConfiguration, TrustState]:
-        """What the project would configure, and what the user decided about it."""
-        return await self._trust.survey(self.workspace)
-
-    async def decide_trust(self, configuration: ProjectConfiguration, choice: TrustChoice | None) -> None:
-        """Keep what the user decided about the project; it holds from the next session on."""
-        self._trust.decide(configuration, choice)
-
-    async def _ask_for_trust(self, configuration: ProjectConfiguration, state: TrustState) -> TrustChoice | None:
-        return await self._asked(lambda answer: self._respondent.ask_trust(configuration, state, answer))
-
-    async def _asked(self, ask: Callable[[Callable[[AnswerT], None]], None]) -> AnswerT:
-        """Ask in the user interface's thread and wait for the answer here."""
+    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        """Ask the user (`kaa.ext.asking.Asker`)."""
         loop = asyncio.get_running_loop()
-        answered: asyncio.Future[AnswerT] = loop.create_future()
+        answered: asyncio.Future[Answer] = loop.create_future()
 
-        def take(answer: AnswerT) -> None:
+        def take(answer: "Answer") -> None:
             if not answered.done():
                 answered.set_result(answer)
 
-        def answer(given: AnswerT) -> None:
+        def answer(given: "Answer") -> None:
             with suppress(RuntimeError):  # the core has ended, and needs no answer any more
                 loop.call_soon_threadsafe(take, given)
 
-        self._post(lambda: ask(answer))
-        return await answered
+        asked = cast("AnyQuestion", question)  # there are no other subclasses
+        self._post(lambda: self._respondent.ask(asked, answer))
+        try:
+            return question.fit(await answered)
+        except asyncio.CancelledError:
+            self._post(lambda: self._respondent.withdraw(asked))
+            raise
+
+    async def review_trust(self) -> str:
+        """Ask again whether the project may configure kaa. Returns what was decided."""
+        return await self._trust.review(self.workspace)
 
     async def _close_conversation(self) -> None:
         conversation, self._conversation = self._conversation, None
@@ -244,3 +229,10 @@ class Engine:
 
     def _notice(self, text: str) -> None:
         self._post(lambda: self._audience.show_notice(text))
+
+
+def _trust(arguments: argparse.Namespace) -> TrustChoice | None:
+    """What the command line says."""
+    if arguments.trust:
+        return "yes"
+    return "no" if arguments.no_trust else None

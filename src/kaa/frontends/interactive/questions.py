@@ -8,16 +8,25 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from kaa.ext.questions import (
+    Answer,
+    AnyQuestion,
+    Approval,
+    Choice,
+    Confirmation,
+    Editing,
+    TextInput,
+    Trust,
+)
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
+from kaa.frontends.interactive.dialogs.choice import ChoiceDialog
 from kaa.frontends.interactive.dialogs.confirmation import ConfirmationDialog
-from kaa.frontends.interactive.dialogs.question import Question
+from kaa.frontends.interactive.dialogs.question import QuestionDialog
+from kaa.frontends.interactive.dialogs.text import TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
-from kaa.shell.approvals.requests import Answer, ApprovalRequest
-from kaa.shell.options import TrustChoice
-from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import TrustState
+from kaa.tui.context import Context
 
 # Between two words people pause for less.
 _TYPING_SECONDS = 0.8
@@ -38,60 +47,28 @@ class Questions:
     def __init__(self, desk: Desk, attention: Attention) -> None:
         self._desk = desk
         self._attention = attention
-        self._asked: list[Question[Any]] = []
+        self._asked: list[tuple[AnyQuestion, QuestionDialog[Any]]] = []
 
-    def ask_approval(self, request: ApprovalRequest, answer: Callable[[Answer], None]) -> None:
-        """Ask whether a call may run."""
+    def ask(self, question: AnyQuestion, answer: Callable[[Answer], None]) -> None:
+        """Ask, when nobody is typing; `answer` is called once."""
 
         def answered(given: Answer) -> None:
-            self._close(dialog)
+            self._close(question)
             answer(given)
 
-        dialog = ApprovalDialog(self._desk.context, request, answered)
-        self._ask(dialog, f"kaa asks whether {request.tool} may run")
-
-    def withdraw_approval(self, request: ApprovalRequest) -> None:
-        """Take the question back."""
-        for dialog in list(self._asked):
-            if isinstance(dialog, ApprovalDialog) and dialog.request is request:
-                self._close(dialog)
-
-    def ask_trust(
-        self, configuration: ProjectConfiguration, state: TrustState, answer: Callable[[TrustChoice | None], None]
-    ) -> None:
-        """Ask whether the project may configure anything."""
-
-        def answered(choice: TrustChoice | None) -> None:
-            self._close(dialog)
-            answer(choice)
-
-        dialog = TrustDialog(self._desk.context, configuration, state, answered)
-        self._ask(dialog, "kaa asks whether this project is to be trusted")
-
-    def ask_confirmation(self, question: str, details: str, answer: Callable[[bool], None]) -> None:
-        """Ask whether something is to go on."""
-
-        def answered(given: bool) -> None:
-            self._close(dialog)
-            answer(given)
-
-        dialog = ConfirmationDialog(self._desk.context, question, details, answered)
-        self._ask(dialog, "kaa asks for a yes")
-
-    def withdraw_confirmation(self, question: str) -> None:
-        """Take the question back."""
-        for dialog in list(self._asked):
-            if isinstance(dialog, ConfirmationDialog) and dialog.question == question:
-                self._close(dialog)
-
-    def _ask(self, dialog: Question[Any], call: str) -> None:
-        self._asked.append(dialog)
+        dialog = _dialog(self._desk.context, question, answered)
+        self._asked.append((question, dialog))
         self._desk.working.show_instead(_WAITING)
+        call = _call(question)
         self._attention.call(call)
         self._open_when_quiet(dialog, call)
 
-    def _open_when_quiet(self, dialog: Question[Any], call: str) -> None:
-        if dialog not in self._asked:
+    def withdraw(self, question: AnyQuestion) -> None:
+        """Take the question back."""
+        self._close(question)
+
+    def _open_when_quiet(self, dialog: QuestionDialog[Any], call: str) -> None:
+        if all(dialog is not asked for _, asked in self._asked):
             return  # it was taken back
         left = self._typing_seconds()
         later = self._desk.app.reactor.call_later
@@ -108,7 +85,7 @@ class Questions:
         opened = time.monotonic()
         later(_REACTION_SECONDS, lambda: self._offer_when_quiet(dialog, opened))
 
-    def _offer_when_quiet(self, dialog: Question[Any], opened: float) -> None:
+    def _offer_when_quiet(self, dialog: QuestionDialog[Any], opened: float) -> None:
         left = self._typing_seconds()
         if left > 0 and self._desk.typed_at > opened:
             self._desk.app.reactor.call_later(left, lambda: self._offer_when_quiet(dialog, opened))
@@ -124,8 +101,37 @@ class Questions:
         """Whether something is typed that is not entered yet: in the editor, in a list, or in a search."""
         return not self._desk.editor.is_empty or self._desk.dock.dialog is not None or self._desk.app.is_looking
 
-    def _close(self, dialog: Question[Any]) -> None:
-        self._asked.remove(dialog)
-        self._desk.working.show_instead(_WAITING if self._asked else "")
-        self._desk.dock.close(dialog)
-        self._desk.app.refresh()
+    def _close(self, question: AnyQuestion) -> None:
+        """Close its dialog, if it is still asked."""
+        for asked in [asked for asked in self._asked if asked[0] is question]:
+            self._asked.remove(asked)
+            self._desk.working.show_instead(_WAITING if self._asked else "")
+            self._desk.dock.close(asked[1])
+            self._desk.app.refresh()
+
+
+def _dialog(context: Context, question: AnyQuestion, answered: Callable[[Answer], None]) -> QuestionDialog[Any]:
+    match question:
+        case Approval():
+            return ApprovalDialog(context, question, answered)
+        case Confirmation():
+            return ConfirmationDialog(context, question, answered)
+        case Choice():
+            return ChoiceDialog(context, question, answered)
+        case TextInput() | Editing():
+            return TextDialog(context, question, answered)
+        case Trust():
+            return TrustDialog(context, question, answered)
+
+
+def _call(question: AnyQuestion) -> str:
+    """What a notification says of a question."""
+    match question:
+        case Approval(tool=tool):
+            return f"kaa asks whether {tool} may run"
+        case Trust():
+            return "kaa asks whether this project is to be trusted"
+        case Confirmation():
+            return "kaa asks for a yes"
+        case _:
+            return "kaa asks a question"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.shell.approvals.requests import OUTSIDE, Lift
+from kaa.ext.questions import OUTSIDE, Lift
 from kaa.workspace.blocked import Blocked
 
 

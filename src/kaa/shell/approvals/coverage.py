@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.grammar import SimpleCommand
 from kaa.shell.approvals.programs import distrust
-from kaa.shell.approvals.requests import JudgedPart
 from kaa.shell.approvals.rules import COMMAND_SUBJECT, Match, Rule
 
 

@@ -15,6 +15,19 @@ from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
+from kaa.ext.asking import Asker
+from kaa.ext.questions import (
+    OUTSIDE,
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Approval,
+    ApprovalAnswer,
+    Deny,
+    Dismissed,
+    Lift,
+)
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, lifts_for
 from kaa.shell.approvals.calls import Call, examine
@@ -22,18 +35,6 @@ from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, pe
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import Questions
-from kaa.shell.approvals.requests import (
-    OUTSIDE,
-    Abort,
-    AllowAlways,
-    AllowForSession,
-    AllowOnce,
-    Answer,
-    ApprovalRequest,
-    Approver,
-    Deny,
-    Lift,
-)
 from kaa.shell.approvals.rule_file import ApprovalsError, Rules
 from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
 from kaa.shell.approvals.suggestions import suggestion
@@ -57,7 +58,7 @@ class Gate:
         memory: rules and answers.
         risks: of all tools, by name; a tool that is missing may do anything.
         sandbox: what confines calls.
-        approver: who can be asked; None in headless runs and for sub-agents. May be changed at any time.
+        asker: asks the person. May be changed at any time.
         abort: stops the run.
         changed_files: files with changes that are not committed, None if that is not known.
     """
@@ -69,12 +70,12 @@ class Gate:
         memory: Memory,
         risks: Mapping[str, Risk],
         sandbox: Sandbox,
-        approver: Approver | None,
+        asker: Asker,
         abort: Callable[[], None],
         changed_files: ChangedFiles | None = None,
     ) -> None:
         self.policy: ApprovalPolicy = policy
-        self.approver = approver
+        self.asker = asker
         self._memory = memory
         self._risks = risks
         self._sandbox = sandbox
@@ -142,7 +143,7 @@ class Gate:
 
     @property
     def _can_ask(self) -> bool:
-        return self.approver is not None and self.policy != "never"
+        return self.asker.can_ask and self.policy != "never"
 
     def _permit(self, call: Call, verdict: Allowed) -> Permit | None:
         """What lets a call out of the sandbox: a command to everything, a file tool to where its path leads."""
@@ -184,7 +185,7 @@ class Gate:
 
     def _judge(self, call: Call, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.
-        policy = "never" if self.approver is None and self.policy != "step" else self.policy
+        policy = "never" if not self.asker.can_ask and self.policy != "step" else self.policy
         verdict = judge(
             call,
             policy,
@@ -217,11 +218,11 @@ class Gate:
                 return verdict
             if not self._can_ask:
                 return Denied(wording.unanswerable(call, verdict))
-            question = ApprovalRequest(
+            question = Approval(
+                title=call.title,
                 call_id=call.id,
                 tool=call.tool,
                 risk=call.risk,
-                title=call.title,
                 arguments=call.arguments,
                 parts=verdict.parts,
                 reasons=verdict.reasons,
@@ -241,11 +242,11 @@ class Gate:
         if not self._can_ask:
             return Denied(wording.not_lifted(blocked, lifts, offered))
         exposed = self._exposed(call) if outside else None
-        question = ApprovalRequest(
+        question = Approval(
+            title=call.title,
             call_id=call.id,
             tool=call.tool,
             risk=call.risk,
-            title=call.title,
             arguments=call.arguments,
             parts=judged_parts(call, rules),
             reasons=(*sentences(blocked), *filter(None, (exposed, call.detour))),
@@ -256,11 +257,11 @@ class Gate:
         )
         return await self._ask(call, question, rules_count=outside)
 
-    async def _ask(self, call: Call, question: ApprovalRequest, *, rules_count: bool) -> Allowed | Denied:
+    async def _ask(self, call: Call, question: Approval, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
         outside = OUTSIDE in question.lifts
-        while self.approver is not None:
-            answer = await self.approver.ask(question)
+        while self.asker.can_ask:
+            answer = await self.asker.ask(question)
             try:
                 return await self._take(answer, call, outside=outside, rules_count=rules_count)
             except (RuleError, ApprovalsError) as error:
@@ -271,7 +272,9 @@ class Gate:
                 )
         return Denied(wording.refused("nobody is there any more to be asked"))
 
-    async def _take(self, answer: Answer, call: Call, *, outside: bool, rules_count: bool) -> Allowed | Denied:
+    async def _take(
+        self, answer: ApprovalAnswer | Dismissed, call: Call, *, outside: bool, rules_count: bool
+    ) -> Allowed | Denied:
         match answer:
             case AllowOnce():
                 pass
@@ -285,6 +288,8 @@ class Gate:
                 await asyncio.to_thread(self._memory.allow_always, rules)  # another kaa may hold the lock
             case Deny(reason=reason):
                 return Denied(wording.refused(reason))
+            case Dismissed():
+                return Denied(wording.refused(""))
             case Abort():
                 self._questions.stop()
                 self._abort()

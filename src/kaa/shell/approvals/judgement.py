@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
-from kaa.shell.approvals.requests import JudgedPart
 from kaa.shell.approvals.rule_file import Rules
 from kaa.shell.approvals.rules import Match, Rule
 from kaa.shell.approvals.suggestions import suggestion

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from kaa.ext.questions import Lift
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.judgement import Doubtful
-from kaa.shell.approvals.requests import Lift
 from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kaa.builtin.counted import counted
-from kaa.shell.budgeting import Ask
+from kaa.ext.asking import Asker, confirm
 from kaa.shell.settings import CheckpointSettings
 from kaa.workspace.checkpoints.contract import CheckpointLimits, Permit
 
@@ -15,18 +15,19 @@ def limits_of(settings: CheckpointSettings) -> CheckpointLimits:
     return CheckpointLimits(settings.max_megabytes, settings.max_days, settings.announce_megabytes)
 
 
-def permission(confirm: Ask | None, notify: Callable[[str], None]) -> Permit:
+def permission(asker: Asker, notify: Callable[[str], None]) -> Permit:
     """Asks the user before much is copied. Where nobody can be asked, it is copied, and the user is told."""
 
     async def permit(files: int, size: int) -> bool:
         amount = f"{size / _MEGABYTE:,.0f} MB ({counted(files, 'file')})"
-        if confirm is None:
+        if not asker.can_ask:
             notify(
                 f"checkpoints: the first one of this project copies {amount}; set checkpoints.enabled to false, or let "
                 ".gitignore leave folders out, if that is not wanted"
             )
             return True
         return await confirm(
+            asker,
             f"Copy {amount} of this project, so that /undo can restore files?",
             "This is the first checkpoint of the project; later ones copy only what changed.\n"
             "No turns checkpoints off for this session: kaa then cannot undo changes to files.\n"

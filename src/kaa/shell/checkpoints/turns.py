@@ -17,10 +17,10 @@ from kaa.core.events import (
 )
 from kaa.core.messages import ToolCall
 from kaa.ext.api import CommandError, Risk
+from kaa.ext.asking import Asker, confirm
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.shell.budgeting import Ask
 from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, missing, naming
 from kaa.shell.checkpoints.permission import limits_of, permission
 from kaa.shell.checkpoints.reach import FileReach
@@ -42,7 +42,7 @@ def take_checkpoints(
     settings: CheckpointSettings,
     risks: Mapping[str, Risk],
     notify: Callable[[str], None],
-    confirm: Ask | None,
+    asker: Asker,
 ) -> "TurnCheckpoints":
     """Have checkpoints taken of an agent's turns in a project, if the settings want them."""
     folder = home.checkpoints / folder_name(workspace.root)
@@ -50,7 +50,7 @@ def take_checkpoints(
         agent,
         store,
         recorder,
-        (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(confirm, notify)))
+        (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(asker, notify)))
         if settings.enabled
         else None,
         FileReach(risks),

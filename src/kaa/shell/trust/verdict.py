@@ -2,8 +2,8 @@
 
 import msgspec
 
+from kaa.ext.api import TrustChoice
 from kaa.shell.home import Home
-from kaa.shell.options import TrustChoice
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.store import Changed, Trusted, TrustError, TrustStore
 

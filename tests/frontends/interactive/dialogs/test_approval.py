@@ -5,28 +5,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
-from kaa.shell.approvals.requests import (
+from kaa.ext.questions import (
     OUTSIDE,
     Abort,
     AllowAlways,
     AllowForSession,
     AllowOnce,
     Answer,
-    ApprovalRequest,
+    Approval,
     Deny,
     JudgedPart,
     Lift,
 )
+from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.tui.events import Key
 from tests.support.keyboard import keyboard_context, press, type_text
 from tests.support.painted import assert_well_formed, visible
 
-REQUEST = ApprovalRequest(
+REQUEST = Approval(
+    "git push",
     "1",
     "bash",
     "command",
-    "git push",
     {"command": "git fetch && git push --force"},
     suggestion="bash: git push *",
     reasons=("no rule allows it",),
@@ -41,7 +41,7 @@ class Asked:
         self.answers: list[Answer] = []
         self.width = columns
         self.dialog = ApprovalDialog(
-            keyboard_context(columns=columns, rows=rows), ApprovalRequest(**values), self.answers.append
+            keyboard_context(columns=columns, rows=rows), Approval(**values), self.answers.append
         )
         self.dialog.render(columns)  # it is looked at before it takes answers
         self.dialog.offer()

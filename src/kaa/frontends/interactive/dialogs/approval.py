@@ -2,24 +2,24 @@
 
 from collections.abc import Callable
 
-from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
-from kaa.frontends.interactive.dialogs.question import Question
-from kaa.frontends.interactive.dialogs.text_entry import TextEntry
-from kaa.shell.approvals.requests import (
+from kaa.ext.questions import (
     OUTSIDE,
     Abort,
     AllowAlways,
     AllowForSession,
     AllowOnce,
-    Answer,
-    ApprovalRequest,
+    Approval,
+    ApprovalAnswer,
     Deny,
 )
+from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
+from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.question import QuestionDialog
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.tui.context import Context
 
 
-class ApprovalDialog(Question[Answer]):
+class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
     """Asks whether a call may run. A no is taken at once, a yes only when all of the question was on the screen.
 
     Args:
@@ -28,13 +28,13 @@ class ApprovalDialog(Question[Answer]):
         on_answer: gets the answer.
     """
 
-    def __init__(self, context: Context, request: ApprovalRequest, on_answer: Callable[[Answer], None]) -> None:
+    def __init__(self, context: Context, request: Approval, on_answer: Callable[[ApprovalAnswer], None]) -> None:
         self.request = request
         token = "error" if request.warning else "warning"
         super().__init__(context, _title(request), ApprovalView(context, request).lines, on_answer, token)
         self.urge = "Scroll to the end to allow"
 
-    def _choices(self) -> Choices:
+    def _answering(self) -> Choices:
         more = self._context.glyphs.ellipsis
         choices = [
             Choice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
@@ -84,7 +84,7 @@ class ApprovalDialog(Question[Answer]):
         )
 
 
-def _title(request: ApprovalRequest) -> str:
+def _title(request: Approval) -> str:
     """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
     if OUTSIDE in request.lifts or request.risk == "outside":
         return f"Outside the sandbox: {f'run {request.tool} again?' if request.was_run else f'allow {request.tool}?'}"

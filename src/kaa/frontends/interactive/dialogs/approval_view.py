@@ -10,8 +10,8 @@ from itertools import islice
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
-from kaa.shell.approvals.requests import ApprovalRequest
 from kaa.tui.components.diff import Diff
 from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
@@ -37,7 +37,7 @@ _RISKS = {
 class ApprovalView:
     """The body of the question, as lines."""
 
-    def __init__(self, context: Context, request: ApprovalRequest) -> None:
+    def __init__(self, context: Context, request: Approval) -> None:
         self._context = context
         self._request = request
 

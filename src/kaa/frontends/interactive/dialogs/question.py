@@ -4,16 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from kaa.frontends.interactive.dialogs.choices import Choices
 from kaa.frontends.interactive.dialogs.frame import Body, DialogFrame
+from kaa.tui.component import Component
 from kaa.tui.components.text import Text
 from kaa.tui.context import Context
 
 AnswerT = TypeVar("AnswerT")
 
 
-class Question(DialogFrame, ABC, Generic[AnswerT]):
-    """Asks once; the answer is given once. The answers are there from `offer` on.
+class QuestionDialog(DialogFrame, ABC, Generic[AnswerT]):
+    """Asks once; the answer is given once. What takes the answer is there from `offer` on.
 
     Args:
         context: colours, keys and the size of the screen.
@@ -33,11 +33,13 @@ class Question(DialogFrame, ABC, Generic[AnswerT]):
     def offer(self) -> None:
         """Let it be answered."""
         self.takes_keys = True
-        self.exchange(self._choices())
+        self.exchange(self._answering(), self._keys)
+
+    _keys = ""  # what the keys do, where the control does not show it
 
     @abstractmethod
-    def _choices(self) -> Choices:
-        """The answers there are."""
+    def _answering(self) -> Component:
+        """What takes the answer."""
 
     def _answer(self, answer: AnswerT) -> None:
         give, self._on_answer = self._on_answer, None

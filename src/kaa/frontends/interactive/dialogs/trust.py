@@ -2,71 +2,61 @@
 
 from collections.abc import Callable, Iterator
 
+from kaa.ext.api import TrustChoice
+from kaa.ext.questions import Dismissed, Trust, TrustDecision
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
-from kaa.frontends.interactive.dialogs.question import Question
-from kaa.shell.options import TrustChoice
-from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import Changed, TrustState
+from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.tui.components.diff import Diff
 from kaa.tui.context import Context
 
 
-class TrustDialog(Question[TrustChoice | None]):
+class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
     """Asks whether a project may configure kaa.
 
     Args:
         context: colours and keys.
-        configuration: what the project would configure.
-        state: what was decided before.
-        on_answer: gets the answer, as `kaa.frontends.interactive.audience.Respondent.ask_trust` explains it.
+        question: what the project would configure, and what was decided before.
+        on_answer: gets the answer; `Dismissed` declines for this run.
     """
 
     def __init__(
-        self,
-        context: Context,
-        configuration: ProjectConfiguration,
-        state: TrustState,
-        on_answer: Callable[[TrustChoice | None], None],
+        self, context: Context, question: Trust, on_answer: Callable[[TrustDecision | Dismissed], None]
     ) -> None:
-        self._configuration = configuration
-        self._state = state
-        changed = isinstance(state, Changed)
-        title = "This project's configuration has changed" if changed else "Do you trust this project?"
-        super().__init__(context, title, self._explanation, on_answer)
+        self._question = question
+        super().__init__(context, question.title, self._explanation, on_answer)
 
-    def _choices(self) -> Choices:
+    def _answering(self) -> Choices:
+        def decide(choice: TrustChoice) -> Callable[[], None]:
+            return lambda: self._answer(TrustDecision(choice))
+
         return Choices(
             self._context,
             [
-                Choice("n", "No, not this time: use nothing of it", lambda: self._answer(None)),
-                Choice("d", "No, and do not ask again here", lambda: self._answer("no")),
-                Choice("o", "Yes, this time", lambda: self._answer("yes")),
-                Choice("y", "Yes, until it changes", lambda: self._answer("stored")),
+                Choice("n", "No, not this time: use nothing of it", lambda: self._answer(Dismissed())),
+                Choice("d", "No, and do not ask again here", decide("no")),
+                Choice("o", "Yes, this time", decide("yes")),
+                Choice("y", "Yes, until it changes", decide("stored")),
             ],
-            on_cancel=lambda: self._answer(None),
+            on_cancel=lambda: self._answer(Dismissed()),
         )
 
     def _explanation(self, width: int) -> list[str]:
         return [line for part in self._parts(width) for line in part]
 
     def _parts(self, width: int) -> Iterator[list[str]]:
-        yield self._said(self._configuration.root, "accent", width)
-        match self._state:
-            case Changed(difference=difference):
-                yield self._said("You trusted it as it was before. Since then:", "text", width)
-                for what, paths in (
-                    ("new", difference.added),
-                    ("changed", difference.changed),
-                    ("gone", difference.removed),
-                ):
-                    for path in paths:
-                        yield self._said(f"{what}: {path}", "warning", width, bullet=True)
-                yield Diff(self._context, difference.diff).render(width)
-            case _:
-                yield self._said("It brings along what would be used if you trust it:", "text", width)
-                for use in self._configuration.uses:
-                    yield self._said(use, "warning", width, bullet=True)
+        question = self._question
+        yield self._said(question.root, "accent", width)
+        if question.was_trusted:
+            yield self._said("You trusted it as it was before. Since then:", "text", width)
+            for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
+                for path in paths:
+                    yield self._said(f"{what}: {path}", "warning", width, bullet=True)
+            yield Diff(self._context, question.diff).render(width)
+        else:
+            yield self._said("It brings along what would be used if you trust it:", "text", width)
+            for use in question.uses:
+                yield self._said(use, "warning", width, bullet=True)
         yield self._said(
             "Whoever wrote these files then tells kaa what to do. The sandbox and the approvals hold either way.",
             "muted",

@@ -1,0 +1,74 @@
+"""Asking the person: one way for approvals, commands, tools, extensions and trust.
+
+Light on purpose: every conversation imports this, and few ask anything. The questions are in `kaa.ext.questions`.
+"""
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from kaa.ext.api import CommandError
+
+if TYPE_CHECKING:
+    from kaa.ext.questions import Dismissed, Question
+
+AnswerT = TypeVar("AnswerT")
+
+
+class NobodyToAskError(CommandError):
+    """A question cannot be asked, because no person watches this run."""
+
+
+class Asker(Protocol):
+    """Asks the person.
+
+    Attributes:
+        can_ask: whether anybody is there to answer. May change while a conversation goes on.
+    """
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether anybody is there to answer."""
+        ...
+
+    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        """Wait for the answer. Cancelling the call withdraws the question.
+
+        Raises:
+            NobodyToAskError: nobody is there to answer.
+        """
+        ...
+
+
+class Nobody:
+    """The asker of runs that no person watches."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Never."""
+        return False
+
+    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        """Refuse.
+
+        Raises:
+            NobodyToAskError: always.
+        """
+        raise NobodyToAskError(f"Nobody can be asked here: {question.title}")
+
+
+NOBODY = Nobody()
+
+
+async def confirm(asker: Asker, title: str, details: str = "") -> bool:
+    """Ask for a yes. Dismissing the question counts as no.
+
+    Args:
+        asker: asks.
+        title: the question, in one line.
+        details: what the answer depends on, in lines.
+
+    Raises:
+        NobodyToAskError: nobody is there to answer.
+    """
+    from kaa.ext.questions import Confirmation, Confirmed  # lazy: few conversations ask
+
+    return await asker.ask(Confirmation(title, details)) == Confirmed(yes=True)

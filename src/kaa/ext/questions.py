@@ -1,0 +1,242 @@
+"""Questions to the person and their answers, as data that JSON can carry.
+
+One union for everything kaa asks: a frontend shows each kind of question in its own way, and a remote client answers
+with the same JSON. Each question names the type of its answer; `Dismissed` answers every question.
+"""
+
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.ext.api import Risk, TrustChoice
+
+AnswerT = TypeVar("AnswerT")
+
+
+class UnfitAnswerError(ValueError):
+    """An answer belongs to another kind of question."""
+
+
+class _Answer(msgspec.Struct, tag_field="kind", rename="camel", frozen=True):
+    """Base of all answers."""
+
+
+class Dismissed(_Answer, tag="dismissed", frozen=True):
+    """The person closed the question without an answer."""
+
+
+class AllowOnce(_Answer, tag="allowOnce", frozen=True):
+    """Yes, this time."""
+
+
+class AllowForSession(_Answer, tag="allowForSession", frozen=True):
+    """Yes, and whatever these rules allow until the session ends. None: calls with exactly these arguments."""
+
+    rules: str | None = None
+
+
+class AllowAlways(_Answer, tag="allowAlways", frozen=True):
+    """Yes, and whatever these rules allow from now on; one rule on each line, as the person left them."""
+
+    rules: str
+
+
+class Deny(_Answer, tag="deny", frozen=True):
+    """No. `reason`: the person's words for the model."""
+
+    reason: str = ""
+
+
+class Abort(_Answer, tag="abort", frozen=True):
+    """No, and stop the whole run."""
+
+
+ApprovalAnswer: TypeAlias = AllowOnce | AllowForSession | AllowAlways | Deny | Abort
+
+
+class Confirmed(_Answer, tag="confirmed", frozen=True):
+    """Yes or no."""
+
+    yes: bool
+
+
+class Chosen(_Answer, tag="chosen", frozen=True):
+    """One of the options of a `Choice`."""
+
+    option: str
+
+
+class Entered(_Answer, tag="entered", frozen=True):
+    """The text of a `TextInput` or of an `Editing`."""
+
+    text: str
+
+
+class TrustDecision(_Answer, tag="trustDecision", frozen=True):
+    """What the person decided about the project. `no` and `stored` are kept; `yes` holds for this run."""
+
+    choice: TrustChoice
+
+
+Answer: TypeAlias = ApprovalAnswer | Confirmed | Chosen | Entered | TrustDecision | Dismissed
+
+
+class Question(msgspec.Struct, Generic[AnswerT], tag_field="kind", rename="camel", frozen=True):
+    """Base of all questions; `AnswerT` is the type of the answer.
+
+    Attributes:
+        title: the question, in one line.
+    """
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = ()
+
+    title: str
+
+    def fit(self, answer: Answer) -> "AnswerT | Dismissed":
+        """The answer, if it answers this question.
+
+        Raises:
+            UnfitAnswerError: it belongs to another kind of question, or is not among the options.
+        """
+        if isinstance(answer, Dismissed):
+            return answer
+        if not isinstance(answer, self.answers):
+            expected = ", ".join([*map(_tag, self.answers), _tag(Dismissed)])
+            raise UnfitAnswerError(f"invalid answer {_tag(type(answer))!r}: use {expected}")
+        return cast("AnswerT", answer)
+
+
+def _tag(kind: type[_Answer]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+# What a yes changes beyond this call being run: the call leaves the sandbox; `.git` may be written in this session;
+# a host may be reached in this session.
+LiftKind: TypeAlias = Literal["outside", "git", "network"]
+
+
+class Lift(msgspec.Struct, rename="camel", frozen=True):
+    """A limit of the sandbox that a yes removes. `what`: the host, for the network."""
+
+    kind: LiftKind
+    what: str = ""
+
+    @property
+    def text(self) -> str:
+        """What a yes does, for people."""
+        match self.kind:
+            case "outside":
+                return "runs this call outside the sandbox"
+            case "git":
+                return "allows writing to .git for this session"
+            case "network":
+                return f"allows network access to {self.what} for this session"
+
+
+OUTSIDE: Final = Lift("outside")
+
+
+class JudgedPart(msgspec.Struct, rename="camel", frozen=True):
+    """A simple command of a call, and why no rule allows it; None where one does."""
+
+    text: str
+    reason: str | None
+
+
+class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
+    """Whether a tool call may run. `title`: what is to happen.
+
+    Attributes:
+        call_id: the tool call.
+        tool: its tool.
+        risk: what the tool can do at most.
+        arguments: all that the tool is told.
+        parts: of a command, its simple commands.
+        reasons: why this is asked, whole sentences.
+        warning: what would be lost or is not what it seems, None if nothing is known to be.
+        lifts: what a yes changes besides letting the call run.
+        was_run: the call was run and blocked; a yes runs it again from its beginning.
+        suggestion: rules for "always", one on each line, to be shown and edited; None if no rule could allow this.
+        problem: why the answer before could not be taken.
+    """
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (AllowOnce, AllowForSession, AllowAlways, Deny, Abort)
+
+    call_id: str
+    tool: str
+    risk: Risk
+    arguments: dict[str, Json]
+    parts: tuple[JudgedPart, ...] = ()
+    reasons: tuple[str, ...] = ()
+    warning: str | None = None
+    lifts: tuple[Lift, ...] = ()
+    was_run: bool = False
+    suggestion: str | None = None
+    problem: str | None = None
+
+
+class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):
+    """Whether something is to be done. `details`: what the answer depends on, in lines."""
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (Confirmed,)
+
+    details: str = ""
+
+
+class Choice(Question[Chosen], tag="choice", frozen=True):
+    """Which of the options. `details`: what the answer depends on, in lines."""
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (Chosen,)
+
+    options: tuple[str, ...]
+    details: str = ""
+
+    def fit(self, answer: Answer) -> Chosen | Dismissed:
+        """See `Question.fit`."""
+        fitting = super().fit(answer)
+        if isinstance(fitting, Chosen) and fitting.option not in self.options:
+            raise UnfitAnswerError(f"invalid option {fitting.option!r}: use {', '.join(self.options)}")
+        return fitting
+
+
+class TextInput(Question[Entered], tag="text", frozen=True):
+    """A line of text. `placeholder`: shown while nothing is entered."""
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (Entered,)
+
+    placeholder: str = ""
+
+
+class Editing(Question[Entered], tag="editor", frozen=True):
+    """A text of several lines. `text`: what the person begins with."""
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (Entered,)
+
+    text: str = ""
+
+
+class Trust(Question[TrustDecision], tag="trust", frozen=True):
+    """Whether a project may configure kaa.
+
+    Names and texts are the project's: for a terminal they have to be sanitized.
+
+    Attributes:
+        root: the project's directory.
+        uses: what would be used, a line for each purpose with its files.
+        was_trusted: the person trusted an earlier version; the next four say what changed since.
+        diff: unified diffs.
+    """
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (TrustDecision,)
+
+    root: str
+    uses: tuple[str, ...] = ()
+    was_trusted: bool = False
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    diff: str = ""
+
+
+AnyQuestion: TypeAlias = Approval | Confirmation | Choice | TextInput | Editing | Trust

@@ -1,0 +1,66 @@
+"""Dialogs for choices and texts that commands, tools and extensions ask for."""
+
+from kaa.ext.questions import Choice, Chosen, Dismissed, Editing, Entered, TextInput
+from kaa.frontends.interactive.dialogs.choice import ChoiceDialog
+from kaa.frontends.interactive.dialogs.text import TextDialog
+from tests.support.keyboard import keyboard_context, press, type_text
+from tests.support.painted import visible
+
+
+def test_an_option_is_chosen_with_arrows_and_enter() -> None:
+    answers: list[Chosen | Dismissed] = []
+    dialog = ChoiceDialog(keyboard_context(), Choice("Which?", ("one", "two"), "It matters."), answers.append)
+    dialog.offer()
+    text = "\n".join(visible(dialog.render(60)))
+
+    press(dialog, "down")
+    press(dialog, "enter")
+    press(dialog, "enter")
+
+    assert "Which?" in text
+    assert "It matters." in text
+    assert "two" in text
+    assert answers == [Chosen("two")]
+
+
+def test_escape_dismisses_a_choice() -> None:
+    answers: list[Chosen | Dismissed] = []
+    dialog = ChoiceDialog(keyboard_context(), Choice("Which?", ("one", "two")), answers.append)
+    dialog.offer()
+
+    press(dialog, "escape")
+
+    assert answers == [Dismissed()]
+
+
+def test_a_line_is_entered() -> None:
+    answers: list[Entered | Dismissed] = []
+    dialog = TextDialog(keyboard_context(), TextInput("Name?", "of the branch"), answers.append)
+    dialog.offer()
+    text = "\n".join(visible(dialog.render(60)))
+
+    type_text(dialog, "fix-it")
+    press(dialog, "enter")
+
+    assert "of the branch" in text
+    assert answers == [Entered("fix-it")]
+
+
+def test_a_text_is_edited() -> None:
+    answers: list[Entered | Dismissed] = []
+    dialog = TextDialog(keyboard_context(), Editing("Message?", "one\ntwo"), answers.append)
+    dialog.offer()
+
+    type_text(dialog, "!")
+    press(dialog, "enter")
+
+    assert answers == [Entered("one\ntwo!")]
+
+
+def test_escape_dismisses_a_text() -> None:
+    for question in (TextInput("Name?"), Editing("Message?")):
+        answers: list[Entered | Dismissed] = []
+        dialog = TextDialog(keyboard_context(), question, answers.append)
+        dialog.offer()
+        press(dialog, "escape")
+        assert answers == [Dismissed()]
