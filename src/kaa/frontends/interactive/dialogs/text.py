@@ -8,6 +8,7 @@ from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.tui.component import Component
 from kaa.tui.components.input import Input
 from kaa.tui.context import Context
+from kaa.tui.sanitize import one_line
 
 
 class TextDialog(QuestionDialog[Entered | Dismissed]):
@@ -30,7 +31,7 @@ class TextDialog(QuestionDialog[Entered | Dismissed]):
     def _answering(self) -> Component:
         match self._question:
             case TextInput(placeholder=placeholder):
-                line = Input(self._context, placeholder=placeholder)
+                line = Input(self._context, placeholder=one_line(placeholder))
                 line.on_submit = self._enter
                 line.on_cancel = self._dismiss
                 return line
