@@ -1,6 +1,7 @@
 """The slash commands for background processes."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -24,10 +25,12 @@ async def _ended(_command: Command) -> CommandResult:
 
 
 async def _reply(workspace: MemoryWorkspace, line: str) -> str:
-    registry = Registry(workspace, report=pytest.fail)
+    registry = Registry(report=pytest.fail)
     registry.load("background", extend, built_in=True)
     name, _, arguments = line.partition(" ")
-    action = await registry.commands[name].handler(arguments, cast("CommandContext", None))
+    action = await registry.commands[name].handler(
+        arguments, cast("CommandContext", SimpleNamespace(workspace=workspace))
+    )
     assert isinstance(action, Reply)
     return action.text
 

@@ -6,11 +6,10 @@ import pytest
 from kaa.builtin import prompt, tools
 from kaa.ext.api import ContextFile, PromptContext
 from kaa.ext.registry import Registry, joined_sections
-from kaa.workspace.memory import MemoryWorkspace
 
 
 def registry() -> Registry:
-    registered = Registry(MemoryWorkspace({}), lambda _: None)
+    registered = Registry(lambda _: None)
     registered.load("prompt", prompt.extend)
     registered.load("tools", tools.extend)
     return registered

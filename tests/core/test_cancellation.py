@@ -25,7 +25,7 @@ from tests.support.sessions import opened
 _QUICK = AgentConfig(retry=RetryPolicy(base_seconds=0.0))
 
 
-def _working(name: str, steps: int, *, sequential: bool = False) -> Tool:
+def _working(name: str, steps: int, *, sequential: bool = False) -> Tool[ToolRun]:
     """A tool that takes a few rounds of the event loop and shows something in each."""
 
     async def work(tool_run: ToolRun) -> ToolResult:

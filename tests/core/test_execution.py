@@ -280,6 +280,12 @@ class TestHooks:
         assert "secret" not in results(end)[0].text
 
 
+class Grant(Permit, frozen=True):
+    """A permit that says what it is for."""
+
+    what: str
+
+
 class Locked:
     """A tool that needs a permit, and what it was given each time it ran."""
 
@@ -287,7 +293,7 @@ class Locked:
         self.grants: list[object] = []
 
     async def work(self, run: ToolRun) -> ToolResult:
-        self.grants.append(run.permit and run.permit.grant)
+        self.grants.append(run.permit.what if isinstance(run.permit, Grant) else None)
         return text_result("done" if run.permit else "locked", details={"locked": run.permit is None})
 
     def play(self, hooks: ToolHooks) -> AgentEnd:
@@ -298,7 +304,7 @@ class Locked:
 class TestPermits:
     def test_a_permit_reaches_the_tool_and_no_other_call(self) -> None:
         async def first_only(call: ToolCall) -> Permit | None:
-            return Permit("key") if call.id == "a" else None
+            return Grant("key") if call.id == "a" else None
 
         locked = Locked()
         scene = Scene(
@@ -312,7 +318,7 @@ class TestPermits:
 
     def test_changed_arguments_void_a_permit(self) -> None:
         async def permit(_: ToolCall) -> Permit:
-            return Permit("key")
+            return Grant("key")
 
         async def change(_: ToolCall) -> ReplaceArguments:
             return ReplaceArguments({})
@@ -329,7 +335,7 @@ class TestPermits:
             seen.append(result.content[0].text)  # type: ignore[union-attr]  # a text result
 
         async def unlock(_call: ToolCall, result: ToolResult) -> RunAgain | None:
-            return RunAgain(Permit("key")) if result.details == {"locked": True} else None
+            return RunAgain(Grant("key")) if result.details == {"locked": True} else None
 
         locked = Locked()
         end = locked.play(ToolHooks(after=(watch, unlock, watch)))
@@ -340,7 +346,7 @@ class TestPermits:
 
     def test_running_again_without_a_permit_keeps_the_one_there_is(self) -> None:
         async def permit(_: ToolCall) -> Permit:
-            return Permit("key")
+            return Grant("key")
 
         async def once_more(_call: ToolCall, _result: ToolResult) -> RunAgain | None:
             return RunAgain() if len(locked.grants) < 2 else None

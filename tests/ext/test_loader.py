@@ -5,7 +5,6 @@ import pytest
 from kaa.ext.loader import load_extension
 from kaa.ext.places import discover
 from kaa.ext.registry import ExtensionError, Registry
-from kaa.workspace.memory import MemoryWorkspace
 
 _SOURCE = """
 def extend(api):
@@ -33,7 +32,7 @@ def test_an_extension_registers_itself(tmp_path: Path, as_folder: bool) -> None:
     file = path / "__init__.py" if as_folder else path
     file.parent.mkdir(exist_ok=True)
     file.write_text(_SOURCE)
-    registry = Registry(MemoryWorkspace({}), lambda _: None)
+    registry = Registry(lambda _: None)
 
     registry.load("mine", load_extension(path))
 

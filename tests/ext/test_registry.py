@@ -4,7 +4,7 @@ import pytest
 
 from kaa.core.events import AgentStart
 from kaa.core.messages import UserMessage, user_message
-from kaa.core.tool import ToolResult, ToolRun, text_result
+from kaa.core.tool import ToolResult, text_result
 from kaa.ext.api import (
     CommandAction,
     CommandContext,
@@ -16,7 +16,6 @@ from kaa.ext.api import (
     Reply,
 )
 from kaa.ext.registry import ExtensionError, Registry, joined_sections
-from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import echo_tool, run, say, tool
 
 
@@ -27,7 +26,7 @@ def reports() -> list[str]:
 
 @pytest.fixture
 def registry(reports: list[str]) -> Registry:
-    return Registry(MemoryWorkspace({}), reports.append)
+    return Registry(reports.append)
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def context() -> CommandContext:
     return cast("CommandContext", object())
 
 
-async def nothing(_: ToolRun) -> ToolResult:
+async def nothing(_: object) -> ToolResult:
     return text_result("")
 
 
@@ -187,7 +186,7 @@ class TestBrokenExtensions:
 
 
 def test_a_text_to_be_carried_over_needs_a_name_the_model_can_be_told() -> None:
-    registry = Registry(MemoryWorkspace(), lambda _: None)
+    registry = Registry(lambda _: None)
 
     with pytest.raises(RegistrationError):
         registry.carry_through_compaction("no name", lambda: "x")
@@ -195,7 +194,7 @@ def test_a_text_to_be_carried_over_needs_a_name_the_model_can_be_told() -> None:
 
 def test_a_text_that_cannot_be_had_is_reported_and_the_others_are_carried() -> None:
     reports: list[str] = []
-    registry = Registry(MemoryWorkspace(), reports.append)
+    registry = Registry(reports.append)
     registry.carry_through_compaction("broken", lambda: str(1 / 0))
     registry.carry_through_compaction("empty", lambda: None)
     registry.carry_through_compaction("blank", lambda: " ")
@@ -212,7 +211,7 @@ def test_a_text_that_cannot_be_had_is_reported_and_the_others_are_carried() -> N
 @pytest.mark.parametrize("text", ["", " ", None, 5])
 def test_a_summary_that_says_nothing_is_reported_and_left_to_kaa(text: str) -> None:
     reports: list[str] = []
-    registry = Registry(MemoryWorkspace(), reports.append)
+    registry = Registry(reports.append)
 
     async def condense(_: CompactionRequest) -> CondensedText | None:
         return CondensedText(text)

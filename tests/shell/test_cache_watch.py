@@ -12,7 +12,7 @@ from kaa.core.events import BranchChanged, CacheMiss, Event, MessageEnd
 from kaa.core.messages import AssistantMessage, Message, TextContent, Usage, UserMessage
 from kaa.core.provider import Model, ModelRates
 from kaa.core.retry import RetryPolicy
-from kaa.core.tool import Tool
+from kaa.core.tool import Tool, ToolRun
 from kaa.llm.scripted import ScriptedProvider, ScriptItem, reply
 from kaa.session.context import build_context
 from kaa.session.entries import Custom
@@ -32,7 +32,11 @@ class Watched:
     """An agent over a script whose cache is watched, and a clock that goes when it is told to."""
 
     def __init__(
-        self, *replies: ScriptItem, model: Model = MODEL, messages: Sequence[Message] = (), tools: Iterable[Tool] = ()
+        self,
+        *replies: ScriptItem,
+        model: Model = MODEL,
+        messages: Sequence[Message] = (),
+        tools: Iterable[Tool[ToolRun]] = (),
     ) -> None:
         self.store = MemoryStore("/project")
         self.now = 1_000_000

@@ -4,11 +4,13 @@ import pytest
 
 from kaa.builtin import prompt, tools
 from kaa.core.provider import ToolSchema
-from kaa.core.tool import Tool
+from kaa.core.tool import Tool, ToolRun
 from kaa.core.usage import context_parts
 from kaa.ext.api import PromptContext
+from kaa.ext.asking import NOBODY
 from kaa.ext.registry import Registry, joined_sections
 from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
+from kaa.shell.tool_calls import ToolCalls
 from kaa.workspace.memory import MemoryWorkspace
 
 
@@ -22,11 +24,12 @@ def test_the_window_decides_unless_the_user_did(wanted: str, window: int, profil
 
 def _tokens(profile: PromptProfile) -> int:
     """Of all tools and kaa's own part of the system prompt, as kaa estimates them."""
-    registry = Registry(MemoryWorkspace(), print)
+    registry = Registry(print)
     for module in (prompt, tools):
         registry.load(module.__name__, module.extend, built_in=True)
     context = PromptContext(cwd="/project", date="2026-11-22", tools=tuple(registry.tools), profile=profile)
-    made: list[Tool] = [BriefTool(one.tool) if profile == "short" else one.tool for one in registry.tools]
+    calls = ToolCalls(MemoryWorkspace(), NOBODY, brief=profile == "short")
+    made: list[Tool[ToolRun]] = [calls.bind(one.tool) for one in registry.tools]
     text = joined_sections(registry.prompt_sections(context))
     return context_parts(text, [tool.schema for tool in made], ()).total
 

@@ -16,6 +16,7 @@ from kaa.llm.scripted import ScriptedProvider, ScriptItem
 from tests.support.patience import HANG_SECONDS
 
 T = TypeVar("T")
+RunT = TypeVar("RunT")
 
 MODEL = Model(id="test-model", provider="test", api="scripted")
 
@@ -36,11 +37,11 @@ class EchoArguments(msgspec.Struct):
     times: int = 1
 
 
-async def _echo(arguments: EchoArguments, _run: ToolRun) -> ToolResult:
+async def _echo(arguments: EchoArguments, _run: object) -> ToolResult:
     return text_result(arguments.text * arguments.times)
 
 
-def echo_tool() -> Tool:
+def echo_tool() -> Tool[object]:
     """A tool that answers with its argument."""
     return TypedTool("echo", "Echo a text", EchoArguments, _echo)
 
@@ -49,10 +50,10 @@ class NoArguments(msgspec.Struct):
     """No arguments."""
 
 
-def tool(name: str, work: Callable[[ToolRun], Awaitable[ToolResult]], *, sequential: bool = False) -> Tool:
+def tool(name: str, work: Callable[[RunT], Awaitable[ToolResult]], *, sequential: bool = False) -> Tool[RunT]:
     """A tool without arguments that does `work`."""
 
-    async def execute(_arguments: NoArguments, run: ToolRun) -> ToolResult:
+    async def execute(_arguments: NoArguments, run: RunT) -> ToolResult:
         return await work(run)
 
     return TypedTool(name, name, NoArguments, execute, sequential=sequential)
@@ -64,7 +65,7 @@ class Scene:
     def __init__(
         self,
         script: Iterable[ScriptItem],
-        *tools: Tool,
+        *tools: Tool[ToolRun],
         hooks: ToolHooks | None = None,
         config: AgentConfig | None = None,
         messages: Sequence[Message] = (),

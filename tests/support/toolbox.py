@@ -3,7 +3,9 @@
 from kaa.builtin.tools import extend
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import Permit, ToolError, ToolResult
+from kaa.ext.asking import NOBODY
 from kaa.ext.registry import Registry
+from kaa.shell.tool_calls import ToolCalls
 from kaa.workspace.protocol import Workspace
 
 
@@ -25,13 +27,14 @@ class Toolbox:
     """All built-in tools, by name."""
 
     def __init__(self, workspace: Workspace) -> None:
-        registry = Registry(workspace, report=_fail)
+        registry = Registry(report=_fail)
+        self._calls = ToolCalls(workspace, NOBODY)
         registry.load("tools", extend, built_in=True)
         self.registered = {tool.name: tool for tool in registry.tools}
 
     async def call(self, name: str, run: RecordedRun | None = None, **arguments: Json) -> ToolResult:
         """The result of one call."""
-        return await self.registered[name].tool.run(arguments, run or RecordedRun())
+        return await self._calls.bind(self.registered[name].tool).run(arguments, run or RecordedRun())
 
     async def text(self, name: str, **arguments: Json) -> str:
         """The text of a call that succeeds."""

@@ -14,13 +14,13 @@ _TITLE_CHARACTERS = 60
 
 def extend(api: ExtensionAPI) -> None:
     """Register /bg and /bg-cancel."""
-    processes = api.workspace.processes
 
-    async def show(arguments: str, _context: CommandContext) -> CommandAction:
+    async def show(arguments: str, context: CommandContext) -> CommandAction:
+        processes = context.workspace.processes
         return Reply(_output(processes, arguments) if arguments.strip() else _list(processes))
 
-    async def cancel(arguments: str, _context: CommandContext) -> CommandAction:
-        return Reply(await _cancel(processes, arguments))
+    async def cancel(arguments: str, context: CommandContext) -> CommandAction:
+        return Reply(await _cancel(context.workspace.processes, arguments))
 
     api.register_command("bg", "List background processes, or show the output of one: /bg 1", show)
     api.register_command("bg-cancel", "Stop a background process: /bg-cancel 1", cancel)

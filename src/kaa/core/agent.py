@@ -22,7 +22,7 @@ from kaa.core.patience import Patience
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
 from kaa.core.queues import DrainMode, MessageQueue
 from kaa.core.retry import RetryPolicy
-from kaa.core.tool import Tool
+from kaa.core.tool import Tool, ToolRun
 
 # Of a window that is smaller than the catalogue says, what one reply may take.
 _REPLY_SHARE = 1 / 4
@@ -71,7 +71,7 @@ class Agent:
         provider: Provider,
         model: Model,
         system_prompt: str,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[Tool[ToolRun]] = (),
         hooks: ToolHooks | None = None,
         config: AgentConfig | None = None,
         thinking: ThinkingLevel = "off",
@@ -130,7 +130,7 @@ class Agent:
         """Whether a run is under way."""
         return self._task is not None
 
-    def add_tool(self, tool: Tool) -> None:
+    def add_tool(self, tool: Tool[ToolRun]) -> None:
         """Let the model call one more tool, from the next request on.
 
         It comes behind those there are, so that as much as possible of what servers keep of the conversation holds:

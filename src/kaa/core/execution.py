@@ -10,7 +10,7 @@ from kaa.core.arguments import ArgumentError
 from kaa.core.events import Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from kaa.core.hooks import Block, Refuse, ReplaceArguments, RunAgain, ToolHooks
 from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
-from kaa.core.tool import Permit, Tool, ToolError, ToolResult, text_result
+from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun, text_result
 
 # How much live output is kept to be part of the result of a tool that is interrupted.
 _KEPT_OUTPUT_CHARACTERS = 16_384
@@ -71,7 +71,7 @@ class ToolExecutor:
     """
 
     def __init__(
-        self, tools: Mapping[str, Tool], hooks: ToolHooks, emit: Callable[[Event], None], max_parallel: int
+        self, tools: Mapping[str, Tool[ToolRun]], hooks: ToolHooks, emit: Callable[[Event], None], max_parallel: int
     ) -> None:
         self._tools = tools
         self._hooks = hooks
@@ -223,7 +223,7 @@ def _hook_failed(consequence: str, error: Exception) -> ToolResult:
     return text_result(f"{consequence}: a hook of an extension failed ({reason}). Tell the user.", is_error=True)
 
 
-async def _run_tool(tool: Tool, call: ToolCall, run: _Run) -> ToolResult:
+async def _run_tool(tool: Tool[ToolRun], call: ToolCall, run: _Run) -> ToolResult:
     try:
         return _checked(await tool.run(call.arguments, run))
     except ArgumentError as error:

@@ -37,9 +37,7 @@ def text_result(text: str, *, details: Json = None, is_error: bool = False) -> T
 
 
 class Permit(msgspec.Struct, frozen=True):
-    """Lets one call do more than others. The grant is the means to do it; only giver and tool know what it is."""
-
-    grant: object
+    """Lets one call do more than others. Subclasses hold the means to do it, which the core does not know."""
 
 
 class ToolRun(Protocol):
@@ -60,9 +58,12 @@ class ToolRun(Protocol):
         ...
 
 
+RunT_contra = TypeVar("RunT_contra", contravariant=True)
+
+
 @runtime_checkable
-class Tool(Protocol):
-    """A tool as the loop uses it.
+class Tool(Protocol[RunT_contra]):
+    """A tool. The loop uses tools that work with a `ToolRun`.
 
     Attributes:
         sequential: the calls of a reply that contains a call of this tool run one after another.
@@ -78,7 +79,7 @@ class Tool(Protocol):
         """Whether a batch with this tool may not run in parallel."""
         ...
 
-    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+    async def run(self, arguments: dict[str, Json], run: RunT_contra) -> ToolResult:
         """Parse the arguments and do the work. Cancellation is asyncio cancellation.
 
         Raises:
@@ -92,7 +93,7 @@ Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 Prepare: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 
 
-class TypedTool(Generic[Arguments]):
+class TypedTool(Generic[Arguments, RunT_contra]):
     """A tool whose arguments are a msgspec struct; the schema comes from its type hints.
 
     Args:
@@ -109,7 +110,7 @@ class TypedTool(Generic[Arguments]):
         name: str,
         description: str,
         arguments: type[Arguments],
-        execute: Callable[[Arguments, ToolRun], Awaitable[ToolResult]],
+        execute: Callable[[Arguments, RunT_contra], Awaitable[ToolResult]],
         *,
         prepare: Prepare | None = None,
         sequential: bool = False,
@@ -130,7 +131,7 @@ class TypedTool(Generic[Arguments]):
         """Whether a batch with this tool may not run in parallel."""
         return self._sequential
 
-    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+    async def run(self, arguments: dict[str, Json], run: RunT_contra) -> ToolResult:
         """Prepare, coerce and validate the arguments, then do the work."""
         if self._prepare is not None:
             arguments = self._prepare(arguments)

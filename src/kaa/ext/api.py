@@ -6,7 +6,7 @@ tool calls), react (tools, commands), hook (user messages) and observe (events).
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from kaa.core.events import CompactionEnd, CompactionReason, Event
 from kaa.core.hooks import AfterTool, BeforeTool
 from kaa.core.messages import Json, Message, UserMessage
 from kaa.core.spending import Spending
-from kaa.core.tool import Tool
+from kaa.core.tool import Permit, Tool
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.workspace.protocol import Workspace
 
@@ -47,10 +47,53 @@ class CommandError(Exception):
     """What a slash command was asked for cannot be done; the message is for the user."""
 
 
+StateT = TypeVar("StateT")
+
+
+class ConversationContext(Protocol):
+    """What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project: tools touch it through this and nothing else."""
+        ...
+
+    @property
+    def asker(self) -> "Asker":
+        """Asks the person (`kaa.ext.asking`, `kaa.ext.questions`)."""
+        ...
+
+    def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
+        """The object of this class that the conversation keeps until it is closed; made where there is none yet."""
+        ...
+
+
+class ToolContext(ConversationContext, Protocol):
+    """What a tool call works with.
+
+    `workspace` is the sandboxed project, or for an approved call one that can do more.
+    """
+
+    @property
+    def call_id(self) -> str:
+        """The id of the tool call."""
+        ...
+
+    def update(self, delta: str, skipped_bytes: int = 0) -> None:
+        """Show more output while the tool runs. `skipped_bytes`: output left out before this delta."""
+        ...
+
+
+class WorkspacePermit(Permit, frozen=True):
+    """Lets one call use another workspace. Both are of the same project and share their background processes."""
+
+    workspace: Workspace
+
+
 class RegisteredTool(msgspec.Struct, frozen=True):
     """A tool and what the prompt says of it. `default`: active unless the user chose otherwise."""
 
-    tool: Tool
+    tool: Tool[ToolContext]
     snippet: str
     default: bool
     built_in: bool = False
@@ -284,8 +327,8 @@ class SessionSharing(Protocol):
         ...
 
 
-class CommandContext(Protocol):
-    """What a slash command may know of the conversation it runs in."""
+class CommandContext(ConversationContext, Protocol):
+    """What a slash command may know of the conversation it runs in, and do to it."""
 
     @property
     def session_path(self) -> str | None:
@@ -367,11 +410,6 @@ class CommandContext(Protocol):
         """Shares the session."""
         ...
 
-    @property
-    def asker(self) -> "Asker":
-        """Asks the person (`kaa.ext.asking`, `kaa.ext.questions`)."""
-        ...
-
     async def describe_sandbox(self) -> str:
         """What holds the tools back, in some lines."""
         ...
@@ -444,12 +482,9 @@ CarriedSection: TypeAlias = Callable[[], str | None]
 class ExtensionAPI(Protocol):
     """What an extension gets to register itself with."""
 
-    @property
-    def workspace(self) -> Workspace:
-        """The project: tools touch it through this and nothing else."""
-        ...
-
-    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True, risk: Risk = "outside") -> None:
+    def register_tool(
+        self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
+    ) -> None:
         """Add a tool for the model.
 
         Args:

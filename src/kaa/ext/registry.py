@@ -28,10 +28,10 @@ from kaa.ext.api import (
     Reply,
     Risk,
     Submit,
+    ToolContext,
     UserMessageHook,
 )
 from kaa.session.errors import SessionError
-from kaa.workspace.protocol import Workspace
 
 # What all model vendors accept as a tool name.
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -46,12 +46,10 @@ class Registry:
     """Everything that extensions registered, in the order they did.
 
     Args:
-        workspace: the project that tools work on.
         report: told, in a sentence, of event handlers that raised and were switched off.
     """
 
-    def __init__(self, workspace: Workspace, report: Callable[[str], None]) -> None:
-        self._workspace = workspace
+    def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._tools: dict[str, RegisteredTool] = {}
         self._commands: dict[str, Command] = {}
@@ -63,11 +61,6 @@ class Registry:
         self._compactors: list[Compactor] = []
         self._carried: dict[str, CarriedSection] = {}
         self._loading_built_in = False
-
-    @property
-    def workspace(self) -> Workspace:
-        """The project: tools touch it through this and nothing else."""
-        return self._workspace
 
     def load(self, name: str, extension: Extension, *, built_in: bool = False) -> None:
         """Let an extension register itself. `built_in` only marks its tools for `--no-builtin-tools`.
@@ -81,7 +74,9 @@ class Registry:
         except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
             raise ExtensionError(f"Extension {name} failed to load: {_described(error)}") from error
 
-    def register_tool(self, tool: Tool, *, snippet: str = "", default: bool = True, risk: Risk = "outside") -> None:
+    def register_tool(
+        self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
+    ) -> None:
         """Add a tool for the model."""
         name = tool.schema.name
         if not _TOOL_NAME.fullmatch(name):

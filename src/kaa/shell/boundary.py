@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo
+from kaa.workspace.protocol import FileInfo, Workspace
 
 
 class Confines(Protocol):
@@ -77,15 +77,15 @@ class Sandbox(Confines, Protocol):
         """The program that a name means outside the sandbox, if calls without a permit can write it."""
         ...
 
-    def unattended(self) -> object:
+    def unattended(self) -> Workspace:
         """As `unconfined` for everything, for a command that nobody was asked about now.
 
         Its programs are found outside what calls without a permit can write.
         """
         ...
 
-    def unconfined(self, target: Target | None) -> object:
-        """The means to run one call outside the sandbox: what a tool gets as its permit's grant.
+    def unconfined(self, target: Target | None) -> Workspace:
+        """The workspace of one call outside the sandbox.
 
         Args:
             target: all that the call may use there; None for everything.

@@ -30,6 +30,7 @@ from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import ApprovalPolicy
 from kaa.shell.slash_commands import command_in
 from kaa.shell.status import Status
+from kaa.shell.tool_calls import StateT, ToolCalls
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
 from kaa.workspace.protocol import Workspace
@@ -68,9 +69,8 @@ class Conversation:
         containment: holds the tools back.
         models: which model answers, and which others there are.
         reloading: reads settings again.
-        workspace: the project.
+        calls: what tool calls share: the project, and who is asked.
         closing: closes what the conversation is made of.
-        asker: asks the person.
     """
 
     def __init__(
@@ -82,23 +82,21 @@ class Conversation:
         containment: Containment,
         models: Models,
         reloading: Reloading,
-        workspace: Workspace,
+        calls: ToolCalls,
         closing: AsyncExitStack,
-        asker: Asker,
     ) -> None:
         self._agent = agent
         self._gate = gate
         self._containment = containment
         self._registry = registry
         self._session = session
-        self._asker = asker
         self._models = models
         self._reloading = reloading
-        self._workspace = workspace
+        self._calls = calls
         self._user_commands = UserCommands(
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
         )
-        self._files = FileIndex(workspace)
+        self._files = FileIndex(calls.workspace)
         self._closing = closing
         closing.push_async_callback(session.checkpoints.close)
         closing.callback(self._user_commands.close)
@@ -193,7 +191,16 @@ class Conversation:
     @property
     def asker(self) -> Asker:
         """Asks the person."""
-        return self._asker
+        return self._calls.asker
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project."""
+        return self._calls.workspace
+
+    def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
+        """The object of this class that the conversation keeps. See `ConversationContext.state`."""
+        return self._calls.state(kind, make)
 
     @property
     def is_running(self) -> bool:
@@ -207,7 +214,7 @@ class Conversation:
             model=self._models.current,
             session_path=self.session_path,
             session_name=self._session.naming.name,
-            cwd=self._workspace.root,
+            cwd=self._calls.workspace.root,
             usage=self.usage,
             sandbox=sandbox,
             sandbox_problem=problem,
@@ -224,7 +231,7 @@ class Conversation:
         """What is checked out in the project; None if git does not know. Runs git: ask seldom."""
         from kaa.workspace.git import Git  # lazy: only who shows it needs it
 
-        return await Git(self._workspace).head()
+        return await Git(self._calls.workspace).head()
 
     def transcript(self) -> Transcript:
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
@@ -239,7 +246,7 @@ class Conversation:
         """See `CommandContext.activate_tool`."""
         (registered,) = self._registry.select_tools([name])
         if name not in self._agent.tool_names:
-            self._agent.add_tool(registered.tool)
+            self._agent.add_tool(self._calls.bind(registered.tool))
 
     @property
     def commands(self) -> tuple[Command, ...]:

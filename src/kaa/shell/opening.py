@@ -27,7 +27,7 @@ from kaa.ext.loader import load_extension
 from kaa.ext.places import discover
 from kaa.ext.registry import Registry, joined_sections
 from kaa.llm.models.registry import ModelRegistry
-from kaa.session.context import build_context
+from kaa.session.context import SessionContext, build_context
 from kaa.session.entries import SessionHeader
 from kaa.session.naming import unix_milliseconds
 from kaa.session.past_usage import past_seconds
@@ -46,18 +46,19 @@ from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper, appoint
 from kaa.shell.home import Home, expanded, session_folder
 from kaa.shell.models.fallback import FallbackModels
-from kaa.shell.models.link import link_session_model
+from kaa.shell.models.link import ModelLink, link_session_model
 from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.options import ConversationOptions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
-from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
+from kaa.shell.prompt_profile import PromptProfile, profile_for
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_choice import discard_copy, name_session, open_session
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
+from kaa.shell.tool_calls import ToolCalls
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
@@ -103,7 +104,7 @@ async def open_conversation(
         return load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
 
     settings = read_settings()
-    registry = _load_extensions(options, settings, workspace, home, notify)
+    registry = _load_extensions(options, settings, home, notify)
     containment = contain(workspace)
     await _warn(containment, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
@@ -141,19 +142,18 @@ async def open_conversation(
         recorder = SessionRecorder(store, context)
         closing.push_async_callback(recorder.close)  # last, so that whatever the others do is recorded
         models = ModelRegistry(home.path, environ, settings.tuning, proxy=settings.http_proxy)
-        link = await link_session_model(options, settings, context, models, _placeholders(workspace, store), notify)
+        link = await _linked(options, settings, context, models, _placeholders(workspace, store), notify)
         closing.push_async_callback(link.close)
         profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
         sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, store, profile))
-        if options.api_key is not None and link.resolved.endpoint.api_key == options.api_key:
-            models.use_key(link.resolved.model.provider, options.api_key)
+        calls = ToolCalls(workspace, asker, brief=profile == "short")
         recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
         recorder.thinking_level_change(link.resolved.thinking)
         agent = Agent(
             provider=link.provider,
             model=link.resolved.model,
             system_prompt=joined_sections(sections),
-            tools=[BriefTool(one.tool) if profile == "short" else one.tool for one in active],
+            tools=[calls.bind(one.tool) for one in active],
             hooks=_hooks(registry, gate, before_change),
             config=_agent_config(options, settings),
             thinking=link.resolved.thinking,
@@ -197,10 +197,25 @@ async def open_conversation(
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
-            agent, registry, session, gate, containment, switch, reloading, workspace, closing.pop_all(), asker
+            agent, registry, session, gate, containment, switch, reloading, calls, closing.pop_all()
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
     return conversation
+
+
+async def _linked(
+    options: ConversationOptions,
+    settings: Settings,
+    context: SessionContext,
+    models: ModelRegistry,
+    placeholders: Mapping[str, str],
+    notify: Notify,
+) -> ModelLink:
+    """The way to the session's model. A key that was given for it serves its provider's other models, too."""
+    link = await link_session_model(options, settings, context, models, placeholders, notify)
+    if options.api_key is not None and link.resolved.endpoint.api_key == options.api_key:
+        models.use_key(link.resolved.model.provider, options.api_key)
+    return link
 
 
 async def _warn(containment: Containment, notify: Notify) -> None:
@@ -291,11 +306,9 @@ async def _read_project(
     return project
 
 
-def _load_extensions(
-    options: ConversationOptions, settings: Settings, workspace: Workspace, home: Home, notify: Notify
-) -> Registry:
+def _load_extensions(options: ConversationOptions, settings: Settings, home: Home, notify: Notify) -> Registry:
     """Built-ins first, so that the user's extensions can replace prompt sections and see every hook after them."""
-    registry = Registry(workspace, notify)
+    registry = Registry(notify)
     for module in (
         prompt,
         tools,

@@ -8,7 +8,8 @@ import pytest
 
 from kaa.builtin.tools import bash
 from kaa.core.messages import Json
-from kaa.core.tool import Permit, ToolError
+from kaa.core.tool import ToolError
+from kaa.ext.api import WorkspacePermit
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.memory import MemoryWorkspace
@@ -286,7 +287,7 @@ def test_a_call_that_is_cancelled_leaves_nothing_running(monkeypatch: pytest.Mon
 def test_with_a_permit_the_command_runs_where_it_allows(background: bool) -> None:
     async def scenario(scene: Scene) -> None:
         outside = Scene(scene.processes)
-        permitted = RecordedRun(Permit(outside))
+        permitted = RecordedRun(WorkspacePermit(outside))
         call = asyncio.create_task(scene.tools.call("bash", permitted, command="x", background=background))
         while not outside.commands:
             await asyncio.sleep(0)

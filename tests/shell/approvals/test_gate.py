@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from kaa.core.events import AgentEnd
 from kaa.core.hooks import Block, ToolHooks
 from kaa.core.messages import Json, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
+from kaa.ext.api import WorkspacePermit
 from kaa.ext.asking import NOBODY
 from kaa.ext.questions import (
     Abort,
@@ -28,7 +30,7 @@ from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.rule_file import RuleFile, Rules, parse_rules
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo
+from kaa.workspace.protocol import FileInfo, Workspace
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
 from tests.support.person import Person
@@ -83,11 +85,11 @@ class Sandbox:
     def exposed_program(self, name: str) -> str | None:
         return self.exposed.get(name)
 
-    def unattended(self) -> object:
-        return "outside, unattended"
+    def unattended(self) -> Workspace:
+        return cast("Workspace", "outside, unattended")
 
-    def unconfined(self, target: Target | None) -> object:
-        return f"outside at {target.real_path}" if target else "outside"
+    def unconfined(self, target: Target | None) -> Workspace:
+        return cast("Workspace", f"outside at {target.real_path}" if target else "outside")
 
 
 class Stage:
@@ -138,10 +140,11 @@ class Stage:
         """The same with calls of bash."""
         return self.play(*(("bash", {"command": command}) for command in commands))
 
-    def _tool(self, name: str) -> Tool:
+    def _tool(self, name: str) -> Tool[ToolRun]:
         async def work(arguments: CommandArguments, tool_run: ToolRun) -> ToolResult:
             what = arguments.command or arguments.path or name
-            permitted = tool_run.permit.grant if tool_run.permit else None
+            permit = tool_run.permit
+            permitted = permit.workspace if isinstance(permit, WorkspacePermit) else None
             self.ran.append((what, permitted))
             blocked = self.blocks(what, permitted is not None)
             details = {"blocked": blocked, "blockedEarlier": self.blocked_earlier}

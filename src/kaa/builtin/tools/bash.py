@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from kaa.builtin.background import signal_name
 from kaa.builtin.live_output import LiveOutput
-from kaa.builtin.permits import workspace_for
-from kaa.builtin.tools.process import ModelView
+from kaa.builtin.tools.process import ModelView, model_view
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, Kept, TruncationDetails, format_size, keep_tail
 from kaa.core.terminal_text import plain_text
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
 from kaa.workspace.blocked import Blocked, BlockedError, note
 from kaa.workspace.protocol import BackgroundProcess, Command, CommandResult, Workspace
 
@@ -55,30 +55,41 @@ class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
     blocked_earlier: list[Blocked] = []
 
 
-def bash_tool(workspace: Workspace, view: ModelView) -> TypedTool[BashArguments]:
-    """The tool, running commands in `workspace`. `view` is shared with the tool for background processes."""
-    shell: str | None = None
+class _Shell:
+    """The shell of a conversation's workspace, looked for once."""
 
-    async def bash(arguments: BashArguments, run: ToolRun) -> ToolResult:
-        nonlocal shell
-        _check(arguments)
-        timeout = arguments.timeout or (None if arguments.background else _DEFAULT_TIMEOUT_SECONDS)
-        allowed = workspace_for(run, workspace)
-        try:
-            shell = shell or await find_shell(workspace)
-            argv = (shell, "-c", arguments.command)
-            command = Command(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
-            if arguments.background:
-                return await _in_background(allowed, command, view)
-            result = await _run(allowed, command, run)
-        except BlockedError as error:
-            details = BashDetails(blocked=[error.blocked])
-            raise ToolError(note(details.blocked), msgspec.to_builtins(details)) from error
-        except OSError as error:
-            raise ToolError(f"The command could not be run: {error}") from error
-        return _report(result, timeout, view)
+    def __init__(self) -> None:
+        self._path: str | None = None
 
-    return TypedTool("bash", _DESCRIPTION, BashArguments, bash)
+    async def find(self, workspace: Workspace) -> str:
+        """Its path."""
+        if self._path is None:
+            self._path = await find_shell(workspace)
+        return self._path
+
+
+def bash_tool() -> TypedTool[BashArguments, ToolContext]:
+    """The tool."""
+    return TypedTool("bash", _DESCRIPTION, BashArguments, _bash)
+
+
+async def _bash(arguments: BashArguments, context: ToolContext) -> ToolResult:
+    _check(arguments)
+    timeout = arguments.timeout or (None if arguments.background else _DEFAULT_TIMEOUT_SECONDS)
+    view = model_view(context)
+    try:
+        shell = await context.state(_Shell, _Shell).find(context.workspace)
+        argv = (shell, "-c", arguments.command)
+        command = Command(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
+        if arguments.background:
+            return await _in_background(context.workspace, command, view)
+        result = await _run(context, command)
+    except BlockedError as error:
+        details = BashDetails(blocked=[error.blocked])
+        raise ToolError(note(details.blocked), msgspec.to_builtins(details)) from error
+    except OSError as error:
+        raise ToolError(f"The command could not be run: {error}") from error
+    return _report(result, timeout, view)
 
 
 def _check(arguments: BashArguments) -> None:
@@ -88,11 +99,11 @@ def _check(arguments: BashArguments) -> None:
         raise ToolError("command holds a NUL character, which no command line can carry. Write \\0 instead.")
 
 
-async def _run(workspace: Workspace, command: Command, run: ToolRun) -> CommandResult:
+async def _run(context: ToolContext, command: Command) -> CommandResult:
     """Run a command to its end with its output on the screen."""
-    live = LiveOutput(run.update)
+    live = LiveOutput(context.update)
     try:
-        return await workspace.run(command, live.feed)
+        return await context.workspace.run(command, live.feed)
     finally:
         live.close()
 

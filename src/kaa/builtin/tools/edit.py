@@ -8,12 +8,12 @@ from msgspec import Meta
 
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import Located, explained, locate_file
-from kaa.builtin.permits import workspace_for
 from kaa.builtin.replacement import EditError, Replacement
 from kaa.builtin.tools.argument_names import PATH_NAMES, renamed
 from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
 from kaa.workspace.protocol import ContentChangedError, Digest, Workspace
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class EditArguments(msgspec.Struct, rename="camel", frozen=True):
     edits: Annotated[tuple[Replacement, ...], Meta(description="Must not overlap")]
 
 
-def edit_tool(confined: Workspace, locks: FileLocks) -> TypedTool[EditArguments]:
-    """The tool, editing files of `confined`. `locks` are shared with the other tools that change files."""
+def edit_tool(locks: FileLocks) -> TypedTool[EditArguments, ToolContext]:
+    """The tool. `locks` are shared with the other tools that change files."""
 
-    async def edit(arguments: EditArguments, run: ToolRun) -> ToolResult:
-        workspace = workspace_for(run, confined)
+    async def edit(arguments: EditArguments, context: ToolContext) -> ToolResult:
+        workspace = context.workspace
         if not arguments.edits:
             raise ToolError("edits is empty. Give at least one {oldText, newText}.")
         file = await locate_file(workspace, arguments.path)

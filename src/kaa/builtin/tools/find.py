@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
-from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.listing import listing_result
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
-from kaa.workspace.protocol import SearchError, Workspace
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
+from kaa.workspace.protocol import SearchError
 
 _DEFAULT_LIMIT = 1000
 _MAX_LIMIT = 10_000
@@ -25,27 +25,27 @@ class FindArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int, Meta(description=f"Default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
 
 
-def find_tool(confined: Workspace) -> TypedTool[FindArguments]:
-    """The tool, finding files of `confined`."""
+def find_tool() -> TypedTool[FindArguments, ToolContext]:
+    """The tool."""
+    return TypedTool("find", _DESCRIPTION, FindArguments, _find_call)
 
-    async def find(arguments: FindArguments, run: ToolRun) -> ToolResult:
-        workspace = workspace_for(run, confined)
-        path = (await existing(workspace, arguments.path)).path
-        limit = min(max(arguments.limit, 1), _MAX_LIMIT)
-        try:
-            result = await workspace.find(arguments.pattern, path, limit)
-        except SearchError as error:
-            raise ToolError(f"{error} Correct the pattern.") from error
-        except OSError as error:
-            raise await explained(workspace, path, error) from error
-        notes = []
-        if result.limit_reached:
-            notes.append(f"stopped at {limit} files: refine the pattern or set limit={limit * 2}")
-        if result.timed_out:
-            notes.append("the search took too long and was stopped: narrow it with path")
-        if not result.paths:
-            return text_result("\n\n".join(["No files found", *(f"[{note}]" for note in notes)]))
-        prefix = "" if path in (".", "./") else path
-        return listing_result([posixpath.join(prefix, found) for found in result.paths], notes)
 
-    return TypedTool("find", _DESCRIPTION, FindArguments, find)
+async def _find_call(arguments: FindArguments, context: ToolContext) -> ToolResult:
+    workspace = context.workspace
+    path = (await existing(workspace, arguments.path)).path
+    limit = min(max(arguments.limit, 1), _MAX_LIMIT)
+    try:
+        result = await workspace.find(arguments.pattern, path, limit)
+    except SearchError as error:
+        raise ToolError(f"{error} Correct the pattern.") from error
+    except OSError as error:
+        raise await explained(workspace, path, error) from error
+    notes = []
+    if result.limit_reached:
+        notes.append(f"stopped at {limit} files: refine the pattern or set limit={limit * 2}")
+    if result.timed_out:
+        notes.append("the search took too long and was stopped: narrow it with path")
+    if not result.paths:
+        return text_result("\n\n".join(["No files found", *(f"[{note}]" for note in notes)]))
+    prefix = "" if path in (".", "./") else path
+    return listing_result([posixpath.join(prefix, found) for found in result.paths], notes)

@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_paths import Located, existing, explained
-from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
 from kaa.core.terminal_text import plain_text
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
-from kaa.workspace.protocol import SearchError, SearchLine, SearchQuery, SearchResult, Workspace
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
+from kaa.workspace.protocol import SearchError, SearchLine, SearchQuery, SearchResult
 
 _DEFAULT_LIMIT = 100
 _MAX_LIMIT = 5000
@@ -33,30 +33,30 @@ class GrepArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int, Meta(description=f"Matches, default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
 
 
-def grep_tool(confined: Workspace) -> TypedTool[GrepArguments]:
-    """The tool, searching in `confined`."""
+def grep_tool() -> TypedTool[GrepArguments, ToolContext]:
+    """The tool."""
+    return TypedTool("grep", _DESCRIPTION, GrepArguments, _grep_call)
 
-    async def grep(arguments: GrepArguments, run: ToolRun) -> ToolResult:
-        workspace = workspace_for(run, confined)
-        searched = await existing(workspace, arguments.path)
-        query = SearchQuery(
-            pattern=arguments.pattern,
-            path=searched.path,
-            glob=arguments.glob,
-            ignore_case=arguments.ignore_case,
-            literal=arguments.literal,
-            context=min(max(arguments.context, 0), _MAX_CONTEXT_LINES),
-            limit=min(max(arguments.limit, 1), _MAX_LIMIT),
-        )
-        try:
-            result = await workspace.search(query)
-        except SearchError as error:
-            raise ToolError(f"{error} Correct the pattern, or set literal to search for it as text.") from error
-        except OSError as error:
-            raise await explained(workspace, searched.path, error) from error
-        return _report(searched, query, result)
 
-    return TypedTool("grep", _DESCRIPTION, GrepArguments, grep)
+async def _grep_call(arguments: GrepArguments, context: ToolContext) -> ToolResult:
+    workspace = context.workspace
+    searched = await existing(workspace, arguments.path)
+    query = SearchQuery(
+        pattern=arguments.pattern,
+        path=searched.path,
+        glob=arguments.glob,
+        ignore_case=arguments.ignore_case,
+        literal=arguments.literal,
+        context=min(max(arguments.context, 0), _MAX_CONTEXT_LINES),
+        limit=min(max(arguments.limit, 1), _MAX_LIMIT),
+    )
+    try:
+        result = await workspace.search(query)
+    except SearchError as error:
+        raise ToolError(f"{error} Correct the pattern, or set literal to search for it as text.") from error
+    except OSError as error:
+        raise await explained(workspace, searched.path, error) from error
+    return _report(searched, query, result)
 
 
 def _report(searched: Located, query: SearchQuery, result: SearchResult) -> ToolResult:

@@ -6,10 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
-from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.listing import listing_result
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
-from kaa.workspace.protocol import Workspace
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
 
 _DEFAULT_LIMIT = 500
 _DESCRIPTION = "List a directory; names of directories end with /."
@@ -22,26 +21,26 @@ class LsArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int, Meta(description=f"Default {_DEFAULT_LIMIT}")] = _DEFAULT_LIMIT
 
 
-def ls_tool(confined: Workspace) -> TypedTool[LsArguments]:
-    """The tool, listing directories of `confined`."""
+def ls_tool() -> TypedTool[LsArguments, ToolContext]:
+    """The tool."""
+    return TypedTool("ls", _DESCRIPTION, LsArguments, _ls_call)
 
-    async def ls(arguments: LsArguments, run: ToolRun) -> ToolResult:
-        workspace = workspace_for(run, confined)
-        path = (await existing(workspace, arguments.path)).path
-        try:
-            entries = await workspace.list(path)
-        except NotADirectoryError as error:
-            raise ToolError(f"{path} is a file. Look into it with read.") from error
-        except OSError as error:
-            raise await explained(workspace, path, error) from error
-        if not entries:
-            return text_result("(empty directory)")
-        names = sorted((entry.name + "/" * (entry.kind == "directory") for entry in entries), key=_without_case)
-        limit = max(arguments.limit, 1)
-        notes = [f"{limit} of {len(names)} names shown: set limit={len(names)} for all"] if len(names) > limit else []
-        return listing_result(names[:limit], notes)
 
-    return TypedTool("ls", _DESCRIPTION, LsArguments, ls)
+async def _ls_call(arguments: LsArguments, context: ToolContext) -> ToolResult:
+    workspace = context.workspace
+    path = (await existing(workspace, arguments.path)).path
+    try:
+        entries = await workspace.list(path)
+    except NotADirectoryError as error:
+        raise ToolError(f"{path} is a file. Look into it with read.") from error
+    except OSError as error:
+        raise await explained(workspace, path, error) from error
+    if not entries:
+        return text_result("(empty directory)")
+    names = sorted((entry.name + "/" * (entry.kind == "directory") for entry in entries), key=_without_case)
+    limit = max(arguments.limit, 1)
+    notes = [f"{limit} of {len(names)} names shown: set limit={len(names)} for all"] if len(names) > limit else []
+    return listing_result(names[:limit], notes)
 
 
 def _without_case(name: str) -> tuple[str, str]:

@@ -8,7 +8,8 @@ import msgspec
 from kaa.builtin.background import overview, status_of, title_of
 from kaa.builtin.truncate import keep_tail
 from kaa.core.terminal_text import plain_text
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ConversationContext, ToolContext
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError
 
@@ -81,25 +82,32 @@ class ModelView:
         return [self.status(process, title_of(process)) for process in fresh]
 
 
-def process_tool(processes: BackgroundProcesses, view: ModelView) -> TypedTool[ProcessArguments]:
-    """The tool. `view` is shared with bash, which starts the processes."""
+def process_tool() -> TypedTool[ProcessArguments, ToolContext]:
+    """The tool."""
+    return TypedTool("process", _DESCRIPTION, ProcessArguments, _process)
 
-    async def process(arguments: ProcessArguments, _run: ToolRun) -> ToolResult:
-        if arguments.action == "list":
-            return _result(view.overview() or "No background processes.", view)
-        if arguments.id is None:
-            raise ToolError(f"id is missing: action {arguments.action} needs the number of a process.")
-        try:
-            if arguments.action == "stop":
-                known = await processes.stop(arguments.id)
-            else:
-                known = await processes.wait(arguments.id, 0)
-        except NoSuchProcessError as error:
-            raise ToolError(str(error)) from error
-        text = view.news(known)
-        return _result("\n".join([text, *view.endings()]), view, known.id)
 
-    return TypedTool("process", _DESCRIPTION, ProcessArguments, process)
+async def _process(arguments: ProcessArguments, context: ToolContext) -> ToolResult:
+    processes = context.workspace.processes
+    view = model_view(context)
+    if arguments.action == "list":
+        return _result(view.overview() or "No background processes.", view)
+    if arguments.id is None:
+        raise ToolError(f"id is missing: action {arguments.action} needs the number of a process.")
+    try:
+        if arguments.action == "stop":
+            known = await processes.stop(arguments.id)
+        else:
+            known = await processes.wait(arguments.id, 0)
+    except NoSuchProcessError as error:
+        raise ToolError(str(error)) from error
+    text = view.news(known)
+    return _result("\n".join([text, *view.endings()]), view, known.id)
+
+
+def model_view(context: ConversationContext) -> ModelView:
+    """What the model of this conversation has seen; shared with bash, which starts the processes."""
+    return context.state(ModelView, lambda: ModelView(context.workspace.processes))
 
 
 def _result(text: str, view: ModelView, process_id: int | None = None) -> ToolResult:

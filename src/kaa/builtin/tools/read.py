@@ -11,11 +11,11 @@ from msgspec import Meta
 from kaa.builtin.encoding import detect_encoding, display_text, is_binary
 from kaa.builtin.file_paths import Located, explained, locate_file
 from kaa.builtin.images import ImageError, image_type, prepare_image
-from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.argument_names import with_path
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncationDetails, format_size
 from kaa.core.messages import ImageContent, TextContent
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
 from kaa.hands.lines import slice_lines
 from kaa.workspace.protocol import LineSlice, Workspace
 
@@ -35,23 +35,23 @@ class ReadArguments(msgspec.Struct, rename="camel", frozen=True):
     limit: Annotated[int | None, Meta(description="Number of lines")] = None
 
 
-def read_tool(confined: Workspace) -> TypedTool[ReadArguments]:
-    """The tool, reading from `confined`."""
+def read_tool() -> TypedTool[ReadArguments, ToolContext]:
+    """The tool."""
+    return TypedTool("read", _DESCRIPTION, ReadArguments, _read_call, prepare=with_path)
 
-    async def read(arguments: ReadArguments, run: ToolRun) -> ToolResult:
-        workspace = workspace_for(run, confined)
-        first = 1 if arguments.offset is None else max(arguments.offset, 1)
-        if arguments.offset is not None and arguments.offset < 0:
-            raise ToolError("offset counts lines from 1. For the end of a file use bash: tail -n 100 FILE")
-        if arguments.limit is not None and arguments.limit < 1:
-            raise ToolError("limit must be at least 1.")
-        file = await locate_file(workspace, arguments.path)
-        try:
-            return await _read(workspace, file, first, min(arguments.limit or MAX_LINES, MAX_LINES))
-        except OSError as error:
-            raise await explained(workspace, arguments.path, error) from error
 
-    return TypedTool("read", _DESCRIPTION, ReadArguments, read, prepare=with_path)
+async def _read_call(arguments: ReadArguments, context: ToolContext) -> ToolResult:
+    workspace = context.workspace
+    first = 1 if arguments.offset is None else max(arguments.offset, 1)
+    if arguments.offset is not None and arguments.offset < 0:
+        raise ToolError("offset counts lines from 1. For the end of a file use bash: tail -n 100 FILE")
+    if arguments.limit is not None and arguments.limit < 1:
+        raise ToolError("limit must be at least 1.")
+    file = await locate_file(workspace, arguments.path)
+    try:
+        return await _read(workspace, file, first, min(arguments.limit or MAX_LINES, MAX_LINES))
+    except OSError as error:
+        raise await explained(workspace, arguments.path, error) from error
 
 
 async def _read(workspace: Workspace, file: Located, first: int, limit: int) -> ToolResult:

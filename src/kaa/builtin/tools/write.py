@@ -4,10 +4,9 @@ import msgspec
 
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import explained, future_path, locate
-from kaa.builtin.permits import workspace_for
 from kaa.builtin.tools.argument_names import with_path
-from kaa.core.tool import ToolError, ToolResult, ToolRun, TypedTool, text_result
-from kaa.workspace.protocol import Workspace
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.api import ToolContext
 
 _DESCRIPTION = "Create or overwrite a file; missing directories are made."
 
@@ -19,11 +18,11 @@ class WriteArguments(msgspec.Struct, rename="camel", frozen=True):
     content: str
 
 
-def write_tool(confined: Workspace, locks: FileLocks) -> TypedTool[WriteArguments]:
-    """The tool, writing to `confined`. `locks` are shared with the other tools that change files."""
+def write_tool(locks: FileLocks) -> TypedTool[WriteArguments, ToolContext]:
+    """The tool. `locks` are shared with the other tools that change files."""
 
-    async def write(arguments: WriteArguments, run: ToolRun) -> ToolResult:
-        workspace = workspace_for(run, confined)
+    async def write(arguments: WriteArguments, context: ToolContext) -> ToolResult:
+        workspace = context.workspace
         data = _encoded(arguments.content)
         present = await locate(workspace, arguments.path)
         path = arguments.path if present is None else present.path

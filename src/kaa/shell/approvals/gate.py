@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
-from kaa.ext.api import Risk
+from kaa.ext.api import Risk, WorkspacePermit
 from kaa.ext.asking import Asker
 from kaa.ext.questions import (
     OUTSIDE,
@@ -150,9 +150,9 @@ class Gate:
         if self._sandbox.mode == "full-access":
             return None
         if call.risk == "command" and not verdict.asked:
-            return Permit(self._sandbox.unattended())
+            return WorkspacePermit(self._sandbox.unattended())
         target = None if call.risk == "command" else call.target or Target(".", self._sandbox.root)
-        return Permit(self._sandbox.unconfined(target))
+        return WorkspacePermit(self._sandbox.unconfined(target))
 
     def _note_start(self, call: ToolCall, has_permit: bool) -> None:
         self._lifted_when_started[call.id] = frozenset((*self._lifted, *([OUTSIDE] if has_permit else [])))
