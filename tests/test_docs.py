@@ -26,10 +26,8 @@ from kaa.builtin import (
 )
 from kaa.core.hooks import BeforeTool
 from kaa.core.messages import ToolCall
-from kaa.ext.api import CommandContext, ConversationContext, PromptContext
-from kaa.ext.asking import NOBODY
+from kaa.ext.api import CommandContext, PromptContext
 from kaa.ext.loader import load_extension
-from kaa.ext.registry import Registry
 from kaa.frontends import sessions_command
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interactive.commands import UiCommand
@@ -49,7 +47,6 @@ from kaa.shell.approvals.rules import parse_rule
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import Settings, load_user_settings
-from kaa.shell.tool_calls import ToolCalls
 from kaa.tui import theme_file
 from kaa.tui.components.display import Display
 from kaa.tui.device import Device
@@ -62,6 +59,7 @@ from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 from tests.support.painted import assert_well_formed, make_context, visible
 from tests.support.program import Program
+from tests.support.registries import LoadedRegistry
 
 _ROOT = Path(__file__).parent.parent
 
@@ -70,26 +68,25 @@ def test_the_example_extension_works_as_it_stands(tmp_path: Path) -> None:
     source = re.search(r"```python\n(.*?)```", (_ROOT / "docs/extensions.md").read_text(), re.DOTALL)
     assert source is not None
     (tmp_path / "example.py").write_text(source[1])
-    registry = Registry(lambda _: None)
+    registry = LoadedRegistry(workspace=MemoryWorkspace({"a.txt": b"1\n2\n"}))
 
     registry.load("built-in", prompt.extend)
     registry.load("example", load_extension(tmp_path / "example.py"))
 
-    calls = ToolCalls(MemoryWorkspace({"a.txt": b"1\n2\n"}), NOBODY)
     (count,) = registry.tools
-    (hook,) = registry.hooks.before
+    (hook,) = registry.before
     sections = registry.prompt_sections(PromptContext("/p", "2026-01-01", registry.tools))
     assert any("British" in text for _, text in sections)
     assert list(registry.commands) == ["review"]
     assert count.risk == "read"
     assert run(_judged(hook, ToolCall("1", "bash", {"command": "git push --force"}))) is not None
-    assert run(calls.bind(count.tool).run({"path": "a.txt"}, _NoRun())).content[0].text == "2 lines"  # type: ignore[union-attr]  # text
+    assert run(registry.context.bind(count.tool).run({"path": "a.txt"}, _NoRun())).content[0].text == "2 lines"  # type: ignore[union-attr]  # text
 
 
 def test_everything_a_command_of_an_extension_gets_is_documented() -> None:
     table = _section("extensions", "## Slash commands")
 
-    members = [name for name in (*vars(ConversationContext), *vars(CommandContext)) if not name.startswith("_")]
+    members = [name for name in vars(CommandContext) if not name.startswith("_")]
     assert "naming" in members
     assert [name for name in members if not re.search(rf"`(await )?{name}\b", table)] == []
 
@@ -135,7 +132,7 @@ def test_every_exit_code_is_documented() -> None:
 
 
 def test_every_tool_and_slash_command_is_documented() -> None:
-    registry = Registry(lambda _: None)
+    registry = LoadedRegistry()
     for module in (
         tools,
         commands,
@@ -248,7 +245,7 @@ def test_what_is_called_destructive_is_asked_about() -> None:
 def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other(tmp_path: Path) -> None:
     table = _section("terminal", "## Slash commands")
     documented = set(re.findall(r"`/([a-z-]+)", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))))
-    registry = Registry(lambda _: None)
+    registry = LoadedRegistry()
     for module in (
         commands,
         background,

@@ -4,15 +4,13 @@ import asyncio
 from types import SimpleNamespace
 from typing import cast
 
-import pytest
-
 from kaa.builtin.background import extend
 from kaa.ext.api import CommandContext, Reply
-from kaa.ext.registry import Registry
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Command, CommandResult
 from tests.support.agents import run
 from tests.support.patience import HANG_SECONDS
+from tests.support.registries import LoadedRegistry
 
 
 async def _never(_command: Command) -> CommandResult:
@@ -25,7 +23,7 @@ async def _ended(_command: Command) -> CommandResult:
 
 
 async def _reply(workspace: MemoryWorkspace, line: str) -> str:
-    registry = Registry(report=pytest.fail)
+    registry = LoadedRegistry(workspace=workspace)
     registry.load("background", extend, built_in=True)
     name, _, arguments = line.partition(" ")
     action = await registry.commands[name].handler(

@@ -5,11 +5,12 @@ import pytest
 
 from kaa.builtin import prompt, tools
 from kaa.ext.api import ContextFile, PromptContext
-from kaa.ext.registry import Registry, joined_sections
+from kaa.ext.registry import joined_sections
+from tests.support.registries import LoadedRegistry
 
 
-def registry() -> Registry:
-    registered = Registry(lambda _: None)
+def registry() -> LoadedRegistry:
+    registered = LoadedRegistry()
     registered.load("prompt", prompt.extend)
     registered.load("tools", tools.extend)
     return registered

@@ -5,7 +5,7 @@ import pytest
 
 from kaa.core.agent import AgentConfig
 from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from kaa.core.hooks import Block, Refuse, ReplaceArguments, RunAgain, ToolHooks
+from kaa.core.hooks import Block, FixedHooks, Refuse, ReplaceArguments, RunAgain
 from kaa.core.messages import ToolCall, ToolResultMessage
 from kaa.core.tool import Permit, ToolError, ToolResult, ToolRun, text_result
 from kaa.llm.scripted import reply
@@ -151,7 +151,7 @@ def test_a_call_that_is_stopped_before_it_begins_had_no_effects() -> None:
         scene.agent.abort()
         await asyncio.sleep(1000)
 
-    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})])], hooks=ToolHooks(before=(ask,)))
+    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})])], hooks=FixedHooks(before=(ask,)))
 
     end = run(scene.agent.run(say("go")))
 
@@ -164,7 +164,7 @@ def test_how_long_somebody_was_asked_is_no_time_of_the_tool() -> None:
         await asyncio.sleep(0.02)
         return Block("no")
 
-    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=ToolHooks(before=(ask,)))
+    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=FixedHooks(before=(ask,)))
 
     run(scene.agent.run(say("go")))
 
@@ -193,7 +193,7 @@ class TestHooks:
         async def no(call: ToolCall) -> Block:
             return Block(f"{call.name} is not for today")
 
-        scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=ToolHooks(before=(no,)))
+        scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=FixedHooks(before=(no,)))
 
         end = run(scene.agent.run(say("go")))
 
@@ -205,7 +205,7 @@ class TestHooks:
             return Block("writing needs a yes", denied=True)
 
         scene = Scene(
-            [reply(tool_calls=[("echo", {"text": "x"})]), reply(text="All done!")], hooks=ToolHooks(before=(deny,))
+            [reply(tool_calls=[("echo", {"text": "x"})]), reply(text="All done!")], hooks=FixedHooks(before=(deny,))
         )
 
         end = run(scene.agent.run(say("go")))
@@ -226,7 +226,7 @@ class TestHooks:
         scene = Scene(
             [reply(tool_calls=[("echo", {"text": "hey"})]), reply(text="ok")],
             echo_tool(),
-            hooks=ToolHooks(before=(shout,), after=(sign, watch)),
+            hooks=FixedHooks(before=(shout,), after=(sign, watch)),
         )
 
         end = run(scene.agent.run(say("go")))
@@ -244,7 +244,7 @@ class TestHooks:
             raise RuntimeError("bug")
 
         scene = Scene(
-            [reply(tool_calls=[("work", {})]), reply(text="ok")], tool("work", work), hooks=ToolHooks(before=(broken,))
+            [reply(tool_calls=[("work", {})]), reply(text="ok")], tool("work", work), hooks=FixedHooks(before=(broken,))
         )
 
         end = run(scene.agent.run(say("go")))
@@ -258,7 +258,7 @@ class TestHooks:
             return "no!"  # type: ignore[return-value]  # as authors of extensions do
 
         scene = Scene(
-            [reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=ToolHooks(before=(confused,))
+            [reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=FixedHooks(before=(confused,))
         )
 
         end = run(scene.agent.run(say("go")))
@@ -270,7 +270,7 @@ class TestHooks:
             raise RuntimeError("bug")
 
         scene = Scene(
-            [reply(tool_calls=[("echo", {"text": "secret"})]), reply(text="ok")], hooks=ToolHooks(after=(broken,))
+            [reply(tool_calls=[("echo", {"text": "secret"})]), reply(text="ok")], hooks=FixedHooks(after=(broken,))
         )
 
         end = run(scene.agent.run(say("go")))
@@ -296,7 +296,7 @@ class Locked:
         self.grants.append(run.permit.what if isinstance(run.permit, Grant) else None)
         return text_result("done" if run.permit else "locked", details={"locked": run.permit is None})
 
-    def play(self, hooks: ToolHooks) -> AgentEnd:
+    def play(self, hooks: FixedHooks) -> AgentEnd:
         scene = Scene([reply(tool_calls=[("work", {})]), reply(text="ok")], tool("work", self.work), hooks=hooks)
         return run(scene.agent.run(say("go")))
 
@@ -310,7 +310,7 @@ class TestPermits:
         scene = Scene(
             [reply(tool_calls=[("work", {}, "a"), ("work", {}, "b")]), reply(text="ok")],
             tool("work", locked.work, sequential=True),
-            hooks=ToolHooks(before=(first_only,)),
+            hooks=FixedHooks(before=(first_only,)),
         )
         run(scene.agent.run(say("go")))
 
@@ -324,7 +324,7 @@ class TestPermits:
             return ReplaceArguments({})
 
         locked = Locked()
-        locked.play(ToolHooks(before=(permit, change)))
+        locked.play(FixedHooks(before=(permit, change)))
 
         assert locked.grants == [None]
 
@@ -338,7 +338,7 @@ class TestPermits:
             return RunAgain(Grant("key")) if result.details == {"locked": True} else None
 
         locked = Locked()
-        end = locked.play(ToolHooks(after=(watch, unlock, watch)))
+        end = locked.play(FixedHooks(after=(watch, unlock, watch)))
 
         assert locked.grants == [None, "key"]
         assert seen == ["locked", "done", "done"], "hooks see every result, whoever wanted it"
@@ -352,7 +352,7 @@ class TestPermits:
             return RunAgain() if len(locked.grants) < 2 else None
 
         locked = Locked()
-        locked.play(ToolHooks(before=(permit,), after=(once_more,)))
+        locked.play(FixedHooks(before=(permit,), after=(once_more,)))
 
         assert locked.grants == ["key", "key"]
 
@@ -361,7 +361,7 @@ class TestPermits:
             return RunAgain()
 
         locked = Locked()
-        end = locked.play(ToolHooks(after=(again,)))
+        end = locked.play(FixedHooks(after=(again,)))
 
         assert len(locked.grants) == 5
         assert (results(end)[0].is_error, end.reason) == (True, "denied")
@@ -371,7 +371,7 @@ class TestPermits:
         async def refuse(_call: ToolCall, _result: ToolResult) -> Refuse:
             return Refuse("nobody unlocked it")
 
-        end = Locked().play(ToolHooks(after=(refuse,)))
+        end = Locked().play(FixedHooks(after=(refuse,)))
 
         assert results(end)[0].text == "locked\nnobody unlocked it"
         assert (results(end)[0].is_error, results(end)[0].details) == (True, {"locked": True})

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -21,6 +22,7 @@ from kaa.core.events import (
     TurnEnd,
     TurnStart,
 )
+from kaa.core.hooks import Continue, FixedHooks
 from kaa.core.loop import Limits
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.core.provider import TextDelta
@@ -401,3 +403,60 @@ def _text(message: object) -> str:
     assert isinstance(message, UserMessage)
     assert not isinstance(message.content, str)
     return "".join(getattr(block, "text", "") for block in message.content)
+
+
+class TestBeforeTheEnd:
+    """Hooks that do not let a run end yet."""
+
+    @staticmethod
+    def scene(texts: Sequence[str], demands: Sequence[str | None]) -> Scene:
+        wanted = list(demands)
+
+        async def demand(_reply: AssistantMessage) -> Continue | None:
+            reason = wanted.pop(0) if wanted else None
+            return None if reason is None else Continue(reason)
+
+        return Scene([reply(text=text) for text in texts], hooks=FixedHooks(before_end=(demand,)))
+
+    def test_the_run_goes_on_with_the_reason(self) -> None:
+        scene = self.scene(["done", "really done"], ["the tests fail", None])
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "done"
+        said = [(message.text, message.origin) for message in end.messages if isinstance(message, UserMessage)]
+        assert said == [("go", "person"), ("the tests fail", "hook")]
+
+    def test_hooks_that_never_have_enough_are_limited(self) -> None:
+        scene = self.scene(["done"] * 20, ["more"] * 20)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, end.error) == (
+            "max_continuations",
+            "stopped after hooks continued the run 10 times, the limit",
+        )
+        assert len(scene.provider.requests) == 11
+
+    def test_a_word_of_the_person_counts_from_the_beginning(self) -> None:
+        scene = self.scene(["done"] * 20, [*["more"] * 9, *["more"] * 9, None])
+
+        def steer(event: Event) -> None:
+            if isinstance(event, TurnStart) and event.turn == 9:
+                scene.agent.steer(say("go on"))
+
+        scene.agent.subscribe(steer)
+
+        assert run(scene.agent.run(say("go"))).reason == "done"
+
+    def test_a_run_that_ends_otherwise_is_not_continued(self) -> None:
+        asked: list[str] = []
+
+        async def demand(reply: AssistantMessage) -> Continue | None:
+            asked.append(reply.text)
+            return Continue("more")
+
+        scene = Scene([reply(text="cut", stop_reason="length")], hooks=FixedHooks(before_end=(demand,)))
+
+        assert run(scene.agent.run(say("go"))).reason == "length"
+        assert asked == []

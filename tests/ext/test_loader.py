@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from kaa.ext.errors import ExtensionError
 from kaa.ext.loader import load_extension
 from kaa.ext.places import discover
-from kaa.ext.registry import ExtensionError, Registry
+from tests.support.registries import LoadedRegistry
 
 _SOURCE = """
 def extend(api):
@@ -32,7 +33,7 @@ def test_an_extension_registers_itself(tmp_path: Path, as_folder: bool) -> None:
     file = path / "__init__.py" if as_folder else path
     file.parent.mkdir(exist_ok=True)
     file.write_text(_SOURCE)
-    registry = Registry(lambda _: None)
+    registry = LoadedRegistry()
 
     registry.load("mine", load_extension(path))
 

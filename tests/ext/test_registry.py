@@ -3,7 +3,8 @@ from typing import cast
 import pytest
 
 from kaa.core.events import AgentStart
-from kaa.core.messages import UserMessage, user_message
+from kaa.core.hooks import Block, Continue
+from kaa.core.messages import AssistantMessage, Usage, UserMessage, user_message
 from kaa.core.tool import ToolResult, text_result
 from kaa.ext.api import (
     CommandAction,
@@ -12,11 +13,15 @@ from kaa.ext.api import (
     CondensedText,
     ExtensionAPI,
     PromptContext,
-    RegistrationError,
     Reply,
 )
-from kaa.ext.registry import ExtensionError, Registry, joined_sections
+from kaa.ext.asking import confirm
+from kaa.ext.context import ConversationContext
+from kaa.ext.errors import ExtensionError, MessageBlockedError, RegistrationError
+from kaa.ext.registry import joined_sections
 from tests.support.agents import echo_tool, run, say, tool
+from tests.support.person import yes_or_no
+from tests.support.registries import LoadedRegistry
 
 
 @pytest.fixture
@@ -25,8 +30,8 @@ def reports() -> list[str]:
 
 
 @pytest.fixture
-def registry(reports: list[str]) -> Registry:
-    return Registry(reports.append)
+def registry(reports: list[str]) -> LoadedRegistry:
+    return LoadedRegistry(reports.append)
 
 
 @pytest.fixture
@@ -43,17 +48,17 @@ async def answer(_arguments: str, _context: CommandContext) -> CommandAction:
     return Reply("hello")
 
 
-def names(registry: Registry, *args: object, **kwargs: object) -> list[str]:
+def names(registry: LoadedRegistry, *args: object, **kwargs: object) -> list[str]:
     return [item.name for item in registry.select_tools(*args, **kwargs)]  # type: ignore[arg-type]  # forwards
 
 
-def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: Registry) -> None:
+def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: LoadedRegistry) -> None:
     def built_in(api: ExtensionAPI) -> None:
         api.register_tool(tool("read", nothing))
         api.register_tool(tool("grep", nothing), default=False)
 
     registry.load("built-in", built_in, built_in=True)
-    registry.load("mine", lambda api: api.register_tool(echo_tool()))
+    registry.load("other", lambda api: api.register_tool(echo_tool()))
 
     assert names(registry) == ["read", "echo"]
     assert names(registry, only=["grep", "echo"]) == ["grep", "echo"]
@@ -64,38 +69,38 @@ def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: Regist
         names(registry, only=["nope"])
 
 
-def test_a_tool_that_declares_no_risk_may_do_anything(registry: Registry) -> None:
-    registry.register_tool(tool("read", nothing), risk="read")
-    registry.register_tool(tool("mine", nothing))
+def test_a_tool_that_declares_no_risk_may_do_anything(registry: LoadedRegistry) -> None:
+    registry.api.register_tool(tool("read", nothing), risk="read")
+    registry.api.register_tool(tool("mine", nothing))
 
     assert {item.name: item.risk for item in registry.tools} == {"read": "read", "mine": "outside"}
-    with pytest.raises(RegistrationError, match="'none' is no risk"):
-        registry.register_tool(echo_tool(), risk="none")  # type: ignore[arg-type]  # as authors of extensions do
+    with pytest.raises(RegistrationError, match="invalid risk 'none'"):
+        registry.api.register_tool(echo_tool(), risk="none")  # type: ignore[arg-type]  # as authors of extensions do
 
 
 @pytest.mark.parametrize("bad", ["", "no spaces", "ü", "x" * 65])
-def test_names_that_no_vendor_accepts_are_refused(registry: Registry, bad: str) -> None:
-    with pytest.raises(RegistrationError, match="no tool name"):
-        registry.register_tool(tool(bad, nothing))
+def test_names_that_no_vendor_accepts_are_refused(registry: LoadedRegistry, bad: str) -> None:
+    with pytest.raises(RegistrationError, match="invalid tool name"):
+        registry.api.register_tool(tool(bad, nothing))
 
 
-def test_a_name_is_registered_once(registry: Registry) -> None:
-    registry.register_tool(echo_tool())
-    registry.register_command("hello", "Say hello", answer)
+def test_a_name_is_registered_once(registry: LoadedRegistry) -> None:
+    registry.api.register_tool(echo_tool())
+    registry.api.register_command("hello", "Say hello", answer)
 
     with pytest.raises(RegistrationError, match="already registered"):
-        registry.register_tool(echo_tool())
+        registry.api.register_tool(echo_tool())
     with pytest.raises(RegistrationError, match="already registered"):
-        registry.register_command("hello", "Again", answer)
-    with pytest.raises(RegistrationError, match="no command name"):
-        registry.register_command("Say Hello", "No name", answer)
+        registry.api.register_command("hello", "Again", answer)
+    with pytest.raises(RegistrationError, match="invalid command name"):
+        registry.api.register_command("Say Hello", "No name", answer)
 
 
-def test_prompt_sections_appear_in_order_and_can_be_replaced_or_silent(registry: Registry) -> None:
-    registry.add_prompt_section("one", lambda _: "first\n")
-    registry.add_prompt_section("two", lambda _: None)
-    registry.add_prompt_section("three", lambda context: f"in {context.cwd}")
-    registry.add_prompt_section("one", lambda _: "replaced")
+def test_prompt_sections_appear_in_order_and_can_be_replaced_or_silent(registry: LoadedRegistry) -> None:
+    registry.api.add_prompt_section("one", lambda _: "first\n")
+    registry.api.add_prompt_section("two", lambda _: None)
+    registry.api.add_prompt_section("three", lambda context: f"in {context.cwd}")
+    registry.api.add_prompt_section("one", lambda _: "replaced")
 
     context = PromptContext("/p", "2026-01-01")
     sections = registry.prompt_sections(context)
@@ -103,81 +108,81 @@ def test_prompt_sections_appear_in_order_and_can_be_replaced_or_silent(registry:
     assert joined_sections(sections) == "replaced\n\nin /p"
 
 
-def test_hooks_may_change_what_the_user_says(registry: Registry) -> None:
-    async def polite(message: UserMessage) -> UserMessage:
+def test_hooks_may_change_what_the_user_says(registry: LoadedRegistry) -> None:
+    async def polite(message: UserMessage, _: object) -> UserMessage:
         assert not isinstance(message.content, str)
         return user_message(f"{message.content[0].text}, please")  # type: ignore[union-attr]  # a text message
 
-    async def watching(_: UserMessage) -> None:
+    async def watching(_: UserMessage, __: object) -> None:
         return None
 
-    registry.on_user_message(polite)
-    registry.on_user_message(watching)
+    registry.api.on_user_message(polite)
+    registry.api.on_user_message(watching)
 
     changed = run(registry.user_message(say("go")))
 
     assert changed.content == user_message("go, please").content
 
 
-def test_a_handler_that_fails_is_reported_and_switched_off(registry: Registry, reports: list[str]) -> None:
+def test_a_handler_that_fails_is_reported_and_switched_off(registry: LoadedRegistry, reports: list[str]) -> None:
     calls: list[str] = []
 
-    def broken(_: object) -> None:
+    def broken(_: object, __: object) -> None:
         calls.append("broken")
         raise RuntimeError("bug")
 
-    registry.on_event(broken)
-    registry.on_event(lambda _: calls.append("sound"))
+    registry.api.on_event(broken)
+    registry.api.on_event(lambda _, __: calls.append("sound"))
 
     registry.notify(AgentStart())
     registry.notify(AgentStart())
 
     assert calls == ["broken", "sound", "sound"]
-    assert reports == ["an event handler failed and was switched off: RuntimeError: bug"]
+    assert reports == ["Extension mine: an event handler failed: RuntimeError: bug; it is switched off"]
 
 
-def test_an_extension_that_raises_is_named(registry: Registry) -> None:
+def test_an_extension_that_raises_is_named(registry: LoadedRegistry) -> None:
     def broken(_: ExtensionAPI) -> None:
         raise ZeroDivisionError("oops")
 
-    with pytest.raises(ExtensionError, match="Extension mine failed to load: ZeroDivisionError: oops"):
-        registry.load("mine", broken)
+    with pytest.raises(ExtensionError, match="Extension other failed to load: ZeroDivisionError: oops"):
+        registry.load("other", broken)
 
 
 class TestBrokenExtensions:
-    def test_a_prompt_section_is_named(self, registry: Registry) -> None:
-        registry.add_prompt_section("mine", lambda context: str(1 // len(context.tools)))
+    def test_a_prompt_section_is_named(self, registry: LoadedRegistry) -> None:
+        registry.api.add_prompt_section("mine", lambda context: str(1 // len(context.tools)))
 
-        with pytest.raises(ExtensionError, match="'mine' failed: ZeroDivisionError"):
+        with pytest.raises(ExtensionError, match="Extension mine: the prompt section 'mine' failed: ZeroDivisionError"):
             registry.prompt_sections(PromptContext("/project", "2026-11-20"))
 
-    def test_a_message_is_not_sent_unchecked(self, registry: Registry) -> None:
-        async def check(_: UserMessage) -> None:
+    def test_a_message_is_not_sent_unchecked(self, registry: LoadedRegistry) -> None:
+        async def check(_: UserMessage, __: object) -> None:
             raise RuntimeError("bug")
 
-        registry.on_user_message(check)
+        registry.api.on_user_message(check)
 
         with pytest.raises(ExtensionError, match="RuntimeError: bug"):
             run(registry.user_message(say("hi")))
 
-    def test_a_message_is_replaced_by_messages_only(self, registry: Registry) -> None:
-        async def shorten(_: UserMessage) -> UserMessage | None:
+    def test_a_message_is_replaced_by_messages_only(self, registry: LoadedRegistry) -> None:
+        async def shorten(_: UserMessage, __: object) -> UserMessage | None:
             return "hi"  # type: ignore[return-value]  # as authors of extensions do
 
-        registry.on_user_message(shorten)
+        registry.api.on_user_message(shorten)
 
-        with pytest.raises(ExtensionError, match="no UserMessage"):
+        with pytest.raises(ExtensionError, match="return UserMessage or Block"):
             run(registry.user_message(say("hi")))
 
-    def test_a_command_is_named(self, registry: Registry, context: CommandContext) -> None:
+    def test_a_command_is_named(self, registry: LoadedRegistry, context: CommandContext) -> None:
         async def crash(_arguments: str, _context: CommandContext) -> None:
             raise RuntimeError("bug")
 
         async def mumble(_arguments: str, _context: CommandContext) -> CommandAction:
             return "hello"  # type: ignore[return-value]  # as authors of extensions do
 
-        registry.register_command("crash", "", crash)
-        registry.register_command("mumble", "", mumble)
+        registry.api.register_command("crash", "", crash)
+        registry.api.register_command("mumble", "", mumble)
 
         with pytest.raises(ExtensionError, match="/crash failed: RuntimeError: bug"):
             run(registry.run_command("crash", "", context))
@@ -186,37 +191,159 @@ class TestBrokenExtensions:
 
 
 def test_a_text_to_be_carried_over_needs_a_name_the_model_can_be_told() -> None:
-    registry = Registry(lambda _: None)
+    registry = LoadedRegistry()
 
     with pytest.raises(RegistrationError):
-        registry.carry_through_compaction("no name", lambda: "x")
+        registry.api.carry_through_compaction("no name", lambda _: "x")
 
 
 def test_a_text_that_cannot_be_had_is_reported_and_the_others_are_carried() -> None:
     reports: list[str] = []
-    registry = Registry(reports.append)
-    registry.carry_through_compaction("broken", lambda: str(1 / 0))
-    registry.carry_through_compaction("empty", lambda: None)
-    registry.carry_through_compaction("blank", lambda: " ")
-    registry.carry_through_compaction("odd", lambda: ["milk"])  # type: ignore[arg-type,return-value]  # as authors do
-    registry.carry_through_compaction("plan", lambda: "milk")
+    registry = LoadedRegistry(reports.append)
+    registry.api.carry_through_compaction("broken", lambda _: str(1 / 0))
+    registry.api.carry_through_compaction("empty", lambda _: None)
+    registry.api.carry_through_compaction("blank", lambda _: " ")
+    registry.api.carry_through_compaction("odd", lambda _: ["milk"])  # type: ignore[arg-type,return-value]  # as authors do
+    registry.api.carry_through_compaction("plan", lambda _: "milk")
 
     assert registry.carried() == {"plan": "milk"}
     assert len(reports) == 2
     assert "'broken'" in reports[0]
     assert "'odd'" in reports[1]
-    assert "not str" in reports[1]
+    assert "return str or None" in reports[1]
 
 
 @pytest.mark.parametrize("text", ["", " ", None, 5])
 def test_a_summary_that_says_nothing_is_reported_and_left_to_kaa(text: str) -> None:
     reports: list[str] = []
-    registry = Registry(reports.append)
+    registry = LoadedRegistry(reports.append)
 
     async def condense(_: CompactionRequest) -> CondensedText | None:
         return CondensedText(text)
 
-    registry.register_compactor(condense)
+    registry.api.register_compactor(condense)
 
     assert run(registry.condense(CompactionRequest((), "", "", "manual", 1))) is None
-    assert "no summary" in reports[0]
+    assert "return CondensedText" in reports[0]
+
+
+class TestUnloading:
+    """Whoever registers something owns it."""
+
+    def test_everything_is_taken_back(self, registry: LoadedRegistry) -> None:
+        closed: list[str] = []
+
+        async def hook(*_: object) -> None:
+            return None
+
+        def extend(api: ExtensionAPI) -> None:
+            api.register_tool(echo_tool())
+            api.register_command("hello", "Say hello", answer)
+            api.add_prompt_section("mine", lambda _: "text")
+            api.before_tool(hook)
+            api.after_tool(hook)
+            api.before_end(hook)
+            api.on_user_message(hook)
+            api.on_event(lambda _, __: closed.append("event"))
+            api.carry_through_compaction("plan", lambda _: "text")
+            api.on_close(lambda: closed.append("first"))
+            api.on_close(lambda: closed.append("last"))
+
+        registry.load("other", extend)
+        loaded = (registry.tools, registry.commands, registry.before, registry.after, registry.before_end)
+        registry.extensions.unload("other")
+        registry.notify(AgentStart())
+
+        assert all(loaded)
+        assert not registry.tools
+        assert not registry.commands
+        assert not [*registry.before, *registry.after, *registry.before_end]
+        assert registry.prompt_sections(PromptContext("/p", "2026-01-01")) == ()
+        assert registry.carried() == {}
+        assert closed == ["last", "first"]
+
+    def test_an_extension_that_failed_half_way_leaves_nothing(self, registry: LoadedRegistry) -> None:
+        closed: list[str] = []
+
+        def broken(api: ExtensionAPI) -> None:
+            api.register_command("hello", "Say hello", answer)
+            api.on_close(lambda: closed.append("closed"))
+            raise RuntimeError("bug")
+
+        with pytest.raises(ExtensionError):
+            registry.load("other", broken)
+
+        assert not registry.commands
+        assert closed == ["closed"]
+
+    def test_loading_again_replaces(self, registry: LoadedRegistry) -> None:
+        changes: list[int] = []
+        registry.subscribe(lambda: changes.append(len(registry.tools)))
+
+        for _ in range(2):
+            registry.load("other", lambda api: api.register_tool(echo_tool()))
+        registry.extensions.unload("other")
+
+        assert changes == [1, 1, 0]
+
+    def test_a_name_of_another_extension_is_refused_with_its_owner(self, registry: LoadedRegistry) -> None:
+        registry.load("first", lambda api: api.register_command("hello", "", answer))
+
+        with pytest.raises(ExtensionError, match="'hello' is already registered by first"):
+            registry.load("second", lambda api: api.register_command("hello", "", answer))
+
+    def test_what_fails_while_unloading_is_reported(self, registry: LoadedRegistry, reports: list[str]) -> None:
+        registry.load("other", lambda api: api.on_close(lambda: reports.remove("nothing")))
+
+        registry.extensions.unload("other")
+
+        assert reports == ["extension other failed while it was unloaded: ValueError: list.remove(x): x not in list"]
+
+    def test_an_unloaded_extension_cannot_register(self, registry: LoadedRegistry) -> None:
+        registry.extensions.unload("mine")
+
+        with pytest.raises(RegistrationError, match="mine is unloaded"):
+            registry.api.on_event(lambda _, __: None)
+
+
+class TestHooks:
+    def test_a_message_can_be_blocked(self, registry: LoadedRegistry) -> None:
+        async def refuse(_: UserMessage, __: ConversationContext) -> Block:
+            return Block("no secrets, please")
+
+        registry.api.on_user_message(refuse)
+
+        with pytest.raises(MessageBlockedError, match="no secrets, please"):
+            run(registry.user_message(say("hi")))
+
+    def test_a_hook_before_the_end_that_fails_is_reported_and_the_next_is_asked(
+        self, registry: LoadedRegistry, reports: list[str]
+    ) -> None:
+        async def broken(*_: object) -> Continue:
+            raise RuntimeError("bug")
+
+        async def unfinished(*_: object) -> Continue:
+            return Continue("the tests fail")
+
+        registry.api.before_end(broken)
+        registry.api.before_end(unfinished)
+        (hook,) = registry.before_end
+
+        async def demand() -> Continue | None:
+            return await hook(AssistantMessage((), "api", "provider", "m", Usage(), "stop", 1))
+
+        assert run(demand()) == Continue("the tests fail")
+        assert reports == ["Extension mine: a hook before the end failed: RuntimeError: bug"]
+
+    def test_the_person_may_take_as_long_as_it_takes(self) -> None:
+        person = yes_or_no(True)
+        registry = LoadedRegistry(asker=person)
+
+        async def ask(message: UserMessage, context: ConversationContext) -> None:
+            assert await confirm(context.asker, "Send this?")
+
+        registry.api.on_user_message(ask)
+
+        run(registry.user_message(say("hi")))
+
+        assert [question.title for question in person.questions] == ["Send this?"]

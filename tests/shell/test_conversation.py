@@ -5,8 +5,7 @@ import pytest
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, user_message
-from kaa.ext.api import RegistrationError
-from kaa.ext.registry import ExtensionError
+from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import SessionBusyError
 from kaa.shell.conversation import CommandReply, Conversation, Outcome
@@ -136,8 +135,8 @@ class TestExtensions:
             "from kaa.core.messages import Json, user_message\n"
             "from kaa.core.tool import TypedTool, text_result\n"
             "class Nothing(msgspec.Struct): pass\n"
-            "async def dice(arguments, run): return text_result('4')\n"
-            "async def polite(message): return user_message('please: ' + message.content[0].text)\n"
+            "async def dice(arguments, context): return text_result('4')\n"
+            "async def polite(message, context): return user_message('please: ' + message.content[0].text)\n"
             "def extend(api):\n"
             "    api.register_tool(TypedTool('dice', 'Roll a die', Nothing, dice))\n"
             "    api.on_user_message(polite)\n"
@@ -155,7 +154,7 @@ class TestExtensions:
         stage.install(
             "import pathlib\n"
             f"log = pathlib.Path({str(stage.home / 'events')!r})\n"
-            "def note(event):\n    with log.open('a') as file: file.write(type(event).__name__ + '\\n')\n"
+            "def note(event, context):\n    with log.open('a') as file: file.write(type(event).__name__ + '\\n')\n"
             "def extend(api): api.on_event(note)\n"
         )
         stage.server.begin([say("hi")])

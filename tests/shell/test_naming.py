@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kaa.core.events import Event, SessionInfoChanged
 from kaa.core.messages import Json
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.naming import MAX_LENGTH, clean_name
 from kaa.shell.options import ContinueSession, ConversationOptions

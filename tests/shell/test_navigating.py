@@ -6,7 +6,7 @@ import pytest
 
 from kaa.core.agent import AgentBusyError
 from kaa.core.events import BranchChanged, Event
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.entries import MessageEntry
 from kaa.shell.conversation import CommandReply, Conversation, Outcome
 from kaa.shell.navigating import Arrival, BranchSummaryRequest, Restore

@@ -7,11 +7,10 @@ from kaa.core.provider import ToolSchema
 from kaa.core.tool import Tool, ToolRun
 from kaa.core.usage import context_parts
 from kaa.ext.api import PromptContext
-from kaa.ext.asking import NOBODY
-from kaa.ext.registry import Registry, joined_sections
+from kaa.ext.registry import joined_sections
+from kaa.shell.active_tools import ActiveTools
 from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
-from kaa.shell.tool_calls import ToolCalls
-from kaa.workspace.memory import MemoryWorkspace
+from tests.support.registries import LoadedRegistry
 
 
 @pytest.mark.parametrize(
@@ -24,12 +23,13 @@ def test_the_window_decides_unless_the_user_did(wanted: str, window: int, profil
 
 def _tokens(profile: PromptProfile) -> int:
     """Of all tools and kaa's own part of the system prompt, as kaa estimates them."""
-    registry = Registry(print)
+    registry = LoadedRegistry()
     for module in (prompt, tools):
         registry.load(module.__name__, module.extend, built_in=True)
     context = PromptContext(cwd="/project", date="2026-11-22", tools=tuple(registry.tools), profile=profile)
-    calls = ToolCalls(MemoryWorkspace(), NOBODY, brief=profile == "short")
-    made: list[Tool[ToolRun]] = [calls.bind(one.tool) for one in registry.tools]
+    made: list[Tool[ToolRun]] = ActiveTools(
+        registry, [one.name for one in registry.tools], brief=profile == "short"
+    ).bound()
     text = joined_sections(registry.prompt_sections(context))
     return context_parts(text, [tool.schema for tool in made], ()).total
 

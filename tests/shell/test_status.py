@@ -6,7 +6,7 @@ import pytest
 
 from kaa.core.events import AgentEnd
 from kaa.core.messages import Json, user_message
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions
 from kaa.shell.status import Status

@@ -11,7 +11,7 @@ import pytest
 
 from kaa.core.events import Event, UserCommandEnd, UserCommandStart, UserCommandUpdate
 from kaa.core.messages import Json
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.entries import BashExecution, MessageEntry
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home

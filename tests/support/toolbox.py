@@ -3,10 +3,8 @@
 from kaa.builtin.tools import extend
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import Permit, ToolError, ToolResult
-from kaa.ext.asking import NOBODY
-from kaa.ext.registry import Registry
-from kaa.shell.tool_calls import ToolCalls
 from kaa.workspace.protocol import Workspace
+from tests.support.registries import LoadedRegistry
 
 
 class RecordedRun:
@@ -27,14 +25,14 @@ class Toolbox:
     """All built-in tools, by name."""
 
     def __init__(self, workspace: Workspace) -> None:
-        registry = Registry(report=_fail)
-        self._calls = ToolCalls(workspace, NOBODY)
+        registry = LoadedRegistry(workspace=workspace)
+        self._context = registry.context
         registry.load("tools", extend, built_in=True)
         self.registered = {tool.name: tool for tool in registry.tools}
 
     async def call(self, name: str, run: RecordedRun | None = None, **arguments: Json) -> ToolResult:
         """The result of one call."""
-        return await self._calls.bind(self.registered[name].tool).run(arguments, run or RecordedRun())
+        return await self._context.bind(self.registered[name].tool).run(arguments, run or RecordedRun())
 
     async def text(self, name: str, **arguments: Json) -> str:
         """The text of a call that succeeds."""
@@ -55,7 +53,3 @@ class Toolbox:
 def text_of(result: ToolResult) -> str:
     """The text blocks of a result."""
     return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
-
-
-def _fail(message: str) -> None:
-    raise AssertionError(message)

@@ -3,7 +3,8 @@
 from typing import Final
 
 from kaa.core.budget import MEASURES, Measure, Scope, Used, amount, parse_amount
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply, SessionBudget
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, SessionBudget
+from kaa.ext.errors import CommandError
 
 _SCOPES: tuple[Scope, ...] = ("run", "session")
 WORDS: Final[dict[str, Measure]] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}

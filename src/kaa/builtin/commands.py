@@ -1,6 +1,7 @@
 """The built-in slash commands."""
 
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.errors import CommandError
 
 
 def extend(api: ExtensionAPI) -> None:

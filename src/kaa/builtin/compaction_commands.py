@@ -2,7 +2,8 @@
 
 from kaa.builtin.counted import counted
 from kaa.core.events import CompactionEnd
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.errors import CommandError
 
 # How people call what was dropped: one, and several.
 _KINDS = {

@@ -1,6 +1,7 @@
 """The slash command that names a session."""
 
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.errors import CommandError
 
 
 def extend(api: ExtensionAPI) -> None:

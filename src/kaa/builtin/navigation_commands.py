@@ -1,6 +1,7 @@
 """The slash commands that go elsewhere in the session without asking anything, for every frontend."""
 
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.errors import CommandError
 
 
 def extend(api: ExtensionAPI) -> None:

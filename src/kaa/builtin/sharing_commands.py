@@ -1,7 +1,8 @@
 """The slash commands that let a session out of kaa, or another one in."""
 
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, OpenSession, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, OpenSession, Reply
 from kaa.ext.asking import Asker, confirm
+from kaa.ext.errors import CommandError
 from kaa.session.errors import SessionError
 
 _FLAGS = {

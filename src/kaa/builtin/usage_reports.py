@@ -9,7 +9,8 @@ from kaa.builtin.dollars import dollars
 from kaa.core.events import CacheMiss
 from kaa.core.spending import Purpose, Spending
 from kaa.core.usage import Spent, prompt_tokens
-from kaa.ext.api import CommandAction, CommandContext, CommandError, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.errors import CommandError
 
 _ROWS = (
     ("system_prompt", "system prompt"),

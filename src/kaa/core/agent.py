@@ -1,7 +1,7 @@
 """The agent: a conversation with a model, its tools and its queues. One run at a time, stoppable at any point."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.fallback import Fallback, NoFallback
 from kaa.core.history import History
-from kaa.core.hooks import ToolHooks
+from kaa.core.hooks import FixedHooks, Hooks
 from kaa.core.keeper import ContextKeeper, NoKeeper
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
@@ -72,7 +72,7 @@ class Agent:
         model: Model,
         system_prompt: str,
         tools: Sequence[Tool[ToolRun]] = (),
-        hooks: ToolHooks | None = None,
+        hooks: Hooks | None = None,
         config: AgentConfig | None = None,
         thinking: ThinkingLevel = "off",
         session_id: str = "",
@@ -85,7 +85,7 @@ class Agent:
         self._system_prompt = system_prompt
         self._tools = {tool.schema.name: tool for tool in tools}
         self._schemas = tuple(tool.schema for tool in tools)
-        self._hooks = hooks or ToolHooks()
+        self._hooks = hooks or FixedHooks()
         self._config = config
         self._session_id = session_id
         self._history = History(messages)
@@ -130,19 +130,16 @@ class Agent:
         """Whether a run is under way."""
         return self._task is not None
 
-    def add_tool(self, tool: Tool[ToolRun]) -> None:
-        """Let the model call one more tool, from the next request on.
+    def set_tools(self, tools: Iterable[Tool[ToolRun]]) -> None:
+        """Let the model call these tools from the next request on, in this order.
 
-        It comes behind those there are, so that as much as possible of what servers keep of the conversation holds:
-        they keep tools in their order, and before everything else.
-
-        Raises:
-            ValueError: there is one of this name.
+        Servers keep what a request begins with, and tools come before everything else: put new ones behind those there
+        are. A call that is under way goes on; one of a tool that is gone fails.
         """
-        if tool.schema.name in self._tools:
-            raise ValueError(f"there is a tool {tool.schema.name} already")
-        self._tools[tool.schema.name] = tool
-        self._schemas = (*self._schemas, tool.schema)
+        named = {tool.schema.name: tool for tool in tools}
+        self._tools.clear()
+        self._tools.update(named)
+        self._schemas = tuple(tool.schema for tool in named.values())
 
     def use(self, model: Model, provider: Provider) -> None:
         """Send requests to another model, from the next one on: also within a run, and when one is repeated."""
@@ -266,6 +263,7 @@ class Agent:
             emit=self._emit,
             allowance=self._allowance,
             limits=self._config.limits,
+            hooks=self._hooks,
         )
         return await self.occupy(lambda: loop.run(prompts), loop.interrupted)
 

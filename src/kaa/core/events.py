@@ -12,7 +12,9 @@ from kaa.core.budget import Measure, Scope
 from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage, Usage
 from kaa.core.provider import ThinkingLevel
 
-EndReason = Literal["done", "error", "aborted", "denied", "length", "max_turns", "max_messages", "budget"]
+EndReason = Literal[
+    "done", "error", "aborted", "denied", "length", "max_turns", "max_messages", "max_continuations", "budget"
+]
 
 
 class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.arguments import ArgumentError
 from kaa.core.events import Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from kaa.core.hooks import Block, Refuse, ReplaceArguments, RunAgain, ToolHooks
+from kaa.core.hooks import Block, Hooks, Refuse, ReplaceArguments, RunAgain
 from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun, text_result
 
@@ -71,7 +71,7 @@ class ToolExecutor:
     """
 
     def __init__(
-        self, tools: Mapping[str, Tool[ToolRun]], hooks: ToolHooks, emit: Callable[[Event], None], max_parallel: int
+        self, tools: Mapping[str, Tool[ToolRun]], hooks: Hooks, emit: Callable[[Event], None], max_parallel: int
     ) -> None:
         self._tools = tools
         self._hooks = hooks

@@ -1,11 +1,11 @@
-"""What may step between the model and a tool."""
+"""What may step into a run: before and after each tool, and before the end."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
 import msgspec
 
-from kaa.core.messages import Json, ToolCall
+from kaa.core.messages import AssistantMessage, Json, ToolCall
 from kaa.core.tool import Permit, ToolResult
 
 
@@ -44,12 +44,39 @@ class Refuse(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
+class Continue(msgspec.Struct, frozen=True):
+    """Do not end the run. The reason goes to the model as the next message."""
+
+    reason: str
+
+
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
+BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | None]]
 
 
-class ToolHooks(msgspec.Struct, frozen=True):
-    """What steps in before and after every call, in this order."""
+class Hooks(Protocol):
+    """What steps into runs, in this order. Read anew each time: hooks come and go with their extensions."""
+
+    @property
+    def before(self) -> Sequence[BeforeTool]:
+        """Called before every tool call."""
+        ...
+
+    @property
+    def after(self) -> Sequence[AfterTool]:
+        """Called after every tool call."""
+        ...
+
+    @property
+    def before_end(self) -> Sequence[BeforeEnd]:
+        """Called where a run would end because the model has nothing more to do."""
+        ...
+
+
+class FixedHooks(msgspec.Struct, frozen=True):
+    """Hooks that stay the same."""
 
     before: tuple[BeforeTool, ...] = ()
     after: tuple[AfterTool, ...] = ()
+    before_end: tuple[BeforeEnd, ...] = ()

@@ -12,7 +12,8 @@ from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.events import AgentEnd, AgentStart, EndReason, Event, MessageEnd, MessageStart, TurnEnd, TurnStart
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
-from kaa.core.messages import AssistantMessage, UserMessage
+from kaa.core.hooks import Continue, Hooks
+from kaa.core.messages import AssistantMessage, UserMessage, user_message
 from kaa.core.queues import MessageQueue
 
 
@@ -22,10 +23,12 @@ class Limits(msgspec.Struct, frozen=True):
     Attributes:
         max_turns: requests to the model per run.
         max_messages: messages, of any role, per run.
+        max_continuations: how often hooks may keep a run from ending without a word of the person in between.
     """
 
     max_turns: int | None = None
     max_messages: int | None = None
+    max_continuations: int = 10
 
 
 class Loop:
@@ -40,6 +43,7 @@ class Loop:
         emit: where events go.
         allowance: lets requests pass.
         limits: caps of this run.
+        hooks: may keep the run from ending.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Loop:
         emit: Callable[[Event], None],
         allowance: Allowance,
         limits: Limits,
+        hooks: Hooks,
     ) -> None:
         self._asking = asking
         self._executor = executor
@@ -62,6 +67,8 @@ class Loop:
         self._emit = emit
         self._allowance = allowance
         self._limits = limits
+        self._hooks = hooks
+        self._continuations = 0
         history.begin_run()
 
     async def run(self, prompts: Sequence[UserMessage]) -> AgentEnd:
@@ -86,10 +93,10 @@ class Loop:
                 return self._end("error", reply.error_message)
             if results or self._steering:
                 continue
-            follow_up = self._follow_up.drain()
-            if not follow_up:
-                return self._stopped(reply)
-            self._say(follow_up)
+            more = self._follow_up.drain() or await self._demanded(reply)
+            if not more:
+                return self._end(*self._outcome(reply))
+            self._say(more)
 
     def interrupted(self) -> AgentEnd:
         """Close a run that was cancelled."""
@@ -97,6 +104,8 @@ class Loop:
 
     def _say(self, messages: Sequence[UserMessage]) -> None:
         for message in messages:
+            if message.origin == "person":
+                self._continuations = 0
             self._emit(MessageStart(message))
             self._emit(MessageEnd(message))
 
@@ -108,13 +117,34 @@ class Loop:
             return "max_messages", f"stopped after {messages} messages, the limit of this run"
         return None
 
-    def _stopped(self, reply: AssistantMessage) -> AgentEnd:
-        """The model has nothing more to do. Whether that means done depends on how it came to stop."""
+    async def _demanded(self, reply: AssistantMessage) -> Sequence[UserMessage]:
+        """What hooks want done before the run ends, or what the person said while they looked at the reply."""
+        if self._outcome(reply)[0] != "done":
+            return ()
+        demand = await self._first_demand(reply)
+        if said := self._steering.drain() or self._follow_up.drain():
+            return said
+        if demand is None:
+            return ()
+        self._continuations += 1
+        return (user_message(demand.reason, origin="hook"),) if self._outcome(reply)[0] == "done" else ()
+
+    async def _first_demand(self, reply: AssistantMessage) -> Continue | None:
+        for hook in self._hooks.before_end:
+            if (demand := await hook(reply)) is not None:
+                return demand
+        return None
+
+    def _outcome(self, reply: AssistantMessage) -> tuple[EndReason, str | None]:
+        """How the run ends, now that the model has nothing more to do."""
         if reply.stop_reason == "length":
-            return self._end("length", "the reply reached the model's output limit before it was complete")
+            return "length", "the reply reached the model's output limit before it was complete"
         if self._executor.denials:
-            return self._end("denied", f"not permitted: {'; '.join(self._executor.denials)}")
-        return self._end("done")
+            return "denied", f"not permitted: {'; '.join(self._executor.denials)}"
+        if self._continuations > self._limits.max_continuations:
+            most = self._limits.max_continuations
+            return "max_continuations", f"stopped after hooks continued the run {most} times, the limit"
+        return "done", None
 
     def _end(self, reason: EndReason, error: str | None = None) -> AgentEnd:
         end = AgentEnd(reason, tuple(self._history.of_run), error)

@@ -100,11 +100,16 @@ class _Message(msgspec.Struct, tag_field="role", rename="camel", omit_defaults=T
     """Base of all messages."""
 
 
+# Who a message in the user's role is from. Only the person's own words are treated as theirs.
+Origin: TypeAlias = Literal["person", "command", "extension", "hook", "agent", "plan"]
+
+
 class UserMessage(_Message, tag="user", frozen=True):
-    """What the user said. Old pi files carry a plain string as content."""
+    """A message to the model. Old pi files carry a plain string as content."""
 
     content: tuple[UserContent, ...] | str
     timestamp: int = msgspec.field(default_factory=now_ms)
+    origin: Origin = "person"
 
     @property
     def text(self) -> str:
@@ -164,6 +169,6 @@ class ToolResultMessage(_Message, tag="toolResult", frozen=True):
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
 
 
-def user_message(text: str, images: tuple[ImageContent, ...] = ()) -> UserMessage:
+def user_message(text: str, images: tuple[ImageContent, ...] = (), *, origin: Origin = "person") -> UserMessage:
     """A user message of one text and any number of images."""
-    return UserMessage(content=(TextContent(text), *images))
+    return UserMessage(content=(TextContent(text), *images), origin=origin)

@@ -1,36 +1,36 @@
 """The registration surface: what an extension, built-in or not, can add to kaa.
 
-An extension is a function that takes an `ExtensionAPI`. It registers and returns; the shell reads the
-registry when a conversation starts. Five primitives: inject (prompt sections), intercept (before and after
-tool calls), react (tools, commands), hook (user messages) and observe (events).
+An extension is a function that takes an `ExtensionAPI`. It registers and returns; conversations see what is registered
+as long as the extension is loaded. Five primitives: inject (prompt sections), intercept (before and after tool calls,
+before the end of a run), react (tools, commands), hook (user messages) and observe (events).
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from kaa.core.budget import Budget, Measure, Scope, Used
 from kaa.core.events import CompactionEnd, CompactionReason, Event
-from kaa.core.hooks import AfterTool, BeforeTool
-from kaa.core.messages import Json, Message, UserMessage
+from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, RunAgain
+from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
 from kaa.core.spending import Spending
-from kaa.core.tool import Permit, Tool
+from kaa.core.tool import Permit, Tool, ToolResult
 from kaa.core.usage import ContextParts, UsageReport
+from kaa.ext.asking import Asker
+from kaa.ext.context import ConversationContext, StateT, ToolContext
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.core.largest import ContextItem
-    from kaa.ext.asking import Asker
     from kaa.session.export.draft import Draft
     from kaa.session.export.request import Exported, ExportRequest
     from kaa.session.figures import SessionFigures
     from kaa.session.library.importing import Imported
 
 
-class RegistrationError(Exception):
-    """An extension registered something that cannot be: a name twice, a name that is no name."""
-
+# Grows when something is added to `ExtensionAPI`. An extension that needs more than version 1 defines `API_VERSION`.
+API_VERSION = 1
 
 # Whether the project's configuration is used: for this conversation, whatever was decided before; never; or until the
 # configuration changes (`kaa.shell.trust`).
@@ -41,53 +41,6 @@ TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
 # file `path`. `command`: run the bash `command` it is given. All three through the workspace and nothing else.
 # `outside`: anything, as code of an extension can that runs in kaa's own process, which nothing confines.
 Risk: TypeAlias = Literal["read", "write", "command", "outside"]
-
-
-class CommandError(Exception):
-    """What a slash command was asked for cannot be done; the message is for the user."""
-
-
-StateT = TypeVar("StateT")
-
-
-class ConversationContext(Protocol):
-    """What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
-
-    @property
-    def workspace(self) -> Workspace:
-        """The project: tools touch it through this and nothing else."""
-        ...
-
-    @property
-    def asker(self) -> "Asker":
-        """Asks the person (`kaa.ext.asking`, `kaa.ext.questions`)."""
-        ...
-
-    def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
-        """The object of this class that the conversation keeps until it is closed; made where there is none yet."""
-        ...
-
-
-class ToolContext(ConversationContext, Protocol):
-    """What a tool call works with.
-
-    `workspace` is the sandboxed project, or for an approved call one that can do more.
-    """
-
-    @property
-    def call_id(self) -> str:
-        """The id of the tool call."""
-        ...
-
-    def update(self, delta: str, skipped_bytes: int = 0) -> None:
-        """Show more output while the tool runs. `skipped_bytes`: output left out before this delta."""
-        ...
-
-
-class WorkspacePermit(Permit, frozen=True):
-    """Lets one call use another workspace. Both are of the same project and share their background processes."""
-
-    workspace: Workspace
 
 
 class RegisteredTool(msgspec.Struct, frozen=True):
@@ -140,8 +93,15 @@ class PromptContext(msgspec.Struct, frozen=True):
 
 
 PromptSection: TypeAlias = Callable[[PromptContext], str | None]
-UserMessageHook: TypeAlias = Callable[[UserMessage], Awaitable[UserMessage | None]]
-EventHandler: TypeAlias = Callable[[Event], None]
+UserMessageHook: TypeAlias = Callable[[UserMessage, ConversationContext], Awaitable[UserMessage | Block | None]]
+BeforeToolHook: TypeAlias = Callable[
+    [ToolCall, ConversationContext], Awaitable[Block | ReplaceArguments | Permit | None]
+]
+AfterToolHook: TypeAlias = Callable[
+    [ToolCall, ToolResult, ConversationContext], Awaitable[ToolResult | RunAgain | Refuse | None]
+]
+BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | None]]
+EventHandler: TypeAlias = Callable[[Event, ConversationContext], None]
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -327,8 +287,22 @@ class SessionSharing(Protocol):
         ...
 
 
-class CommandContext(ConversationContext, Protocol):
+class CommandContext(Protocol):
     """What a slash command may know of the conversation it runs in, and do to it."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project: files and commands go through this and nothing else."""
+        ...
+
+    @property
+    def asker(self) -> Asker:
+        """Asks the person (`kaa.ext.asking`, `kaa.ext.questions`)."""
+        ...
+
+    def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
+        """The object of this class that the conversation keeps until it is closed; made where there is none yet."""
+        ...
 
     @property
     def session_path(self) -> str | None:
@@ -476,11 +450,22 @@ class CondensedText(msgspec.Struct, frozen=True):
 
 
 Compactor: TypeAlias = Callable[[CompactionRequest], Awaitable[CondensedText | None]]
-CarriedSection: TypeAlias = Callable[[], str | None]
+CarriedSection: TypeAlias = Callable[[ConversationContext], str | None]
 
 
 class ExtensionAPI(Protocol):
-    """What an extension gets to register itself with."""
+    """What an extension gets to register itself with. It is called once for all conversations.
+
+    Whatever is registered belongs to the extension and is taken back when it is unloaded. Hooks run in the order in
+    which extensions were loaded (built-in ones first), within an extension in the order of registration, and one at a
+    time. Every hook gets the context of the conversation that it runs in; one that takes longer than 60 seconds, not
+    counting the time in which the person is asked, is cancelled and counts as failed.
+    """
+
+    @property
+    def api_version(self) -> int:
+        """The version of this interface. It grows when something is added; what is removed is announced before."""
+        ...
 
     def register_tool(
         self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
@@ -495,7 +480,7 @@ class ExtensionAPI(Protocol):
                 confines what goes through the workspace, not the tool's own code.
 
         Raises:
-            RegistrationError: the name is taken, or there is no such risk.
+            RegistrationError: the name is taken or invalid, or there is no such risk.
         """
         ...
 
@@ -503,24 +488,50 @@ class ExtensionAPI(Protocol):
         """Add a slash command.
 
         Raises:
-            RegistrationError: the name is taken or is not a name.
+            RegistrationError: the name is taken or invalid.
         """
         ...
 
     def add_prompt_section(self, name: str, section: PromptSection) -> None:
-        """Add to the system prompt; sections appear in the order of registration. A name again replaces."""
+        """Add to the system prompt; sections appear in the order of registration. A name again replaces.
+
+        Called once for each conversation, when it is opened. One that raises keeps the conversation closed.
+        """
         ...
 
-    def before_tool(self, hook: BeforeTool) -> None:
-        """See every tool call first; may block it or change its arguments."""
+    def before_tool(self, hook: BeforeToolHook) -> None:
+        """See every tool call before it runs.
+
+        The hook returns None, `Block` (the tool is not run, later hooks are not called), `ReplaceArguments` or a
+        `Permit`. kaa's own approvals run behind all hooks, so they judge what really runs. Where a hook raises, the
+        tool is not run, and the model is told so.
+        """
         ...
 
-    def after_tool(self, hook: AfterTool) -> None:
-        """See every tool result before the model does; may change it."""
+    def after_tool(self, hook: AfterToolHook) -> None:
+        """See every tool result before the model does.
+
+        The hook returns None, another `ToolResult`, `RunAgain` (at most five runs in all) or `Refuse`. It runs behind
+        kaa's own approvals. Where a hook raises, the model gets no result but the reason.
+        """
+        ...
+
+    def before_end(self, hook: BeforeEndHook) -> None:
+        """See the last reply of a run that would end because the model has nothing more to do.
+
+        The hook returns None, or `Continue(reason)`: the reason goes to the model and the run goes on; later hooks are
+        not called then. After ten continuations without a word of the person the run ends as `max_continuations`. Not
+        called where a run ends otherwise: aborted, out of budget, with an error, or with something not permitted. A
+        hook that raises is reported, and counts as None.
+        """
         ...
 
     def on_user_message(self, hook: UserMessageHook) -> None:
-        """See every message of the user before the model does; may change it."""
+        """See every message of the person before it is queued or the model gets it.
+
+        The hook returns None, another `UserMessage`, or `Block(reason)`: the message is not sent, and the person is
+        told why. Where a hook raises, the message is not sent either.
+        """
         ...
 
     def register_compactor(self, compactor: Compactor) -> None:
@@ -538,12 +549,19 @@ class ExtensionAPI(Protocol):
             section: gives it as it is at that time; None if there is nothing to carry.
 
         Raises:
-            RegistrationError: the name is not a name.
+            RegistrationError: the name is invalid.
         """
         ...
 
     def on_event(self, handler: EventHandler) -> None:
-        """Observe everything that happens. A handler that raises is reported and switched off."""
+        """Observe everything that happens in every conversation, as it happens; it must return at once.
+
+        A handler that raises is reported and switched off.
+        """
+        ...
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call this when the extension is unloaded: reloaded, or kaa ends. The last one registered runs first."""
         ...
 
 

@@ -5,7 +5,7 @@ Light on purpose: every conversation imports this, and few ask anything. The que
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 
 if TYPE_CHECKING:
     from kaa.ext.questions import Dismissed, Question

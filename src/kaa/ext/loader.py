@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from types import CodeType
 
-from kaa.ext.api import Extension
+from kaa.ext.api import API_VERSION, Extension
+from kaa.ext.errors import ExtensionError
 from kaa.ext.places import entry_file, package
-from kaa.ext.registry import ExtensionError
 
 
 def load_extension(path: Path) -> Extension:
@@ -39,6 +39,9 @@ def load_extension(path: Path) -> Extension:
     except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
         del sys.modules[name]
         raise ExtensionError(f"Extension {path} failed to load: {type(error).__name__}: {error}") from error
+    wanted = getattr(module, "API_VERSION", 1)
+    if not isinstance(wanted, int) or wanted > API_VERSION:
+        raise ExtensionError(f"Extension {path} needs API version {wanted!r}, this kaa has {API_VERSION}: update kaa")
     extend = getattr(module, "extend", None)
     if not callable(extend):
         raise ExtensionError(f"Extension {path} defines no function extend(api)")

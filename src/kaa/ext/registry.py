@@ -1,144 +1,103 @@
-"""Where registrations are collected: what extensions call into, and what the shell reads out of."""
+"""What a conversation sees of its extensions, as it is at the moment, and how it calls into them."""
 
-import re
-from collections.abc import Callable, Iterable
-from typing import TypeGuard, get_args
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from kaa.core.events import Event
-from kaa.core.hooks import AfterTool, BeforeTool, ToolHooks
-from kaa.core.messages import UserMessage
-from kaa.core.tool import Tool
+from kaa.core.hooks import AfterTool, BeforeEnd, BeforeTool, Block, Continue, Refuse, ReplaceArguments, RunAgain
+from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
+from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import (
-    CarriedSection,
+    AfterToolHook,
+    BeforeToolHook,
     Command,
     CommandAction,
     CommandContext,
-    CommandError,
-    CommandHandler,
     CompactionRequest,
-    Compactor,
     CondensedText,
-    EventHandler,
-    Extension,
     OpenSession,
     PromptContext,
-    PromptSection,
     RegisteredTool,
-    RegistrationError,
     Reply,
     Risk,
     Submit,
-    ToolContext,
-    UserMessageHook,
 )
+from kaa.ext.asking import AnswerT, Asker
+from kaa.ext.context import ConversationContext
+from kaa.ext.errors import CommandError, ExtensionError, MessageBlockedError, RegistrationError
+from kaa.ext.extensions import Extensions, described
+from kaa.ext.scope import Scope
 from kaa.session.errors import SessionError
 
-# What all model vendors accept as a tool name.
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9:_-]*")
+if TYPE_CHECKING:
+    from kaa.ext.questions import Dismissed, Question
 
+# How long a hook may take, without the time in which it asks the person.
+_HOOK_SECONDS = 60
 
-class ExtensionError(Exception):
-    """An extension could not be loaded, or raised where its absence would change what the user asked for."""
+Result = TypeVar("Result")
 
 
 class Registry:
-    """Everything that extensions registered, in the order they did.
+    """The extensions of one conversation. Nothing is kept: what is unloaded is gone with the next look.
 
     Args:
-        report: told, in a sentence, of event handlers that raised and were switched off.
+        extensions: of the process.
+        context: what hooks and handlers get.
+        report: told, in a sentence, of what goes wrong where nothing can be raised.
+        names: the extensions that this conversation uses; None uses all.
     """
 
-    def __init__(self, report: Callable[[str], None]) -> None:
-        self._report = report
-        self._tools: dict[str, RegisteredTool] = {}
-        self._commands: dict[str, Command] = {}
-        self._sections: dict[str, PromptSection] = {}
-        self._before: list[BeforeTool] = []
-        self._after: list[AfterTool] = []
-        self._message_hooks: list[UserMessageHook] = []
-        self._handlers: list[EventHandler] = []
-        self._compactors: list[Compactor] = []
-        self._carried: dict[str, CarriedSection] = {}
-        self._loading_built_in = False
-
-    def load(self, name: str, extension: Extension, *, built_in: bool = False) -> None:
-        """Let an extension register itself. `built_in` only marks its tools for `--no-builtin-tools`.
-
-        Raises:
-            ExtensionError: it raised; what it had registered until then stays.
-        """
-        self._loading_built_in = built_in
-        try:
-            extension(self)
-        except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
-            raise ExtensionError(f"Extension {name} failed to load: {_described(error)}") from error
-
-    def register_tool(
-        self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
+    def __init__(
+        self,
+        extensions: Extensions,
+        context: ConversationContext,
+        report: Callable[[str], None],
+        names: Iterable[str] | None = None,
     ) -> None:
-        """Add a tool for the model."""
-        name = tool.schema.name
-        if not _TOOL_NAME.fullmatch(name):
-            raise RegistrationError(f"{name!r} is no tool name: use 1 to 64 letters, digits, _ and -")
-        if name in self._tools:
-            raise RegistrationError(f"a tool named {name!r} is already registered")
-        if risk not in get_args(Risk):
-            raise RegistrationError(f"{risk!r} is no risk: use {', '.join(get_args(Risk))}")
-        self._tools[name] = RegisteredTool(tool, snippet, default, self._loading_built_in, risk)
+        self._extensions = extensions
+        self._context = context
+        self._report = report
+        self._names = None if names is None else frozenset(names)
 
-    def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
-        """Add a slash command."""
-        if not _COMMAND_NAME.fullmatch(name):
-            raise RegistrationError(f"{name!r} is no command name: use lower-case letters, digits, : _ and -")
-        if name in self._commands:
-            raise RegistrationError(f"a command named {name!r} is already registered")
-        self._commands[name] = Command(name, description, handler)
+    @property
+    def context(self) -> ConversationContext:
+        """What hooks and handlers get."""
+        return self._context
 
-    def add_prompt_section(self, name: str, section: PromptSection) -> None:
-        """Add to the system prompt, or replace the section of this name."""
-        self._sections[name] = section
-
-    def before_tool(self, hook: BeforeTool) -> None:
-        """See every tool call first."""
-        self._before.append(hook)
-
-    def after_tool(self, hook: AfterTool) -> None:
-        """See every tool result before the model does."""
-        self._after.append(hook)
-
-    def on_user_message(self, hook: UserMessageHook) -> None:
-        """See every message of the user before the model does."""
-        self._message_hooks.append(hook)
-
-    def on_event(self, handler: EventHandler) -> None:
-        """Observe everything that happens."""
-        self._handlers.append(handler)
-
-    def register_compactor(self, compactor: Compactor) -> None:
-        """Condense conversations in kaa's place."""
-        self._compactors.append(compactor)
-
-    def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
-        """Have a text carried over word for word by every compaction."""
-        if not _TOOL_NAME.fullmatch(name):
-            raise RegistrationError(f"{name!r} is no name for a text: use 1 to 64 letters, digits, _ and -")
-        self._carried[name] = section
+    def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
+        """Call `observer` after extensions were loaded or unloaded. Returns a function that ends this."""
+        return self._extensions.subscribe(observer)
 
     @property
     def tools(self) -> tuple[RegisteredTool, ...]:
         """All tools."""
-        return tuple(self._tools.values())
+        return tuple(tool for scope in self._scopes for tool in scope.tools.values())
+
+    def risk_of(self, name: str) -> Risk:
+        """What a tool can do at most; a tool that is not registered may do anything."""
+        return next((scope.tools[name].risk for scope in self._scopes if name in scope.tools), "outside")
 
     @property
     def commands(self) -> dict[str, Command]:
         """All slash commands by name."""
-        return dict(self._commands)
+        return {name: command for scope in self._scopes for name, command in scope.commands.items()}
 
     @property
-    def hooks(self) -> ToolHooks:
-        """What steps in around tool calls."""
-        return ToolHooks(tuple(self._before), tuple(self._after))
+    def before(self) -> Sequence[BeforeTool]:
+        """See `kaa.core.hooks.Hooks`."""
+        return [self._before_tool(scope, hook) for scope in self._scopes for hook in scope.before_tools]
+
+    @property
+    def after(self) -> Sequence[AfterTool]:
+        """See `kaa.core.hooks.Hooks`."""
+        return [self._after_tool(scope, hook) for scope in self._scopes for hook in scope.after_tools]
+
+    @property
+    def before_end(self) -> Sequence[BeforeEnd]:
+        """See `kaa.core.hooks.Hooks`; the one hook there is asks all those of extensions."""
+        return [self._demand] if any(scope.before_ends for scope in self._scopes) else []
 
     def select_tools(
         self, only: Iterable[str] | None = None, without: Iterable[str] = (), *, built_in: bool = True
@@ -153,13 +112,14 @@ class Registry:
         Raises:
             RegistrationError: a name is not registered.
         """
+        known = {tool.name: tool for tool in self.tools}
         wanted, unwanted = (None if only is None else set(only)), set(without)
-        unknown = sorted(((wanted or set()) | unwanted) - set(self._tools))
+        unknown = sorted(((wanted or set()) | unwanted) - set(known))
         if unknown:
-            raise RegistrationError(f"no such tool: {', '.join(unknown)} (known: {', '.join(self._tools)})")
+            raise RegistrationError(f"no such tool: {', '.join(unknown)} (known: {', '.join(known)})")
         chosen = (
             tool
-            for tool in self._tools.values()
+            for tool in known.values()
             if (tool.name in wanted if wanted is not None else tool.default and (built_in or not tool.built_in))
         )
         return tuple(tool for tool in chosen if tool.name not in unwanted)
@@ -170,33 +130,35 @@ class Registry:
         Raises:
             ExtensionError: a section raised.
         """
+        sections = {name: (scope, section) for scope in self._scopes for name, section in scope.sections.items()}
         texts: list[tuple[str, str]] = []
-        for name, section in self._sections.items():
+        for name, (scope, section) in sections.items():
             try:
                 if text := section(context):
                     texts.append((name, text.strip("\n")))
-            except Exception as error:  # isolation boundary, as in `load`
-                raise ExtensionError(f"The prompt section {name!r} failed: {_described(error)}") from error
+            except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+                raise _failed(scope, f"the prompt section {name!r}", error) from error
         return tuple(texts)
 
     async def user_message(self, message: UserMessage) -> UserMessage:
         """The message after every hook saw it.
 
         Raises:
+            MessageBlockedError: a hook keeps it from the model.
             ExtensionError: a hook raised; what it was to check or change is not known to be fit for the model.
         """
-        for hook in self._message_hooks:
-            try:
-                changed: object = await hook(message)
-            except Exception as error:  # isolation boundary, as in `load`
-                raise ExtensionError(f"A hook for user messages failed: {_described(error)}") from error
-            match changed:
-                case UserMessage():
-                    message = changed
-                case None:
-                    pass
-                case _:
-                    raise ExtensionError(f"A hook for user messages returned {changed!r}, which is no UserMessage")
+        for scope in self._scopes:
+            for hook in tuple(scope.message_hooks):
+                changed: object = await self._call(scope, "a hook for user messages", hook, message)
+                match changed:
+                    case UserMessage():
+                        message = changed
+                    case Block(reason=reason):
+                        raise MessageBlockedError(reason)
+                    case None:
+                        pass
+                    case _:
+                        raise _returned(scope, "a hook for user messages", changed, "UserMessage or Block")
         return message
 
     async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
@@ -207,53 +169,127 @@ class Registry:
             SessionError: the session cannot be read or written.
             ExtensionError: its handler raised something else, or returned what is no action.
         """
+        scope, command = next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
         try:
-            action: object = await self._commands[name].handler(arguments, context)
+            action: object = await command.handler(arguments, context)
         except (CommandError, SessionError):
             raise
-        except Exception as error:  # isolation boundary, as in `load`
-            raise ExtensionError(f"The command /{name} failed: {_described(error)}") from error
+        except Exception as error:  # isolation boundary, as above
+            raise _failed(scope, f"the command /{name}", error) from error
         if action is None or isinstance(action, Reply | Submit | OpenSession):
             return action
-        raise ExtensionError(f"The command /{name} returned {action!r}, which is neither Reply, Submit nor OpenSession")
+        raise _returned(scope, f"the command /{name}", action, "Reply, Submit or OpenSession")
 
     async def condense(self, request: CompactionRequest) -> CondensedText | None:
         """What the first compactor makes of it that wants to; None if none does."""
-        for compactor in self._compactors:
-            try:
-                condensed: object = await compactor(request)
-            except Exception as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
-                self._report(f"a compactor failed and was passed over: {_described(error)}")
-                continue
-            if _is_summary(condensed):
-                return condensed
-            if condensed is not None:
-                self._report(f"a compactor was passed over: it returned {condensed!r}, which is no summary")
+        for scope in self._scopes:
+            for compactor in tuple(scope.compactors):
+                try:
+                    condensed: object = await compactor(request)
+                except Exception as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
+                    self._report(str(_failed(scope, "a compactor", error)))
+                    continue
+                if _is_summary(condensed):
+                    return condensed
+                if condensed is not None:
+                    self._report(str(_returned(scope, "a compactor", condensed, "CondensedText")))
         return None
 
     def carried(self) -> dict[str, str]:
         """What extensions want carried over now, by name."""
         texts: dict[str, str] = {}
-        for name, section in self._carried.items():
-            try:
-                text: object = section()
-            except Exception as error:  # noqa: BLE001 isolation boundary, as above
-                self._report(f"the text {name!r} could not be carried over: {_described(error)}")
-                continue
-            if isinstance(text, str) and text.strip():
-                texts[name] = text
-            elif not isinstance(text, str | None):
-                self._report(f"the text {name!r} could not be carried over: it is {type(text).__name__}, not str")
+        for scope in self._scopes:
+            for name, section in scope.carried.items():
+                try:
+                    text: object = section(self._context)
+                except Exception as error:  # noqa: BLE001 isolation boundary, as above
+                    self._report(str(_failed(scope, f"the carried text {name!r}", error)))
+                    continue
+                if isinstance(text, str) and text.strip():
+                    texts[name] = text
+                elif not isinstance(text, str | None):
+                    self._report(str(_returned(scope, f"the carried text {name!r}", text, "str or None")))
         return texts
 
     def notify(self, event: Event) -> None:
         """Pass an event to every handler; one that raises is reported and not called again."""
-        for handler in tuple(self._handlers):
-            try:
-                handler(event)
-            except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
-                self._handlers.remove(handler)
-                self._report(f"an event handler failed and was switched off: {_described(error)}")
+        for scope in self._scopes:
+            for handler in tuple(scope.handlers):
+                try:
+                    handler(event, self._context)
+                except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
+                    if handler in scope.handlers:
+                        scope.handlers.remove(handler)
+                    self._report(f"{_failed(scope, 'an event handler', error)}; it is switched off")
+
+    @property
+    def _scopes(self) -> list[Scope]:
+        return self._extensions.scopes(self._names)
+
+    def _before_tool(self, scope: Scope, hook: BeforeToolHook) -> BeforeTool:
+        async def before(call: ToolCall) -> Block | ReplaceArguments | Permit | None:
+            return await self._call(scope, "a hook before tools", hook, call)
+
+        return before
+
+    def _after_tool(self, scope: Scope, hook: AfterToolHook) -> AfterTool:
+        async def after(call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
+            return await self._call(scope, "a hook after tools", hook, call, result)
+
+        return after
+
+    async def _demand(self, reply: AssistantMessage) -> Continue | None:
+        """What the first hook wants that does not let the run end."""
+        for scope in self._scopes:
+            for hook in tuple(scope.before_ends):
+                try:
+                    demand: object = await self._call(scope, "a hook before the end", hook, reply)
+                except ExtensionError as error:
+                    self._report(str(error))
+                    continue
+                if isinstance(demand, Continue):
+                    return demand
+                if demand is not None:
+                    self._report(str(_returned(scope, "a hook before the end", demand, "Continue or None")))
+        return None
+
+    async def _call(self, scope: Scope, what: str, hook: Callable[..., Awaitable[Result]], *seen: object) -> Result:
+        """Call a hook with a time limit that stands still while the person is asked.
+
+        Raises:
+            ExtensionError: it raised, or took too long.
+        """
+        limit = asyncio.timeout(_HOOK_SECONDS)
+        try:
+            async with limit:
+                return await hook(*seen, self._context.asking(_UntimedAsker(self._context.asker, limit)))
+        except Exception as error:  # isolation boundary, as above
+            if limit.expired():
+                raise ExtensionError(f"Extension {scope.owner}: {what} took over {_HOOK_SECONDS} seconds") from error
+            raise _failed(scope, what, error) from error
+
+
+class _UntimedAsker:
+    """Asks, and stops the clock of a time limit meanwhile."""
+
+    def __init__(self, asker: Asker, limit: asyncio.Timeout) -> None:
+        self._asker = asker
+        self._limit = limit
+
+    @property
+    def can_ask(self) -> bool:
+        return self._asker.can_ask
+
+    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        loop = asyncio.get_running_loop()
+        ends = self._limit.when()
+        left = _HOOK_SECONDS if ends is None else ends - loop.time()
+        self._limit.reschedule(None)
+        try:
+            return await self._asker.ask(question)
+        finally:
+            if not self._limit.expired():
+                self._limit.reschedule(loop.time() + left)
 
 
 def joined_sections(sections: Iterable[tuple[str, str]]) -> str:
@@ -269,5 +305,9 @@ def _is_summary(value: object) -> TypeGuard[CondensedText]:
     return isinstance(text, str) and bool(text.strip())
 
 
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _failed(scope: Scope, what: str, error: Exception) -> ExtensionError:
+    return ExtensionError(f"Extension {scope.owner}: {what} failed: {described(error)}")
+
+
+def _returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionError:
+    return ExtensionError(f"Extension {scope.owner}: {what} returned {value!r}: return {expected}")

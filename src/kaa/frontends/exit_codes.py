@@ -13,7 +13,7 @@ class ExitCode(IntEnum):
     FAILED = 1  # the model could not be reached or refused; a session could not be written; ...
     USAGE = 2  # a bad flag, a file that is not there, a setting that makes no sense
     DENIED = 3  # something the task needed was not permitted
-    LIMIT = 4  # a cap on turns or messages, or the model's output limit
+    LIMIT = 4  # a cap on turns, messages or continuations, or the model's output limit
     NO_MODEL = 5  # no key and no local server: kaa does not know whom to ask
     BUDGET = 6  # the money, tokens, requests or time that were allowed are used up
     INTERRUPTED = 130  # 128 + SIGINT
@@ -27,6 +27,7 @@ _OF_REASON: dict[EndReason, ExitCode] = {
     "length": ExitCode.LIMIT,
     "max_turns": ExitCode.LIMIT,
     "max_messages": ExitCode.LIMIT,
+    "max_continuations": ExitCode.LIMIT,
     "budget": ExitCode.BUDGET,
 }
 

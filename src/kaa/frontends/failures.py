@@ -5,8 +5,7 @@ import traceback
 from kaa.builtin.images import ImageError
 from kaa.core.agent import AgentBusyError
 from kaa.core.errors import ProviderError
-from kaa.ext.api import CommandError, RegistrationError
-from kaa.ext.registry import ExtensionError
+from kaa.ext.errors import CommandError, ExtensionError, RegistrationError
 from kaa.frontends.command_line import UsageError
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError

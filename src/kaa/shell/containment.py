@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Sequence
 from typing import Protocol
 
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.hands.policy import Mode
 from kaa.shell.boundary import Sandbox
 from kaa.workspace.local import LocalWorkspace

@@ -10,12 +10,15 @@ from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
-from kaa.ext.api import Command, CommandError, OpenSession, Reply, Submit
+from kaa.ext.api import Command, OpenSession, Reply, Submit
 from kaa.ext.asking import Asker
+from kaa.ext.context import StateT
+from kaa.ext.errors import CommandError
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.shell.accounting import Accounting
+from kaa.shell.active_tools import ActiveTools
 from kaa.shell.budgeting import Budgeting
 from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.compacting import Compacting
@@ -30,7 +33,6 @@ from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import ApprovalPolicy
 from kaa.shell.slash_commands import command_in
 from kaa.shell.status import Status
-from kaa.shell.tool_calls import StateT, ToolCalls
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
 from kaa.workspace.protocol import Workspace
@@ -69,7 +71,7 @@ class Conversation:
         containment: holds the tools back.
         models: which model answers, and which others there are.
         reloading: reads settings again.
-        calls: what tool calls share: the project, and who is asked.
+        tools: which tools the model may call.
         closing: closes what the conversation is made of.
     """
 
@@ -82,7 +84,7 @@ class Conversation:
         containment: Containment,
         models: Models,
         reloading: Reloading,
-        calls: ToolCalls,
+        tools: ActiveTools,
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
@@ -92,17 +94,18 @@ class Conversation:
         self._session = session
         self._models = models
         self._reloading = reloading
-        self._calls = calls
+        self._tools = tools
+        self._workspace = registry.context.workspace
         self._user_commands = UserCommands(
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
         )
-        self._files = FileIndex(calls.workspace)
+        self._files = FileIndex(self._workspace)
         self._closing = closing
         closing.push_async_callback(session.checkpoints.close)
         closing.callback(self._user_commands.close)
         closing.push_async_callback(self._files.close)
         closing.push_async_callback(session.naming.close)
-        self._reading_tools = frozenset(tool.name for tool in registry.tools if tool.risk == "read")
+        closing.callback(registry.subscribe(lambda: tools.refresh(agent)))
         agent.subscribe(self._keep_up)
         agent.subscribe(registry.notify)
 
@@ -191,16 +194,16 @@ class Conversation:
     @property
     def asker(self) -> Asker:
         """Asks the person."""
-        return self._calls.asker
+        return self._registry.context.asker
 
     @property
     def workspace(self) -> Workspace:
         """The project."""
-        return self._calls.workspace
+        return self._workspace
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
         """The object of this class that the conversation keeps. See `ConversationContext.state`."""
-        return self._calls.state(kind, make)
+        return self._registry.context.state(kind, make)
 
     @property
     def is_running(self) -> bool:
@@ -214,7 +217,7 @@ class Conversation:
             model=self._models.current,
             session_path=self.session_path,
             session_name=self._session.naming.name,
-            cwd=self._calls.workspace.root,
+            cwd=self._workspace.root,
             usage=self.usage,
             sandbox=sandbox,
             sandbox_problem=problem,
@@ -231,7 +234,7 @@ class Conversation:
         """What is checked out in the project; None if git does not know. Runs git: ask seldom."""
         from kaa.workspace.git import Git  # lazy: only who shows it needs it
 
-        return await Git(self._calls.workspace).head()
+        return await Git(self._workspace).head()
 
     def transcript(self) -> Transcript:
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
@@ -244,9 +247,7 @@ class Conversation:
 
     def activate_tool(self, name: str) -> None:
         """See `CommandContext.activate_tool`."""
-        (registered,) = self._registry.select_tools([name])
-        if name not in self._agent.tool_names:
-            self._agent.add_tool(self._calls.bind(registered.tool))
+        self._tools.activate(name, self._agent)
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -316,7 +317,7 @@ class Conversation:
                 case OpenSession(path=path, text=text):
                     return SessionToOpen(path, text)
                 case Submit(text=text):
-                    message = user_message(text)
+                    message = user_message(text, origin="command")
         self._session.recorder.require_writable()
         return await self._agent.run(await self._registry.user_message(message))
 
@@ -374,7 +375,7 @@ class Conversation:
         match event:
             case MessageUpdate(assistant_message_event=ToolCallStart()):
                 self._containment.warm_up()
-            case ToolExecutionEnd() if event.tool_name not in self._reading_tools:
+            case ToolExecutionEnd() if self._registry.risk_of(event.tool_name) != "read":
                 self._files.invalidate()
             case UserCommandEnd():
                 self._files.invalidate()

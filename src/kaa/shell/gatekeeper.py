@@ -1,6 +1,6 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.core.hooks import Block, Refuse, RunAgain
@@ -87,7 +87,7 @@ class Gatekeeper:
 def appoint(
     policy: ApprovalPolicy | None,
     chosen: ApprovalSettings,
-    risks: Mapping[str, Risk],
+    risk_of: Callable[[str], Risk],
     *,
     workspace: Workspace,
     containment: Containment,
@@ -100,7 +100,7 @@ def appoint(
     Args:
         policy: who is asked before what; None takes that of the settings, or `ask` where there is somebody to ask.
         chosen: what the settings say.
-        risks: what each tool can do at worst, by its name.
+        risk_of: what a tool can do at most, by its name, at the moment.
         workspace: the project.
         containment: the walls around tools.
         home: keeps what the user allowed for good.
@@ -132,7 +132,7 @@ def appoint(
         return Gate(
             policy=policy,
             memory=Memory(configured, RuleFile(kept)),
-            risks=risks,
+            risk_of=risk_of,
             sandbox=containment,
             asker=asker,
             abort=abort,

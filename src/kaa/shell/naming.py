@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kaa.core.agent import Agent
 from kaa.core.events import AgentEnd, Event, SessionInfoChanged
 from kaa.core.messages import AssistantMessage, UserMessage
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.entries import RequestUsage, SessionInfo
 from kaa.session.errors import SessionError
 from kaa.session.past_usage import TITLE_KIND

@@ -11,7 +11,7 @@ from kaa.builtin.counted import counted
 from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.outline import Outline, outline

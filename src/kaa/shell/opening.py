@@ -1,7 +1,7 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from kaa.builtin import (
@@ -18,11 +18,13 @@ from kaa.builtin import (
 )
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.budget import Used
-from kaa.core.hooks import BeforeTool, ToolHooks
+from kaa.core.hooks import AfterTool, BeforeEnd, BeforeTool
 from kaa.core.loop import Limits
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.asking import NOBODY, Asker
+from kaa.ext.context import ConversationContext
+from kaa.ext.extensions import Extensions
 from kaa.ext.loader import load_extension
 from kaa.ext.places import discover
 from kaa.ext.registry import Registry, joined_sections
@@ -34,6 +36,7 @@ from kaa.session.past_usage import past_seconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
+from kaa.shell.active_tools import ActiveTools
 from kaa.shell.blocked_images import BlockedImages
 from kaa.shell.budgeting import Budgeting, merged
 from kaa.shell.checkpoints.travel import FileTravel
@@ -58,7 +61,6 @@ from kaa.shell.session_choice import discard_copy, name_session, open_session
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
-from kaa.shell.tool_calls import ToolCalls
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
@@ -104,7 +106,8 @@ async def open_conversation(
         return load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
 
     settings = read_settings()
-    registry = _load_extensions(options, settings, home, notify)
+    extensions = _load_extensions(options, settings, home, notify)
+    registry = Registry(extensions, ConversationContext(workspace, asker), notify)
     containment = contain(workspace)
     await _warn(containment, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
@@ -112,11 +115,10 @@ async def open_conversation(
     def abort() -> None:
         stop[0]()
 
-    risks = {tool.name: tool.risk for tool in registry.tools}
     gate = appoint(
         options.approvals,
         settings.approvals,
-        risks,
+        registry.risk_of,
         workspace=workspace,
         containment=containment,
         home=home,
@@ -140,21 +142,22 @@ async def open_conversation(
         closing = await undo.enter_async_context(AsyncExitStack())
         context = build_context(store)
         recorder = SessionRecorder(store, context)
+        closing.callback(extensions.close)
         closing.push_async_callback(recorder.close)  # last, so that whatever the others do is recorded
         models = ModelRegistry(home.path, environ, settings.tuning, proxy=settings.http_proxy)
         link = await _linked(options, settings, context, models, _placeholders(workspace, store), notify)
         closing.push_async_callback(link.close)
         profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
         sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, store, profile))
-        calls = ToolCalls(workspace, asker, brief=profile == "short")
+        tools = ActiveTools(registry, [tool.name for tool in active], brief=profile == "short")
         recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
         recorder.thinking_level_change(link.resolved.thinking)
         agent = Agent(
             provider=link.provider,
             model=link.resolved.model,
             system_prompt=joined_sections(sections),
-            tools=[calls.bind(one.tool) for one in active],
-            hooks=_hooks(registry, gate, before_change),
+            tools=tools.bound(),
+            hooks=_Hooks(registry, gate, before_change),
             config=_agent_config(options, settings),
             thinking=link.resolved.thinking,
             session_id=store.header.id,
@@ -181,7 +184,7 @@ async def open_conversation(
         reloading = Reloading(settings, read_settings, agent, gate, switch, fallback, budgeting)
         summarizer = Summarizer(agent, link, switch, store, lambda: reloading.settings)
         checkpoints = take_checkpoints(
-            agent, store, recorder, workspace, home, settings.checkpoints, risks, notify, asker
+            agent, store, recorder, workspace, home, settings.checkpoints, registry.risk_of, notify, asker
         )
         await _trace(settings, agent, store, environ, home, notify, closing)
         session = SessionParts(
@@ -197,7 +200,7 @@ async def open_conversation(
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
-            agent, registry, session, gate, containment, switch, reloading, calls, closing.pop_all()
+            agent, registry, session, gate, containment, switch, reloading, tools, closing.pop_all()
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
     return conversation
@@ -225,10 +228,28 @@ async def _warn(containment: Containment, notify: Notify) -> None:
         notify(warning)
 
 
-def _hooks(registry: Registry, gate: Gatekeeper, before_change: BeforeTool) -> ToolHooks:
-    """What was approved is what runs, and what was blocked is seen first."""
-    hooks = registry.hooks
-    return ToolHooks((*hooks.before, gate.before, before_change), (gate.after, *hooks.after))
+class _Hooks:
+    """Those of extensions as they are at the moment, and kaa's own.
+
+    What was approved is what runs, and what was blocked is seen first.
+    """
+
+    def __init__(self, registry: Registry, gate: Gatekeeper, before_change: BeforeTool) -> None:
+        self._registry = registry
+        self._gate = gate
+        self._before_change = before_change
+
+    @property
+    def before(self) -> Sequence[BeforeTool]:
+        return (*self._registry.before, self._gate.before, self._before_change)
+
+    @property
+    def after(self) -> Sequence[AfterTool]:
+        return (self._gate.after, *self._registry.after)
+
+    @property
+    def before_end(self) -> Sequence[BeforeEnd]:
+        return self._registry.before_end
 
 
 def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConfig:
@@ -306,9 +327,9 @@ async def _read_project(
     return project
 
 
-def _load_extensions(options: ConversationOptions, settings: Settings, home: Home, notify: Notify) -> Registry:
+def _load_extensions(options: ConversationOptions, settings: Settings, home: Home, notify: Notify) -> Extensions:
     """Built-ins first, so that the user's extensions can replace prompt sections and see every hook after them."""
-    registry = Registry(notify)
+    extensions = Extensions(notify)
     for module in (
         prompt,
         tools,
@@ -321,11 +342,11 @@ def _load_extensions(options: ConversationOptions, settings: Settings, home: Hom
         background,
         budget_command,
     ):
-        registry.load(module.__name__, module.extend, built_in=True)
+        extensions.load(module.__name__, module.extend, built_in=True)
     found = [*discover(home.extensions), *map(expanded, settings.extensions)] if options.discover_extensions else []
     for path in (*found, *options.extensions):
-        registry.load(str(path), load_extension(path))
-    return registry
+        extensions.load(str(path), load_extension(path))
+    return extensions
 
 
 def _date_of(session: SessionHeader) -> str:

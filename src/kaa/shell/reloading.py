@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from kaa.core.agent import Agent
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.shell.budgeting import Budgeting
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.fallback import FallbackModels

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.host.programs import host_programs
 from kaa.session.export.draft import Draft, SharedFile
 from kaa.session.file.append_file import PRIVATE_FILE

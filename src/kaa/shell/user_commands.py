@@ -21,7 +21,7 @@ from kaa.core.events import (
     UserCommandUpdate,
 )
 from kaa.core.messages import now_ms
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.as_user_message import command_message
 from kaa.session.entries import BashExecution
 from kaa.session.recorder import SessionRecorder

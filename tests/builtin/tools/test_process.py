@@ -9,7 +9,7 @@ import pytest
 from kaa.builtin.tools import bash
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError
-from kaa.ext.api import WorkspacePermit
+from kaa.ext.context import WorkspacePermit
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.memory import MemoryWorkspace

@@ -9,7 +9,7 @@ from kaa.core.events import CompactionEnd, CompactionStart
 from kaa.core.messages import Usage, UserMessage
 from kaa.core.provider import Model
 from kaa.core.usage import ContextUse, Spent, UsageReport
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.ext.questions import Answer, AnyQuestion
 from kaa.frontends.interactive.talk import Aside
 from kaa.shell.conversation import CommandReply

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from kaa.core.events import AgentEnd
-from kaa.core.hooks import Block, ToolHooks
+from kaa.core.hooks import Block, FixedHooks
 from kaa.core.messages import Json, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
-from kaa.ext.api import WorkspacePermit
 from kaa.ext.asking import NOBODY
+from kaa.ext.context import WorkspacePermit
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -114,7 +114,7 @@ class Stage:
         self.gate = Gate(
             policy=policy,
             memory=Memory(parse_rules(allow, deny, "test"), file),
-            risks=RISKS,
+            risk_of=lambda name: RISKS.get(name, "outside"),
             sandbox=self.sandbox,
             asker=NOBODY if headless else self.person,
             abort=self._abort,
@@ -131,7 +131,7 @@ class Stage:
     def play(self, *calls: tuple[str, dict[str, Json]]) -> AgentEnd:
         """One reply with these calls, and one that ends the run."""
         script = [reply(tool_calls=[(name, arguments, f"c{n}") for n, (name, arguments) in enumerate(calls)])]
-        hooks = ToolHooks((self.gate.before,), (self.gate.after,))
+        hooks = FixedHooks((self.gate.before,), (self.gate.after,))
         tools = [self._tool(name) for name in (*RISKS, "surprise")]
         self._scene = Scene([*script, reply(text="All done!")], *tools, hooks=hooks)
         return run(self._scene.agent.run(say("go")))

@@ -15,8 +15,8 @@ import pytest
 
 from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
-from kaa.ext.api import CommandError
 from kaa.ext.asking import NOBODY, Asker
+from kaa.ext.errors import CommandError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation

@@ -9,7 +9,7 @@ import pytest
 
 from kaa.core.events import AgentEnd, CompactionEnd, CompactionStart, Event
 from kaa.core.messages import user_message
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.entries import Entry
 from kaa.session.errors import SessionWriteError
 from kaa.session.recorder import SessionRecorder
@@ -549,7 +549,7 @@ class TestExtensions:
         "    {}\n"
         "def extend(api):\n"
         "    api.register_compactor(condense)\n"
-        "    api.carry_through_compaction('plan', lambda: '1. buy milk')\n"
+        "    api.carry_through_compaction('plan', lambda context: '1. buy milk')\n"
     )
 
     def condensed(self, stage: Stage, body: str) -> str:

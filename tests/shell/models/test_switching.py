@@ -7,7 +7,7 @@ import pytest
 
 from kaa.core.events import AgentEnd, Event, ModelChanged, ThinkingLevelChanged
 from kaa.core.messages import Json
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation

@@ -12,7 +12,7 @@ from kaa.builtin.tools.process import ModelView, model_view
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, Kept, TruncationDetails, format_size, keep_tail
 from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ToolContext
+from kaa.ext.context import ToolContext
 from kaa.workspace.blocked import Blocked, BlockedError, note
 from kaa.workspace.protocol import BackgroundProcess, Command, CommandResult, Workspace
 

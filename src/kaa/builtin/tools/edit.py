@@ -13,7 +13,7 @@ from kaa.builtin.tools.argument_names import PATH_NAMES, renamed
 from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ToolContext
+from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import ContentChangedError, Digest, Workspace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
 from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ToolContext
+from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import SearchError, SearchLine, SearchQuery, SearchResult
 
 _DEFAULT_LIMIT = 100

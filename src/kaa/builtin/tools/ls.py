@@ -8,7 +8,7 @@ from msgspec import Meta
 from kaa.builtin.file_paths import existing, explained
 from kaa.builtin.tools.listing import listing_result
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ToolContext
+from kaa.ext.context import ToolContext
 
 _DEFAULT_LIMIT = 500
 _DESCRIPTION = "List a directory; names of directories end with /."

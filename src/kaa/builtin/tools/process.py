@@ -9,7 +9,7 @@ from kaa.builtin.background import overview, status_of, title_of
 from kaa.builtin.truncate import keep_tail
 from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ConversationContext, ToolContext
+from kaa.ext.context import ConversationContext, ToolContext
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError
 

@@ -15,7 +15,7 @@ from kaa.builtin.tools.argument_names import with_path
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncationDetails, format_size
 from kaa.core.messages import ImageContent, TextContent
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ToolContext
+from kaa.ext.context import ToolContext
 from kaa.hands.lines import slice_lines
 from kaa.workspace.protocol import LineSlice, Workspace
 

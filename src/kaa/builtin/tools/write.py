@@ -6,7 +6,7 @@ from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.file_paths import explained, future_path, locate
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
-from kaa.ext.api import ToolContext
+from kaa.ext.context import ToolContext
 
 _DESCRIPTION = "Create or overwrite a file; missing directories are made."
 

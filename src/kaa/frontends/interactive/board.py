@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kaa.core.events import Event, MessageEnd
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.frontends.failures import told
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention

@@ -6,7 +6,7 @@ first after them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -14,8 +14,9 @@ import msgspec
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
-from kaa.ext.api import Risk, WorkspacePermit
+from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
+from kaa.ext.context import WorkspacePermit
 from kaa.ext.questions import (
     OUTSIDE,
     Abort,
@@ -56,7 +57,7 @@ class Gate:
     Args:
         policy: who is asked before what; may be changed at any time.
         memory: rules and answers.
-        risks: of all tools, by name; a tool that is missing may do anything.
+        risk_of: what a tool can do at most, by its name, at the moment.
         sandbox: what confines calls.
         asker: asks the person. May be changed at any time.
         abort: stops the run.
@@ -68,7 +69,7 @@ class Gate:
         *,
         policy: ApprovalPolicy,
         memory: Memory,
-        risks: Mapping[str, Risk],
+        risk_of: Callable[[str], Risk],
         sandbox: Sandbox,
         asker: Asker,
         abort: Callable[[], None],
@@ -77,7 +78,7 @@ class Gate:
         self.policy: ApprovalPolicy = policy
         self.asker = asker
         self._memory = memory
-        self._risks = risks
+        self._risk_of = risk_of
         self._sandbox = sandbox
         self._abort = abort
         self._changed_files = changed_files
@@ -91,7 +92,7 @@ class Gate:
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """Judge a call; the hook before tools."""
-        risk = self._risks.get(call.name, "outside")
+        risk = self._risk_of(call.name)
         try:
             if risk in ("write", "command"):
                 await self._sandbox.settle()
@@ -165,7 +166,7 @@ class Gate:
             blocked: what stopped it, if it was run.
             had_permit: whether it was run outside the sandbox.
         """
-        risk = self._risks.get(call.name, "outside")
+        risk = self._risk_of(call.name)
         if risk in ("read", "write"):
             matters = bool(blocked) or self._place_matters(call.name, risk)
             target = await find_target(call.arguments, self._sandbox, writes=risk == "write") if matters else None

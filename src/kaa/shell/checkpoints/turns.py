@@ -1,7 +1,7 @@
 """Has checkpoints taken turn by turn, and writes into the session which change sets there are."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from kaa.core.agent import Agent
 from kaa.core.events import (
@@ -16,8 +16,9 @@ from kaa.core.events import (
     UserCommandStart,
 )
 from kaa.core.messages import ToolCall
-from kaa.ext.api import CommandError, Risk
+from kaa.ext.api import Risk
 from kaa.ext.asking import Asker, confirm
+from kaa.ext.errors import CommandError
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
@@ -40,7 +41,7 @@ def take_checkpoints(
     workspace: Workspace,
     home: Home,
     settings: CheckpointSettings,
-    risks: Mapping[str, Risk],
+    risk_of: Callable[[str], Risk],
     notify: Callable[[str], None],
     asker: Asker,
 ) -> "TurnCheckpoints":
@@ -53,7 +54,7 @@ def take_checkpoints(
         (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(asker, notify)))
         if settings.enabled
         else None,
-        FileReach(risks),
+        FileReach(risk_of),
         lambda: any(process.state == "running" for process in workspace.processes.list()),
         notify,
     )

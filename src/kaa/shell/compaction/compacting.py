@@ -11,7 +11,7 @@ from kaa.core.agent import Agent, AgentBusyError
 from kaa.core.events import CompactionEnd, CompactionReason, CompactionStart
 from kaa.core.messages import Message
 from kaa.core.usage import ContextMeter, context_parts, estimate
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.ext.registry import Registry
 from kaa.session.as_user_message import compaction_message
 from kaa.session.compaction.budget import Budget, share_out

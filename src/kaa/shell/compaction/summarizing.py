@@ -19,7 +19,7 @@ from kaa.core.messages import AssistantMessage, Usage, user_message
 from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request
 from kaa.core.reply import ReplyBuilder
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.registry import NoModelError

@@ -12,7 +12,7 @@ from contextlib import suppress
 from kaa.core.agent import Agent
 from kaa.core.errors import AuthError, ModelNotFoundError, ProviderError, QuotaError
 from kaa.core.events import AgentStart, Event, ModelFallback
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.llm.models.resolved import ResolvedModel

@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.events import ModelChanged, ThinkingLevelChanged
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.discovery import ask_server, find_local_model, look_for_servers
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.engine import Engine, OpeningError
 

@@ -19,6 +19,7 @@ _REASONS: dict[EndReason, str] = {
     "length": "the reply reached the model's output limit before it was complete",
     "max_turns": "stopped after the most turns that this run may take",
     "max_messages": "stopped after the most messages that this run may have",
+    "max_continuations": "stopped after hooks continued the run as often as they may",
     "budget": "stopped: the budget is used up",
 }
 
@@ -89,7 +90,7 @@ def ending(view: View, reason: EndReason, error: str | None) -> Notice | None:
             return Notice(view, "Stopped.", "warning")
         case "error":
             return Notice(view, error or "The model could not be reached.", "error")
-        case "length" | "max_turns" | "max_messages" | "budget":
+        case "length" | "max_turns" | "max_messages" | "max_continuations" | "budget":
             text = (error or _REASONS[reason]).removesuffix(".")
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
 

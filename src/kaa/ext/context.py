@@ -1,0 +1,97 @@
+"""What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from kaa.core.messages import Json
+from kaa.core.provider import ToolSchema
+from kaa.core.tool import Permit, Tool, ToolResult, ToolRun
+from kaa.ext.asking import Asker
+from kaa.workspace.protocol import Workspace
+
+StateT = TypeVar("StateT")
+
+
+class WorkspacePermit(Permit, frozen=True):
+    """Lets one call use another workspace. Both are of the same project and share their background processes."""
+
+    workspace: Workspace
+
+
+class ConversationContext:
+    """What an extension can use in a conversation.
+
+    Args:
+        workspace: the project.
+        asker: asks the person.
+        kept: what `state` keeps.
+
+    Attributes:
+        workspace: the project; files and commands go through this and nothing else.
+        asker: asks the person (`kaa.ext.asking`, `kaa.ext.questions`).
+    """
+
+    def __init__(self, workspace: Workspace, asker: Asker, kept: dict[type[Any], Any] | None = None) -> None:
+        self.workspace = workspace
+        self.asker = asker
+        self._kept: dict[type[Any], Any] = {} if kept is None else kept  # any: each class maps to its own object
+
+    def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
+        """The object of this class that the conversation keeps until it is closed; made where there is none yet."""
+        if kind not in self._kept:
+            self._kept[kind] = make()
+        kept: StateT = self._kept[kind]
+        return kept
+
+    def asking(self, asker: Asker) -> "ConversationContext":
+        """The same conversation with another way to ask."""
+        return ConversationContext(self.workspace, asker, self._kept)
+
+    def of_call(self, run: ToolRun) -> "ToolContext":
+        """What a tool call works with."""
+        workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
+        return ToolContext(workspace, self.asker, self._kept, run)
+
+    def bind(self, tool: Tool["ToolContext"]) -> Tool[ToolRun]:
+        """A tool of an extension's as the loop uses it."""
+        return _BoundTool(tool, self)
+
+
+class ToolContext(ConversationContext):
+    """What a tool call works with.
+
+    Args:
+        workspace: the sandboxed project, or for an approved call one that can do more.
+        asker: asks the person.
+        kept: what `state` keeps.
+        run: the call.
+
+    Attributes:
+        call_id: the id of the tool call.
+        update: `update(delta, skipped_bytes=0)` shows more output while the tool runs; `skipped_bytes` were left out
+            before it.
+    """
+
+    def __init__(self, workspace: Workspace, asker: Asker, kept: dict[type[Any], Any], run: ToolRun) -> None:
+        super().__init__(workspace, asker, kept)
+        self.call_id = run.call_id
+        self.update = run.update
+
+
+class _BoundTool:
+    """A tool of an extension's in one conversation."""
+
+    def __init__(self, tool: Tool[ToolContext], context: ConversationContext) -> None:
+        self._tool = tool
+        self._context = context
+
+    @property
+    def schema(self) -> ToolSchema:
+        return self._tool.schema
+
+    @property
+    def sequential(self) -> bool:
+        return self._tool.sequential
+
+    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+        return await self._tool.run(arguments, self._context.of_call(run))

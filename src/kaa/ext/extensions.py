@@ -1,0 +1,97 @@
+"""The extensions of a process: each is loaded once, whatever number of conversations use it."""
+
+from collections.abc import Callable, Iterable
+
+from kaa.ext.api import Extension
+from kaa.ext.errors import ExtensionError, RegistrationError
+from kaa.ext.scope import Scope
+
+
+class Extensions:
+    """Scopes by name, in the order in which their extensions were loaded.
+
+    Args:
+        report: told, in a sentence, of what goes wrong where nothing can be raised.
+    """
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._scopes: dict[str, Scope] = {}
+        self._observers: list[Callable[[], None]] = []
+
+    def load(self, name: str, extension: Extension, *, built_in: bool = False) -> None:
+        """Let an extension register itself. One that is loaded again takes the place of what it was.
+
+        Args:
+            name: what it is called: its path, or the module.
+            extension: its `extend` function.
+            built_in: only marks its tools for `--no-builtin-tools`.
+
+        Raises:
+            ExtensionError: it raised; nothing of what it had registered stays.
+        """
+        scope = Scope(name, built_in=built_in)
+        if name in self._scopes:
+            self._close(self._scopes[name])
+        try:
+            extension(scope)
+            self._check_names(scope)
+        except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+            self._close(scope)
+            self._scopes.pop(name, None)
+            self._changed()
+            raise ExtensionError(f"Extension {name} failed to load: {described(error)}") from error
+        self._scopes[name] = scope
+        self._changed()
+
+    def unload(self, name: str) -> None:
+        """Take back everything that an extension registered, in all conversations; nothing if it is not loaded."""
+        scope = self._scopes.pop(name, None)
+        if scope is not None:
+            self._close(scope)
+            self._changed()
+
+    def close(self) -> None:
+        """Unload all, the last one first."""
+        for name in reversed(tuple(self._scopes)):
+            self.unload(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is loaded."""
+        return tuple(self._scopes)
+
+    def scopes(self, names: Iterable[str] | None = None) -> list[Scope]:
+        """The scopes of these extensions, or of all, in the order in which they were loaded."""
+        wanted = None if names is None else frozenset(names)
+        return [scope for name, scope in self._scopes.items() if wanted is None or name in wanted]
+
+    def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
+        """Call `observer` after each change. Returns a function that ends this."""
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
+
+    def _check_names(self, scope: Scope) -> None:
+        """Tools and commands of different extensions must not have the same name."""
+        for other in self._scopes.values():
+            if other.owner == scope.owner:
+                continue
+            for kind, mine, theirs in (
+                ("tool", scope.tools, other.tools),
+                ("command", scope.commands, other.commands),
+            ):
+                if both := sorted(set(mine) & set(theirs)):
+                    raise RegistrationError(f"a {kind} named {both[0]!r} is already registered by {other.owner}")
+
+    def _close(self, scope: Scope) -> None:
+        for problem in scope.close():
+            self._report(f"extension {scope.owner} failed while it was unloaded: {described(problem)}")
+
+    def _changed(self) -> None:
+        for observer in tuple(self._observers):
+            observer()
+
+
+def described(error: Exception) -> str:
+    """An error of an extension's, in a few words."""
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,150 @@
+"""What one extension registered. Whoever registers something owns it: unloading takes all of it back."""
+
+import re
+from collections.abc import Callable
+from typing import get_args
+
+from kaa.core.tool import Tool
+from kaa.ext.api import (
+    API_VERSION,
+    AfterToolHook,
+    BeforeEndHook,
+    BeforeToolHook,
+    CarriedSection,
+    Command,
+    CommandHandler,
+    Compactor,
+    EventHandler,
+    PromptSection,
+    RegisteredTool,
+    Risk,
+    UserMessageHook,
+)
+from kaa.ext.context import ToolContext
+from kaa.ext.errors import RegistrationError
+
+# What all model vendors accept as a tool name.
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_COMMAND_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
+
+
+class Scope:
+    """The registrations of one extension (`ExtensionAPI`), empty once it is unloaded.
+
+    Args:
+        owner: the extension's name, for messages.
+        built_in: whether it comes with kaa.
+    """
+
+    def __init__(self, owner: str, *, built_in: bool = False) -> None:
+        self.owner = owner
+        self.built_in = built_in
+        self.is_open = True
+        self.tools: dict[str, RegisteredTool] = {}
+        self.commands: dict[str, Command] = {}
+        self.sections: dict[str, PromptSection] = {}
+        self.carried: dict[str, CarriedSection] = {}
+        self.before_tools: list[BeforeToolHook] = []
+        self.after_tools: list[AfterToolHook] = []
+        self.before_ends: list[BeforeEndHook] = []
+        self.message_hooks: list[UserMessageHook] = []
+        self.compactors: list[Compactor] = []
+        self.handlers: list[EventHandler] = []
+        self._closers: list[Callable[[], None]] = []
+
+    @property
+    def api_version(self) -> int:
+        """See `ExtensionAPI`."""
+        return API_VERSION
+
+    def register_tool(
+        self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
+    ) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        name = tool.schema.name
+        if not _TOOL_NAME.fullmatch(name):
+            raise RegistrationError(f"invalid tool name {name!r}: use 1 to 64 letters, digits, _ and -")
+        if name in self.tools:
+            raise RegistrationError(f"a tool named {name!r} is already registered")
+        if risk not in get_args(Risk):
+            raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
+        self.tools[name] = RegisteredTool(tool, snippet, default, self.built_in, risk)
+
+    def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        if not _COMMAND_NAME.fullmatch(name):
+            raise RegistrationError(f"invalid command name {name!r}: use letters, digits, : _ . and -")
+        if name in self.commands:
+            raise RegistrationError(f"a command named {name!r} is already registered")
+        self.commands[name] = Command(name, description, handler)
+
+    def add_prompt_section(self, name: str, section: PromptSection) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.sections[name] = section
+
+    def before_tool(self, hook: BeforeToolHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.before_tools.append(hook)
+
+    def after_tool(self, hook: AfterToolHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.after_tools.append(hook)
+
+    def before_end(self, hook: BeforeEndHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.before_ends.append(hook)
+
+    def on_user_message(self, hook: UserMessageHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.message_hooks.append(hook)
+
+    def register_compactor(self, compactor: Compactor) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.compactors.append(compactor)
+
+    def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        if not _TOOL_NAME.fullmatch(name):
+            raise RegistrationError(f"invalid name {name!r} of a text: use 1 to 64 letters, digits, _ and -")
+        self.carried[name] = section
+
+    def on_event(self, handler: EventHandler) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.handlers.append(handler)
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self._closers.append(callback)
+
+    def close(self) -> list[Exception]:
+        """Take everything back. Returns what the extension's own closing raised."""
+        self.is_open = False
+        for registered in (self.tools, self.commands, self.sections, self.carried):
+            registered.clear()
+        for hooks in (self.before_tools, self.after_tools, self.before_ends, self.message_hooks):
+            hooks.clear()
+        self.compactors.clear()
+        self.handlers.clear()
+        closers, self._closers = self._closers[::-1], []
+        problems: list[Exception] = []
+        for callback in closers:
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001 isolation boundary: the rest is closed all the same
+                problems.append(error)
+        return problems
+
+    def _require_open(self) -> None:
+        if not self.is_open:
+            raise RegistrationError(f"extension {self.owner} is unloaded and can register nothing more")
