@@ -9,7 +9,7 @@ import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.events import RestoreProgress
-from kaa.ext.api import CommandError
+from kaa.ext.errors import CommandError
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node

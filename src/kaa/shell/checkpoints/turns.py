@@ -17,7 +17,7 @@ from kaa.core.events import (
 )
 from kaa.core.messages import ToolCall
 from kaa.ext.api import Risk
-from kaa.ext.asking import Asker, confirm
+from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
