@@ -44,8 +44,9 @@ class _PushingServer:
         try:
             yield self
         finally:
-            self._listener.close()
-            thread.join(HANG_SECONDS)
+            with self._listener:
+                self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for a connection
+                thread.join(HANG_SECONDS)
 
     def _serve(self) -> None:
         first, forged, later = self._answers
