@@ -28,9 +28,9 @@ USAGE_ERRORS = (
 )
 
 # What the world does to us.
-FAILURES = (ProviderError, SessionError, OSError)
+FAILURES = (CommandError, ProviderError, SessionError, OSError)
 
-_FORESEEN = (*USAGE_ERRORS, *FAILURES, AgentBusyError, CommandError, ImageError, NoModelError)
+_FORESEEN = (*USAGE_ERRORS, *FAILURES, AgentBusyError, ImageError, NoModelError)
 
 
 def told(error: BaseException) -> str:

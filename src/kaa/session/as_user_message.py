@@ -1,8 +1,9 @@
 """What is neither said by the user nor by the model, put into words as a user message for the model."""
 
 import re
+from typing import get_args
 
-from kaa.core.messages import UserContent, UserMessage
+from kaa.core.messages import Origin, UserContent, UserMessage
 from kaa.session.entries import BashExecution, BranchSummary, Compaction
 from kaa.session.naming import unix_milliseconds
 
@@ -11,9 +12,26 @@ _BACKTICKS = re.compile("`{3,}")
 _SUMMARY_END = re.compile(r"<(?=\s{0,8}/\s{0,8}summary\b)", re.IGNORECASE)
 
 
-def note_message(content: tuple[UserContent, ...] | str, timestamp: str) -> UserMessage:
-    """An extension's message."""
-    return UserMessage(content, unix_milliseconds(timestamp))
+# The type of entries for messages that are not the person's own: this and the origin, such as `kaa.hook`. To pi they
+# are messages of an extension.
+_OWN_TYPE = "kaa."
+_ORIGINS: frozenset[Origin] = frozenset(get_args(Origin))
+
+
+def custom_type_of(origin: Origin) -> str:
+    """The type of the entry for a message of this origin."""
+    return f"{_OWN_TYPE}{origin}"
+
+
+def origin_of(custom_type: str) -> Origin:
+    """Who wrote a `custom_message` of this type."""
+    origin = custom_type.removeprefix(_OWN_TYPE)
+    return origin if origin in _ORIGINS and origin != custom_type else "extension"
+
+
+def note_message(content: tuple[UserContent, ...] | str, timestamp: str, origin: Origin = "extension") -> UserMessage:
+    """A message that is not the person's own."""
+    return UserMessage(content, unix_milliseconds(timestamp), origin)
 
 
 def compaction_message(compaction: Compaction) -> UserMessage:

@@ -13,7 +13,7 @@ from kaa.core.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from kaa.session.as_user_message import branch_summary_message, command_message, note_message
+from kaa.session.as_user_message import branch_summary_message, command_message, note_message, origin_of
 from kaa.session.entries import (
     AnyEntry,
     BashExecution,
@@ -58,8 +58,8 @@ def _unedited(entry: AnyEntry) -> Message | None:
     match entry:
         case MessageEntry(message=message):
             return _said(message)
-        case CustomMessage(content=content):
-            return note_message(content, entry.timestamp)
+        case CustomMessage(content=content, custom_type=custom_type):
+            return note_message(content, entry.timestamp, origin_of(custom_type))
         case BranchSummary():
             return branch_summary_message(entry) if entry.summary else None
         case _:
@@ -73,7 +73,7 @@ def _said(message: StoredMessage) -> Message | None:
         case BashExecution():
             return None if message.exclude_from_context else command_message(message)
         case CustomNote():
-            return UserMessage(message.content, message.timestamp)
+            return UserMessage(message.content, message.timestamp, "extension")
         case SystemMessage():
             return None
 

@@ -12,10 +12,12 @@ from kaa.core.events import (
 )
 from kaa.core.messages import AssistantMessage, Json, Message, ToolResultMessage, UserMessage
 from kaa.core.provider import ThinkingLevel
+from kaa.session.as_user_message import custom_type_of
 from kaa.session.context import ModelRef, SessionContext, build_context
 from kaa.session.entries import (
     BashExecution,
     Custom,
+    CustomMessage,
     Entry,
     Leaf,
     MessageEntry,
@@ -161,7 +163,7 @@ class SessionRecorder:
 
     def _record_message(self, message: Message) -> None:
         promised = self._promised(message)
-        entry = MessageEntry(id=promised, message=message)
+        entry = _entry(promised, message)
         if isinstance(message, AssistantMessage):
             # A change came while it was written: it is for what follows, and a reply says itself who wrote it.
             self._append(entry, *self._changes())
@@ -194,3 +196,12 @@ class SessionRecorder:
         if self._level is not None and self._level != self._recorded_level:
             changes.append(ThinkingLevelChange(thinking_level=self._level))
         return changes
+
+
+def _entry(entry_id: str, message: Message) -> MessageEntry | CustomMessage:
+    """What is kept of a message. Only the person's own words are kept as a message of the user's."""
+    match message:
+        case UserMessage(content=content, origin=origin) if origin != "person":
+            return CustomMessage(custom_type=custom_type_of(origin), content=content, display=True)
+        case _:
+            return MessageEntry(id=entry_id, message=message)

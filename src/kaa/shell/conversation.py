@@ -298,6 +298,7 @@ class Conversation:
             AgentBusyError: the agent is working; use `steer` or `follow_up`.
             SessionViewedError: the session is open read-only, and this would change it or the project.
             SessionWriteError: the session can no longer be written.
+            MessageBlockedError: an extension keeps the message from the model.
             ExtensionError: a command or a hook for user messages failed.
         """
         if isinstance(message, str):
@@ -322,11 +323,16 @@ class Conversation:
         return await self._agent.run(await self._registry.user_message(message))
 
     async def steer(self, message: UserMessage) -> None:
-        """Give the model this message as soon as the running tools are done."""
+        """Give the model this message as soon as the running tools are done.
+
+        Raises:
+            MessageBlockedError: an extension keeps it from the model.
+            ExtensionError: a hook for user messages failed.
+        """
         self._agent.steer(await self._registry.user_message(message))
 
     async def follow_up(self, message: UserMessage) -> None:
-        """Give the model this message when it would stop."""
+        """Give the model this message when it would stop. Raises as `steer` does."""
         self._agent.follow_up(await self._registry.user_message(message))
 
     @property

@@ -138,8 +138,14 @@ class Naming:
     def _said(self) -> str:
         """The beginning of the conversation, without what tools printed."""
         spoken = [
-            ("User" if isinstance(message, UserMessage) else "Assistant", message.text.strip()[:_SAID_CHARACTERS])
+            (_speaker(message), message.text.strip()[:_SAID_CHARACTERS])
             for message in self._agent.messages
             if isinstance(message, UserMessage | AssistantMessage) and message.text.strip()
         ]
         return "\n\n".join(f"{who}: {text}" for who, text in spoken[:_SAID_MESSAGES])
+
+
+def _speaker(message: UserMessage | AssistantMessage) -> str:
+    if isinstance(message, AssistantMessage):
+        return "Assistant"
+    return "User" if message.origin == "person" else "Note"

@@ -12,6 +12,7 @@ from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
+from kaa.session.as_user_message import origin_of
 from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.outline import Outline, outline
@@ -177,7 +178,9 @@ class Navigation:
         return await self._destination(node if message is None else node.parent, message)
 
     async def back(self) -> Destination | None:
-        """What it means to take back the user's last message on this branch; None if there is none.
+        """What it means to take back the user's last message, or the last of a command, on this branch.
+
+        None if there is none.
 
         Raises:
             SessionReadError: the disk failed.
@@ -186,6 +189,8 @@ class Navigation:
         for node in reversed(self._store.tree.path()):
             if (message := self._user_message(node)) is not None:
                 return await self._destination(node.parent, message)
+            if self._is_of_command(node):
+                return await self._destination(node.parent, None)
         return None
 
     async def forward(self) -> Destination | None:
@@ -408,6 +413,13 @@ class Navigation:
             entry = read_entry(self._store, node)
             return UserMessage(entry.content) if isinstance(entry, CustomMessage) else None
         return self._user_message(node)
+
+    def _is_of_command(self, node: Node) -> bool:
+        """Whether a slash command gave the model this message."""
+        if node.type != "custom_message":
+            return False
+        entry = read_entry(self._store, node)
+        return isinstance(entry, CustomMessage) and origin_of(entry.custom_type) == "command"
 
     def _user_message(self, node: Node) -> UserMessage | None:
         if node.type != "message":

@@ -384,7 +384,7 @@ class TestBefore:
         end = stage.commands(f"echo {'a ' * 2000}", long)
 
         assert [question.warning for question in stage.person.questions] == ["deletes x for good"]
-        assert [result.is_error for result in results(end)] == [False, True]
+        assert {result.tool_call_id: result.is_error for result in results(end)} == {"c0": False, "c1": True}
 
     def test_a_deny_rule_is_not_asked_about(self) -> None:
         stage = Stage(deny=["bash: make"])

@@ -69,7 +69,7 @@ class StoredBlocks:
                 self._blocks.append(card)
             case MessageEntry(message=CustomNote(display=True) as note) | (CustomMessage(display=True) as note):
                 text, _ = split_content(note.content)
-                self._blocks.append(Summary(view, note.custom_type or "note", text))
+                self._blocks.append(Summary(view, note.custom_type.removeprefix("kaa.") or "note", text))
             case Compaction() if leaves_nothing_out(entry):
                 self._blocks.append(Notice(view, "The compaction was taken back: nothing is left out."))
             case Compaction(tokens_before=tokens):

@@ -35,7 +35,7 @@ from kaa.frontends.interactive.transcript.notices import (
     ending,
     model_fallback,
 )
-from kaa.frontends.interactive.transcript.summaries import condensed
+from kaa.frontends.interactive.transcript.summaries import Summary, condensed
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view import View
 from kaa.tui.document import Block, Document
@@ -164,6 +164,8 @@ class Transcript:
 
     def _end_message(self, message: UserMessage | AssistantMessage | ToolResultMessage) -> None:
         match message:
+            case UserMessage(content=content, origin=origin) if origin != "person":
+                self.add(Summary(self._view, origin, split_content(content)[0]))
             case UserMessage() if self._view.linear:
                 pass  # it was typed as a line, which the terminal has shown
             case UserMessage(content=content):
