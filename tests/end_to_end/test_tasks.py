@@ -297,6 +297,33 @@ def test_slash_command_of_the_terminal_is_not_sent_to_the_model(kaa: Kaa, comman
     assert (told.code, told.events[-1]["reason"]) == (1, "error")
 
 
+def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_are(kaa: Kaa) -> None:
+    (kaa.project / "own.py").write_text(
+        "from kaa.ext.api import Reply\n"
+        "async def mine(arguments, context):\n"
+        "    return Reply(f'mine: {arguments}')\n"
+        "def extend(api):\n"
+        "    api.register_command('my_cmd', 'Mine', mine)\n"
+        "    api.register_command('skill:hello', 'Hello', mine)\n"
+    )
+    with ModelServer([say("A path."), say("A text."), say("Piped.")]) as server:
+        kaa.use(server, "openai-completions")
+        mistyped = kaa.run("-e", "own.py", "-p", "/my_cdm x")
+        told = kaa.run("-e", "own.py", "--mode", "json", "-p", "/skill:helo")
+        known = kaa.run("-e", "own.py", "-p", "/skill:hello you")
+        assert server.requests == []
+        path = kaa.run("-e", "own.py", "-p", "/usr/bin/x is broken")
+        text = kaa.run("-e", "own.py", "-p", " /my_cdm is misspelt")
+        piped = kaa.run("-e", "own.py", "-p", "what is this?", stdin="/tmp is full")
+
+    assert mistyped.code == 1
+    assert "unknown command /my_cdm; did you mean /my_cmd? To send it as text, put a space before it" in mistyped.err
+    assert (told.code, told.events[-1]["reason"]) == (1, "error")
+    assert "did you mean /skill:hello?" in told.events[-1]["error"]
+    assert (known.code, known.out) == (0, "mine: you\n")
+    assert (path.code, text.code, piped.code) == (0, 0, 0)
+
+
 def test_slash_command_of_an_extension_may_be_called_like_one_of_the_terminal(kaa: Kaa) -> None:
     (kaa.project / "own.py").write_text(
         "from kaa.ext.api import Reply\n"

@@ -14,7 +14,7 @@ def test_an_unknown_command_keeps_what_was_typed(seat: Seat) -> None:
     with seat.open() as program:
         enter(program, "/nonsense at all")
 
-        program.wait_for("there is no command /nonsense; /help lists all")
+        program.wait_for("unknown command /nonsense; /help lists all.")
         program.wait_for("/nonsense at all")
 
     assert seat.model.requests == []

@@ -22,10 +22,10 @@ from kaa.ext.api import (
 )
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
+from kaa.ext.invocation import is_command_name
 
 # What all model vendors accept as a tool name.
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_COMMAND_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 
 
 class Scope:
@@ -74,8 +74,10 @@ class Scope:
     def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
         """See `ExtensionAPI`."""
         self._require_open()
-        if not _COMMAND_NAME.fullmatch(name):
-            raise RegistrationError(f"invalid command name {name!r}: use letters, digits, : _ . and -")
+        if not is_command_name(name):
+            raise RegistrationError(
+                f"invalid command name {name!r}: use letters, digits, : _ . and -, first a letter or digit"
+            )
         if name in self.commands:
             raise RegistrationError(f"a command named {name!r} is already registered")
         self.commands[name] = Command(name, description, handler)

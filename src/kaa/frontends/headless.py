@@ -22,11 +22,10 @@ from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import compose
-from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
 from kaa.shell.opening import open_conversation
 from kaa.shell.safety import Unopened
-from kaa.shell.slash_commands import command_in
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
@@ -145,12 +144,11 @@ async def _open(
 
 
 async def _submit_all(messages: list[UserMessage], conversation: Conversation, output: Output) -> int:
-    own = {command.name for command in conversation.commands}
     for number, message in enumerate(messages, 1):
-        if command_in(message, own) is None and (reason := why_not_here(message)) is not None:
-            output.failure(reason)
-            return ExitCode.FAILED
         outcome = await conversation.submit(message)
+        if isinstance(outcome, CommandNotRun):
+            output.failure(why_not_here(message) or outcome.text)
+            return ExitCode.FAILED
         if isinstance(outcome, CommandReply) and outcome.refused:
             output.failure(outcome.text)
             return ExitCode.FAILED

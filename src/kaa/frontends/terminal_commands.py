@@ -4,7 +4,7 @@ There such a message would otherwise go to the model, which can do nothing of th
 """
 
 from kaa.core.messages import UserMessage
-from kaa.shell.slash_commands import command_in
+from kaa.ext.invocation import invocation_in
 
 _LISTED = "`kaa sessions list` lists them, --session ID goes on with one"
 # Each with what does the same, or nearly, without a terminal.
@@ -40,8 +40,8 @@ TERMINAL_COMMANDS = {
 
 def why_not_here(message: UserMessage) -> str | None:
     """What to say if `message` is a slash command for which a terminal is needed; None if it is not."""
-    command = command_in(message, TERMINAL_COMMANDS)
-    if command is None:
+    called = invocation_in(message)
+    if called is None or called.name not in TERMINAL_COMMANDS:
         return None
-    instead = TERMINAL_COMMANDS[command[0]]
-    return f"/{command[0]} needs the interactive terminal: start kaa without -p" + (f"; {instead}" if instead else "")
+    instead = TERMINAL_COMMANDS[called.name]
+    return f"/{called.name} needs the interactive terminal: start kaa without -p" + (f"; {instead}" if instead else "")

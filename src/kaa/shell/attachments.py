@@ -37,7 +37,10 @@ async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tup
     attached = [await _attach(path, workspace) for path in paths]
     parts = [piped.strip("\n"), *(text for text, _ in attached), *texts[:1]]
     images = tuple(image for _, image in attached if image is not None)
-    first = "\n\n".join(part for part in parts if part.strip())
+    said = [part for part in parts if part.strip()]
+    first = "\n\n".join(said)
+    if len(said) > 1 and first.startswith("/"):
+        first = f"\n{first}"  # a piped text before the message is no slash command
     if not first:
         raise AttachmentError('there is nothing to do: give a message, such as kaa -p "fix the failing test"')
     return user_message(first, images), [user_message(text) for text in texts[1:]]

@@ -14,6 +14,7 @@ from kaa.ext.api import Command, OpenSession, Reply, Submit
 from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
+from kaa.ext.invocation import invocation_in, unknown_command
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
@@ -31,7 +32,6 @@ from kaa.shell.navigating import Navigation
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import ApprovalPolicy
-from kaa.shell.slash_commands import command_in
 from kaa.shell.status import Status
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
@@ -50,6 +50,12 @@ class CommandReply(msgspec.Struct, frozen=True):
     refused: bool = False
 
 
+class CommandNotRun(msgspec.Struct, frozen=True):
+    """A slash command was not run, and the model was not asked. `text`: why not."""
+
+    text: str
+
+
 class SessionToOpen(msgspec.Struct, frozen=True):
     """A slash command leads to another session: the frontend's to open. `text`: what was done, to be shown."""
 
@@ -57,7 +63,7 @@ class SessionToOpen(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-Outcome: TypeAlias = AgentEnd | CommandReply | SessionToOpen
+Outcome: TypeAlias = AgentEnd | CommandReply | CommandNotRun | SessionToOpen
 
 
 class Conversation:
@@ -303,11 +309,12 @@ class Conversation:
         """
         if isinstance(message, str):
             message = user_message(message)
-        command = command_in(message, self._registry.commands)
-        if command is not None:
-            name, arguments = command
+        called = invocation_in(message)
+        if called is not None:
+            if called.name not in (known := self._registry.commands):
+                return CommandNotRun(unknown_command(called.name, known))
             try:
-                action = await self._registry.run_command(name, arguments, self)
+                action = await self._registry.run_command(called.name, called.arguments, self)
             except CommandError as error:
                 return CommandReply(str(error), refused=True)
             match action:

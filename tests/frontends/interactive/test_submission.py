@@ -63,7 +63,7 @@ class World:
             self.failures.append,
             lambda _: None,
         )
-        commands.of_conversation = (Command("net", ""),)
+        commands.of_conversation = (Command("net", ""), Command("skill:hello", ""), Command("my_cmd", ""))
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Type it and enter it."""
@@ -84,9 +84,10 @@ def world(tmp_path: Path) -> Iterator[World]:
         ("  two\nlines  ", ("say", "  two\nlines  ", False)),
         ("/etc/hosts", ("say", "/etc/hosts", False)),
         ("/ is the root", ("say", "/ is the root", False)),
-        ("/Users are people", ("say", "/Users are people", False)),
+        (" /net is a command", ("say", " /net is a command", False)),
         ("/net on", ("command", "/net on")),
-        (" /net ", ("command", "/net")),
+        ("/skill:hello you", ("command", "/skill:hello you")),
+        ("/my_cmd", ("command", "/my_cmd")),
         ("!ls -l", ("run", "ls -l", True)),
         ("! ls", ("run", "ls", True)),
         ("!!ls", ("run", "ls", False)),
@@ -123,10 +124,10 @@ def test_nothing_is_nothing(world: World, text: str) -> None:
 
 
 def test_an_unknown_command_is_told_and_stays(world: World) -> None:
-    world.enter("/nonsense and more")
+    world.enter("/my_cdm and more")
 
-    assert world.editor.text == "/nonsense and more"
-    assert "there is no command /nonsense; /help lists all" in world.seat.dock
+    assert world.editor.text == "/my_cdm and more"
+    assert "unknown command /my_cdm; did you mean /my_cmd? To send it as text" in world.seat.dock
     assert world.history.load() == []
 
 

@@ -46,6 +46,10 @@ class Commands:
         """Whether there is one of this name."""
         return self.is_own(name) or any(command.name == name for command in self.of_conversation)
 
+    def names(self) -> list[str]:
+        """The names of all."""
+        return [*self._own, *(command.name for command in self.of_conversation)]
+
     def is_own(self, name: str) -> bool:
         """Whether the one of this name is the user interface's."""
         return name in self._own

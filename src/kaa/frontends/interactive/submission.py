@@ -1,19 +1,19 @@
 """What is entered, and what it means: a message, a slash command, or a command for the shell."""
 
-import re
 from collections.abc import Callable
 
 from kaa.core.events import AgentEnd
+from kaa.ext.invocation import invocation_in, unknown_command
 from kaa.frontends.interactive.attachments import Attachments, mentioned_images, with_mentioned
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.prompt_history import PromptHistory
-from kaa.shell.conversation import CommandReply, Outcome, SessionToOpen
+from kaa.shell.conversation import CommandNotRun, CommandReply, Outcome, SessionToOpen
 
-# A path may begin a message; a command is one word without slashes.
-_COMMAND = re.compile(r"/([a-z][a-z0-9-]*)(?:\s+(.*))?\Z", re.DOTALL)
+# Long enough to read what to do instead.
+_REFUSAL_SECONDS = 10.0
 
 
 class Submission:
@@ -64,14 +64,15 @@ class Submission:
     @property
     def needs_no_conversation(self) -> bool:
         """Whether a command stands in the editor that can be run without one."""
-        command = _COMMAND.match(self._desk.editor.text.strip())
-        return command is not None and self._commands.is_independent(command[1])
+        called = invocation_in(self._desk.editor.text)
+        return called is not None and self._commands.is_independent(called.name)
 
     def command_line(self, text: str) -> None:
         """Run a slash command that was typed without its slash."""
-        command = _COMMAND.match(f"/{text.strip()}")
-        if command is not None and self._commands.exists(command[1]):
-            self._do(command[0])
+        command = f"/{text.strip()}"
+        called = invocation_in(command)
+        if called is not None and self._commands.exists(called.name):
+            self._do(command)
         else:
             self._desk.say(f"there is no command {text.strip()!r}; help lists all", "warning")
 
@@ -86,21 +87,22 @@ class Submission:
 
     def _refuse(self, text: str) -> bool:
         """Whether it is a command that does not exist, which is said then."""
-        command = _COMMAND.match(text.strip())
-        if command is None or self._commands.exists(command[1]):
+        called = invocation_in(text)
+        if called is None or self._commands.exists(called.name):
             return False
-        self._desk.say(f"there is no command /{command[1]}; /help lists all", "warning")
+        self._desk.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
         return True
 
     def _do(self, text: str, *, follow_up: bool = False) -> None:
-        stripped = text.strip()
-        command = _COMMAND.match(stripped)
-        if command is not None and self._commands.is_own(command[1]):
-            self._commands.run(command[1], (command[2] or "").strip())
-        elif command is not None:
-            self._core.call(lambda engine: engine.talk.command(stripped), self._replied, self._on_failure)
-        elif stripped.startswith("!"):
-            self._run(stripped)
+        called = invocation_in(text)
+        if called is not None and self._commands.is_own(called.name):
+            self._commands.run(called.name, called.arguments)
+        elif called is not None:
+            self._core.call(
+                lambda engine: engine.talk.command(text), lambda outcome: self._replied(text, outcome), self._on_failure
+            )
+        elif text.lstrip().startswith("!"):
+            self._run(text.strip())
         else:
             self._say(text, follow_up=follow_up)
 
@@ -121,11 +123,15 @@ class Submission:
             lambda engine: engine.conversation.run_command(command, in_context=in_context), None, self._on_failure
         )
 
-    def _replied(self, outcome: Outcome) -> None:
+    def _replied(self, text: str, outcome: Outcome) -> None:
         match outcome:
-            case CommandReply(text=text):
-                if text:
-                    self._on_reply(text)
+            case CommandNotRun(text=reason):
+                self._desk.say(reason, "warning", _REFUSAL_SECONDS)
+                if self._desk.editor.is_empty:
+                    self._desk.editor.set_text(text)
+            case CommandReply(text=reply):
+                if reply:
+                    self._on_reply(reply)
             case SessionToOpen():
                 self._on_session(outcome)
             case AgentEnd():

@@ -6,9 +6,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from kaa.core.events import AgentEnd
 from kaa.core.messages import UserMessage
+from kaa.ext.errors import CommandError
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionError
-from kaa.shell.conversation import CommandReply, Conversation, Outcome
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Outcome
 
 ResultT = TypeVar("ResultT")
 
@@ -50,7 +51,9 @@ class Talk:
             return
         self._is_saying = True  # also while hooks still look at the message
         try:
-            await self._submit(message)
+            outcome = await self._submit(message)
+            if isinstance(outcome, CommandNotRun):
+                raise CommandError(outcome.text)
         except Exception:
             if not _is_kept(conversation, message):
                 self._unsaid.append(message)
