@@ -1,4 +1,7 @@
-"""Directories below a root, reached by paths that no symlink is part of, however fast somebody exchanges them."""
+"""What is below a directory, by its path, or opened on a way that no symlink is part of.
+
+The way is safe however fast somebody exchanges directories for links.
+"""
 
 import contextlib
 import os
@@ -13,6 +16,11 @@ class Root(NamedTuple):
 
     path: str
     descriptor: int
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Whether an absolute path is that of a directory, or of something below it."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ To the gate it is what a yes can change (`kaa.shell.boundary.Sandbox`), to front
 """
 
 import os.path
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kaa.ext.errors import CommandError
@@ -30,6 +30,10 @@ class Containment(Sandbox, Protocol):
 
     async def status(self) -> SandboxStatus | None:
         """What holds; None where nothing needs to be held."""
+        ...
+
+    def tell(self, tell: Callable[[str], None]) -> None:
+        """From now on, this is told in a sentence what the guard found that belongs to no call."""
         ...
 
     def set_network(self, text: str) -> str:
@@ -137,6 +141,10 @@ class Contained:
         """What holds."""
         return await self._workspace.sandbox.status()
 
+    def tell(self, tell: Callable[[str], None]) -> None:
+        """Tell what the guard found."""
+        self._workspace.sandbox.findings.tell(tell)
+
     def set_network(self, text: str) -> str:
         """Change what commands may reach."""
         network = self._workspace.sandbox.network
@@ -208,6 +216,9 @@ class Harmless:
 
     async def status(self) -> None:
         """Nothing is held."""
+
+    def tell(self, tell: Callable[[str], None]) -> None:
+        """Nothing is found."""
 
     def set_network(self, text: str) -> str:
         """There is no network to switch."""

@@ -109,7 +109,7 @@ async def open_conversation(
     extensions = _load_extensions(options, settings, home, notify)
     registry = Registry(extensions, ConversationContext(workspace, asker), notify)
     containment = contain(workspace)
-    await _warn(containment, notify)
+    await _listen(containment, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
 
     def abort() -> None:
@@ -221,8 +221,9 @@ async def _linked(
     return link
 
 
-async def _warn(containment: Containment, notify: Notify) -> None:
-    """Pass on what the sandbox warns of. That is known by now: the project was read through it."""
+async def _listen(containment: Containment, notify: Notify) -> None:
+    """Pass on what the sandbox finds from now on, and warns of. That is known: the project was read through it."""
+    containment.tell(notify)
     held = await containment.status()
     for warning in held.warnings if held is not None else ():
         notify(warning)

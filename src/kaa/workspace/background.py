@@ -142,7 +142,8 @@ class _Process:
     async def _run(self, run: RunCommand) -> CommandResult:
         try:
             # Its whole output is kept here, where it can be read from the start on.
-            result = await run(msgspec.structs.replace(self._command, spill=False), self._output.feed)
+            command = msgspec.structs.replace(self._command, spill=False, carries_findings=False)
+            result = await run(command, self._output.feed)
         finally:
             self._seconds = time.monotonic() - self._started
             self._output.close()

@@ -8,10 +8,17 @@ from typing import Literal, TypeAlias
 import msgspec
 
 BlockedKind: TypeAlias = Literal[
-    "write", "read-only", "read", "git", "protected", "kaa", "network", "flood", "outside", "placeholder"
+    "write", "read-only", "read", "git", "protected", "kaa", "network", "flood", "unchecked", "outside", "placeholder"
 ]
 
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
+
+_OF_THE_GUARD = {
+    "flood": "Commands made protected names in a loop: kaa stopped all commands that were running.",
+    "unchecked": "kaa could not check whether commands wrote files that other programs execute: the guard did not"
+    " answer. Stop background processes, and look at what changed (git status) before you open the project in"
+    " another program.",
+}
 
 
 class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -20,7 +27,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
             to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
-            `network`; or whatever else would have to happen `outside` the sandbox.
+            `network`; or whatever else would have to happen `outside` the sandbox. `flood` and `unchecked` are the
+            guard's, about all that runs.
         what: the path or the host; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -37,6 +45,17 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         return f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
 
     @property
+    def notice(self) -> str:
+        """The same for the user, where no call is to blame: the guard does not know who wrote it."""
+        if not self.kept_as:
+            return self._reason
+        reason = "it makes a repository" if self.kind == "git" else "other programs execute or obey it"
+        return (
+            f"kaa moved {self.what} to {self.kept_as}: {reason}, and a command in the sandbox may have written it."
+            f" If it is yours, stop the background processes (/bg lists them), then restore it: {self.way_back}"
+        )
+
+    @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved."""
         return f"mv {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
@@ -47,7 +66,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        return self.kind not in ("flood", "placeholder") and (not self.kept_as or self.kind == "git")
+        return self.kind not in ("flood", "unchecked", "placeholder") and (not self.kept_as or self.kind == "git")
 
     @property
     def _reason(self) -> str:
@@ -84,8 +103,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             case "network":
                 host = f" to {self.what}" if self.what else ""
                 return f"Network access{host} is blocked. (--net allows more.)"
-            case "flood":
-                return "Commands made protected names in a loop: kaa stopped all commands that were running."
+            case "flood" | "unchecked":
+                return _OF_THE_GUARD[self.kind]
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
 

@@ -171,6 +171,7 @@ class Git:
                     timeout=_TIMEOUT_SECONDS,
                     tail_bytes=_MAX_OUTPUT_BYTES,
                     spill=False,
+                    carries_findings=False,
                 )
             )
         except OSError:  # the project's directory is gone, or the hands are

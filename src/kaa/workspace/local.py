@@ -39,6 +39,7 @@ from kaa.workspace.protocol import (
     SearchQuery,
     SearchResult,
 )
+from kaa.workspace.sandbox.findings import Carrier
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
 
@@ -251,10 +252,11 @@ class LocalWorkspace:
             spill_lines=command.spill_lines,
             on_output=on_output,
         )
+        carrier = Carrier() if command.carries_findings else None
         refused_before = self.sandbox.network.mark()
         started = time.monotonic()
         try:
-            async with self.sandbox.guarded() as planted:
+            async with self.sandbox.guarded(carrier):
                 ending = await self._runner.run(
                     command.argv,
                     cwd=command.cwd,
@@ -268,6 +270,7 @@ class LocalWorkspace:
         failed = ending.exit_code != 0
         told = self._told_by(command, output.tail, hosts, failed=failed)
         words = tuple(one for one in told if failed and one.kind != "placeholder")
+        found = () if carrier is None else carrier.found
         return CommandResult(
             exit_code=ending.exit_code,
             signal=ending.signal,
@@ -279,9 +282,10 @@ class LocalWorkspace:
             timed_out=ending.timed_out,
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,
-            blocked=tuple(dict.fromkeys((*planted, *(hosts if failed else ()), *words))),
+            blocked=tuple(dict.fromkeys((*found, *(hosts if failed else ()), *words))),
             # Many programs ask for updates that nobody needs, or clear away empty directories.
             missed=tuple(one for one in (*(() if failed else hosts), *told) if one not in words),
+            told_user=() if carrier is None else self.sandbox.findings.take_for_model(),
         )
 
     async def run_in_background(self, command: Command) -> BackgroundProcess:
@@ -308,9 +312,10 @@ class LocalWorkspace:
             BlockedError: nothing confines it although the user wants that.
         """
         refused_before = self.sandbox.network.mark()
-        async with self.sandbox.guarded() as planted:
+        carrier = Carrier()
+        async with self.sandbox.guarded(carrier):
             ending = await self._runner.run(argv, cwd=".", env=await self._environment(), timeout=None, output=streams)
-        blocked = (*planted, *self.sandbox.network.blocked_since(refused_before))
+        blocked = (*carrier.found, *self.sandbox.network.blocked_since(refused_before))
         return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
 
     async def close(self) -> None:
@@ -364,20 +369,20 @@ class LocalWorkspace:
         denied = self.sandbox.denials().of_write(absolute)
         if denied is not None and denied.kind != "write":
             raise BlockedError(denied, path)  # a name that does not exist yet: the kernel could not tell
-        planted: list[Blocked] = []
+        carrier = Carrier(absolute)
         try:
-            async with self.sandbox.guarded(absolute) as planted:
+            async with self.sandbox.guarded(carrier):
                 frame = await self._files.call(path, request, data)
         except BlockedError:
             raise
         except OSError as error:
-            if planted:  # it was moved away while it was written
-                raise BlockedError(planted[0], path) from error
+            if carrier.found:  # it was moved away while it was written
+                raise BlockedError(carrier.found[0], path) from error
             if error.errno in _REFUSALS and self.sandbox.confined:
                 raise BlockedError(denied or Blocked("write", absolute), path) from error
             raise
-        if planted:
-            raise BlockedError(planted[0], path)
+        if carrier.found:
+            raise BlockedError(carrier.found[0], path)
         return frame
 
     def _told_by(self, command: Command, tail: bytes, hosts: Sequence[Blocked], *, failed: bool) -> tuple[Blocked, ...]:

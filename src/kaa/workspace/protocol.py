@@ -150,6 +150,8 @@ class Command(msgspec.Struct, frozen=True):
         tail_bytes: how much of the end of the output `CommandResult.tail` keeps.
         spill: keep the whole output in a file when it is larger than `tail_bytes`.
         spill_lines: keep it in a file also when it has more lines than this.
+        carries_findings: whether its result says what the guard found while it ran. Not for kaa's own questions and
+            processes in the background: their results are read late or never, so the user is told at once.
     """
 
     argv: Sequence[str]
@@ -159,6 +161,7 @@ class Command(msgspec.Struct, frozen=True):
     tail_bytes: int = 64 * 1024
     spill: bool = True
     spill_lines: int | None = None
+    carries_findings: bool = True
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -177,6 +180,8 @@ class CommandResult(msgspec.Struct, frozen=True):
         duration: seconds.
         blocked: what the sandbox stopped, as far as it is known.
         missed: what the sandbox stopped in a command that ended well nevertheless, or that was of no use.
+        told_user: what the guard found that belongs to no result, since the last result that had this. For the model
+            to know, and no fault of the command.
     """
 
     exit_code: int | None
@@ -191,6 +196,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     duration: float = 0.0
     blocked: tuple[Blocked, ...] = ()
     missed: tuple[Blocked, ...] = ()
+    told_user: tuple[Blocked, ...] = ()
 
 
 OnOutput: TypeAlias = Callable[[bytes], None]

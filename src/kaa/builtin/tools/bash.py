@@ -1,6 +1,7 @@
 """The bash tool: a command with its output live on the screen and its end for the model."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -158,6 +159,8 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView) -> To
         parts.append(status)
     if result.blocked or result.missed:
         parts.append(note((*result.blocked, *result.missed)))
+    if result.told_user:
+        parts.append(_told_user(result.told_user))
     if endings := view.endings():
         parts.append("\n".join(endings))
     details = BashDetails(
@@ -170,6 +173,12 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView) -> To
         blocked_earlier=[one for one in view.take_blocked() if one not in result.blocked],
     )
     return text_result("\n\n".join(parts), details=msgspec.to_builtins(details), is_error=status is not None)
+
+
+def _told_user(found: Sequence[Blocked]) -> str:
+    """What came to light beside the model's calls: no reason to do anything, but it explains missing files."""
+    moved = (f"{one.what} was moved to {one.kept_as}" if one.kept_as else one.text.removesuffix(".") for one in found)
+    return f"[Meanwhile, not by this command, as the user was told: {'; '.join(moved)}.]"
 
 
 def kept_output(result: CommandResult) -> Kept:

@@ -29,9 +29,12 @@ they come from a loop, "stuck": whether a mount
 keeps something that has to be moved away, "scans": whether it cannot watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
+    {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the
+                                   others it does not end the counting of findings by which a loop is recognized
     {"op": "signs"}                the same without comparing, and three descriptors (none where there is no inotify):
                                    as long as none of the first two is readable and nothing runs, a check would find
-                                   nothing; the third is readable when findings come from a loop, or the guard died
+                                   nothing; the third is readable when there is something to tell, and has a
+                                   `FLOOD_ALARM` when findings come from a loop; it ends if the guard dies
     {"op": "succeed"}              after a guard that died while commands ran: what that did not know comes from them.
                                    The body is that of its last answer that had one
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck

@@ -15,7 +15,7 @@ from kaa.hands.guard.watcher import Guard, Known
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, Frame, Header, WireError
+from kaa.hands.wire import FLOOD_ALARM, Connection, Frame, Header, WireError
 
 # After some events, others are left to gather: a command in a loop does not make us one too.
 _REST_MILLISECONDS = 10
@@ -23,6 +23,7 @@ _REST_MILLISECONDS = 10
 _COMPARING_SECONDS = 1.0
 _COMPARING_SHARE = 0.02
 _ALARMS = 65536  # as many as a pipe holds
+_NEWS = b"."
 
 
 def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
@@ -46,7 +47,8 @@ class Signs:
 
     Either the kernel has something to tell the guard, or the guard has begun to deal with it and says so first. Both
     are descriptors that the brain polls: a command that touched nothing costs no round trip. A third one becomes
-    readable when the brain had better ask at once, or when the guard has died: nobody else has its other end.
+    readable when there is a finding that the brain was not told yet, or when the guard has died: nobody else has its
+    other end.
     """
 
     def __init__(self, inotify: Inotify) -> None:
@@ -67,10 +69,12 @@ class Signs:
         """Before something is taken from the kernel."""
         os.eventfd_write(self._begun, 1)
 
-    def alarm(self) -> None:
-        """The brain is to ask at once."""
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
-            os.write(self._alarming, b"!")
+    def tell_of(self, guard: Guard) -> None:
+        """Have the brain ask at once if there is something to tell."""
+        if guard.has_findings or guard.flooded:
+            self.set()
+            with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
+                os.write(self._alarming, FLOOD_ALARM if guard.flooded else _NEWS)
 
     def clear(self) -> None:
         """Before everything is dealt with to be told."""
@@ -99,14 +103,14 @@ def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Sign
             if signs is not None:
                 signs.set()
             resting = guard.act()
-            if guard.flooded and signs is not None:
-                signs.alarm()
+            if signs is not None:
+                signs.tell_of(guard)
             continue
         elif not resting:
             started = time.monotonic()
             guard.compare()
-            if guard.has_findings and signs is not None:
-                signs.set()
+            if signs is not None:
+                signs.tell_of(guard)
             compared = time.monotonic()
             pause = max(_COMPARING_SECONDS, (compared - started) / _COMPARING_SHARE)
         resting = False
@@ -159,7 +163,7 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
     match text(frame.header, "op"):
         case "check":
             guard.compare()
-        case "signs":
+        case "signs" | "news":
             pass
         case "expect":
             guard.expect(settings.absolute(text(frame.header, "path")))
@@ -173,6 +177,8 @@ def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
             raise WireError(f"the guard knows no {unknown!r}")
     flooded = guard.flooded
     findings, more = guard.take_findings()
+    if flooded or text(frame.header, "op") != "news":
+        guard.forget_flood()
     return {
         "findings": [finding._asdict() for finding in findings],
         "more": more,

@@ -162,6 +162,7 @@ class Guard:
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         self._kept: dict[str, tuple[int, int] | None] = {}  # what this guard moved away, by its path now
         self._findings: list[Finding] = []
+        self._count = 0  # of findings since the last `forget_flood`
         self._more = 0
         self.stuck: set[Subject] = set()
         self._expected: list[str] = [root.path for root in self._roots]
@@ -221,8 +222,12 @@ class Guard:
 
     @property
     def flooded(self) -> bool:
-        """Whether there were so many findings since the last `take_findings` that they come from a loop."""
-        return len(self._findings) + self._more > _FLOOD_FINDINGS
+        """Whether there were so many findings since the last `forget_flood` that they come from a loop."""
+        return self._count > _FLOOD_FINDINGS
+
+    def forget_flood(self) -> None:
+        """Count findings anew."""
+        self._count = 0
 
     @property
     def has_findings(self) -> bool:
@@ -594,7 +599,8 @@ class Guard:
             directories[below] = None
 
     def _report(self, finding: Finding) -> None:
-        if len(self._findings) < _MAX_FINDINGS:
+        self._count += 1
+        if self._count <= _MAX_FINDINGS:
             self._findings.append(finding)
         else:
             self._more += 1

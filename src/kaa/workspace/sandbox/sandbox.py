@@ -19,6 +19,7 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.sandbox.environment import sandbox_environment
+from kaa.workspace.sandbox.findings import Carrier, Findings
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
@@ -70,6 +71,7 @@ class Sandbox:
 
     Attributes:
         network: what commands may reach; changing it acts on running ones too.
+        findings: what the guard found; says to whom it belongs.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Sandbox:
         self._proxy_port: int | None = None
         self._environment_of: tuple[tuple[Policy, int | None], dict[str, str]] | None = None
         self.network = Network(options.network, environment)
+        self.findings = Findings()
         self._forwards: PortForwards | None = None
 
     def start(self, launched: LaunchedHands | None = None) -> None:
@@ -143,6 +146,11 @@ class Sandbox:
     def mode(self) -> Mode:
         """What the user chose may be written."""
         return self._options.mode
+
+    @property
+    def minds(self) -> bool:
+        """Whether the guard acts on what appears: something of kaa's runs, or has ended a moment ago."""
+        return self._watch is not None and self._watch.minds
 
     @property
     def temporary(self) -> tuple[str, ...]:
@@ -224,13 +232,11 @@ class Sandbox:
         return Denials(self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
-    async def guarded(self, path: str | None = None) -> AsyncIterator[list[Blocked]]:
+    async def guarded(self, carrier: Carrier | None) -> AsyncIterator[None]:
         """Do something in the project under the eyes of the guard.
 
-        Gives a list, in which at the end is what was planted meanwhile, and defused.
-
         Args:
-            path: absolute path of what is to be written, if nothing else is.
+            carrier: has at the end what was found meanwhile; None where nobody reads a result.
 
         Raises:
             BlockedError: this machine cannot confine anything, although the user wants it.
@@ -239,16 +245,16 @@ class Sandbox:
         await self._report()
         if not self.confined and self._options.mode != "full-access":
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
-        planted: list[Blocked] = []
         if not self.confined:
-            async with self._permitted_beside(path):
-                yield planted
+            async with self._permitted_beside(None if carrier is None else carrier.path):
+                yield
             return
-        begun = await self._begin_watch()
-        try:
-            yield planted
-        finally:
-            planted += await self._end_watch(begun)
+        await self._begin_watch()
+        with self.findings.carried(carrier):
+            try:
+                yield
+            finally:
+                await self._end_watch()
 
     def dot_entries(self) -> "DotEntries":
         """What commands see of the home's dot entries, and what they do not."""
@@ -353,7 +359,7 @@ class Sandbox:
     async def _inside_socket(self) -> socket.socket:
         return await self._current.socket()
 
-    async def _begin_watch(self) -> int:
+    async def _begin_watch(self) -> None:
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
         async with self._watching:
             for _attempt in range(2):
@@ -361,15 +367,17 @@ class Sandbox:
                     await self._change_guard(await self.take("guard"))
                 assert self._watch is not None
                 try:
-                    return await self._watch.begin()
+                    await self._watch.begin()
                 except GuardLostError:
                     if self._watch.is_alive:
                         raise
+                else:
+                    return
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
     async def _change_guard(self, slot: Slot) -> None:
         """Have another guard watch, from the moment on until which the former one has."""
-        former, new = self._watch, Watch(slot, self._root, self._stop_commands)
+        former, new = self._watch, Watch(slot, self._root, self._stop_commands, self.findings.deliver)
         if former is None:
             self._watch = new
             return
@@ -381,16 +389,17 @@ class Sandbox:
         self._watch = new
         await former.retire()
 
-    async def _end_watch(self, begun: int) -> list[Blocked]:
-        """What the guard found. That it could not be asked is a finding too: something may have kept it busy."""
+    async def _end_watch(self) -> None:
+        """Have everything found. That the guard could not be asked is a finding too: something may keep it busy."""
         if self._watch is None:
-            return []
+            return
         try:
-            return [finding.blocked for finding in await self._watch.end(begun)]
+            await self._watch.end()
         except GuardLostError:
-            return [Blocked("outside", "Keeping the guard from its work"), *await self._look_after_death(begun)]
+            self.findings.deliver([Blocked("unchecked")])
+            await self._look_after_death()
 
-    async def _look_after_death(self, begun: int = 0) -> list[Blocked]:
+    async def _look_after_death(self) -> None:
         """What commands did since their guard died: they are stopped, and its successor looks."""
         assert self._watch is not None
         if not self._watch.is_alive:
@@ -399,8 +408,6 @@ class Sandbox:
             async with self._watching:
                 if self._watch.failed:
                     await self._change_guard(await self.take("guard"))
-            return [finding.blocked for finding in self._watch.found_since(begun)]
-        return []
 
     def _stop_commands(self) -> None:
         for stop in self._stops:

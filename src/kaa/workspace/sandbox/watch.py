@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import select
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import msgspec
 
@@ -18,8 +18,6 @@ from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slot
 
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
-# The user's editor may do what it likes while nothing of kaa's runs; but tool calls come close together.
-_IDLE_SECONDS = 1.0
 _ALARMS = 65536  # bytes; as many as a pipe holds
 
 
@@ -44,7 +42,7 @@ class _Answer(msgspec.Struct, frozen=True):
     scans: bool = False
 
 
-_FLOOD = Finding("", "", "there were too many", "flood")
+_FLOOD = Blocked("flood")
 
 
 class GuardLostError(WorkspaceUnavailableError):
@@ -58,16 +56,20 @@ class Watch:
         slot: of kind `guard`.
         root: the project, in which the user may do anything while nothing of kaa's runs.
         stop: stops the commands, when one of them plants names in a loop, or the guard dies.
+        deliver: gets what was found, as soon as the guard says so.
 
     Attributes:
         running: how many confined activities are under way.
         scans: the project has too many directories to watch them all.
     """
 
-    def __init__(self, slot: Slot, root: str, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, slot: Slot, root: str, stop: Callable[[], None], deliver: Callable[[Iterable[Blocked]], None]
+    ) -> None:
         self._slot = slot
         self._root = root
         self._stop = stop
+        self._deliver = deliver
         self.scans = False
         self.running = 0
         self._turn = asyncio.Lock()
@@ -75,14 +77,13 @@ class Watch:
         self._minds: bool | None = None  # what it was told last; None: not known
         self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
         self._known = b""  # what it takes for harmless, for its successor
-        self._found: list[Finding] = []  # since something runs
-        self._told = 0  # how many of them somebody has been told
         self._stuck = False  # a mount keeps what the guard has to move away
         self._stale = True  # something may have been replaced that was held
         self._signs: list[int] | None = None  # descriptors; none where the guard cannot give signs
         self._poll = select.poll()
-        self._idle: asyncio.TimerHandle | None = None
         self._relaxing: asyncio.Task[None] | None = None
+        self._fetching: asyncio.Task[None] | None = None
+        self._has_news = False  # it has found something that it was not asked for yet
         self._closed = False
 
     @property
@@ -91,54 +92,49 @@ class Watch:
         return not self._closed and self._slot.channel.is_alive()
 
     @property
+    def minds(self) -> bool:
+        """Whether it acts on what appears, as far as it is known."""
+        return self._minds is not False
+
+    @property
     def failed(self) -> bool:
         """Whether it died while something of kaa's might run: nobody has looked at what that did."""
         return self._answers_for_commands and not self._closed and not self._slot.channel.is_alive()
 
-    async def begin(self) -> int:
+    async def begin(self) -> None:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
 
-        Returns:
-            What to pass to `end`.
+        What it found before is asked for first, so that it does not seem to come from what begins.
 
         Raises:
             GuardLostError: it does not answer.
         """
         self.running += 1
-        self._stay()
         try:
             if not self.is_alive:
                 raise GuardLostError("The guard of the project is gone.")
+            if self._minds and self._may_have_found():
+                async with self._turn:
+                    await self._ask("check")
             await self._hold()
             await self._tell()
         except BaseException:
             self._leave()
             raise
-        return self._told
 
-    async def end(self, begun: int) -> tuple[Finding, ...]:
-        """Something is over: what was found while it ran, whoever did it, and what nobody was told yet.
-
-        Args:
-            begun: what `begin` returned.
+    async def end(self) -> None:
+        """Something is over. Returns when everything that happened while it ran was looked at and passed on.
 
         Raises:
             GuardLostError: it does not answer.
         """
-        self._leave()
-        # What still runs may have mapped a file: of a change in memory there is no sign before it ends.
-        if self.running or self._may_have_found():
-            async with self._turn:
-                await self._ask("check")
-        return self.found_since(begun)
-
-    def found_since(self, begun: int) -> tuple[Finding, ...]:
-        """What was found, as far as it was asked, since `begin` returned this."""
-        found = tuple(self._found[begun:])
-        self._told = len(self._found)
-        if self.running == 0:
-            self._found, self._told = [], 0
-        return found
+        try:
+            # What still runs may have mapped a file: of a change in memory there is no sign before it ends.
+            if self.running > 1 or self._may_have_found():
+                async with self._turn:
+                    await self._ask("check")
+        finally:
+            self._leave()
 
     async def take_over(self, former: "Watch") -> None:
         """Watch over what another guard watches over until now, without a gap: it is asked after this has begun.
@@ -157,11 +153,9 @@ class Watch:
             with contextlib.suppress(GuardLostError):
                 async with former._turn:
                     await former._ask("check")
-        self._found = former._found = [*former._found, *self._found]
-        self._told = former._told
         self.running = former.running
         if self.running == 0:
-            self._be_idle()
+            self._relax()
 
     async def settle(self) -> None:
         """Nothing runs any more, and nobody will ask again: have defused what is there."""
@@ -178,7 +172,7 @@ class Watch:
     @contextlib.asynccontextmanager
     async def permitting(self, path: str) -> AsyncIterator[None]:
         """The user permitted that this absolute path is written meanwhile."""
-        if self.running == 0:  # then anything may be
+        if self._signs is None:  # nothing was ever run, so it minds nothing
             yield
             return
         with contextlib.suppress(GuardLostError):
@@ -194,9 +188,9 @@ class Watch:
     def close(self) -> None:
         """Let the guard go."""
         self._closed = True
-        self._stay()
-        if self._relaxing is not None:
-            self._relaxing.cancel()
+        for task in (self._relaxing, self._fetching):
+            if task is not None:
+                task.cancel()
         if self._signs:
             asyncio.get_running_loop().remove_reader(self._signs[-1])
         wire.close_all(self._signs or ())
@@ -205,11 +199,15 @@ class Watch:
         self._slot.channel.close()
 
     def _may_have_found(self) -> bool:
+        """Whether it has something to tell. An answer that is on its way has taken the signs of it away already."""
+        return self._turn.locked() or self._answers_due > 0 or self._gives_signs()
+
+    def _gives_signs(self) -> bool:
         return not self._signs or bool(self._poll.poll(0))
 
     async def _hold(self) -> None:
         """Have held what other programs replaced, before a command runs."""
-        if not self._stale and not self._may_have_found():
+        if not self._stale and not self._gives_signs():
             return
         self._stale = False
         try:
@@ -220,21 +218,15 @@ class Watch:
                 raise GuardLostError(str(error)) from error
             raise
 
-    def _stay(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
-
     def _leave(self) -> None:
         self.running -= 1
         if self.running == 0 and not self._closed:
-            self._be_idle()
-
-    def _be_idle(self) -> None:
-        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._relax)
+            self._relax()
 
     def _relax(self) -> None:
-        self._relaxing = asyncio.ensure_future(self._tell_quietly())
+        """Have the user's programs let alone from now on; nobody waits for the answer."""
+        if self._relaxing is None or self._relaxing.done():
+            self._relaxing = asyncio.ensure_future(self._tell_quietly())
 
     async def _tell_quietly(self) -> None:
         with contextlib.suppress(GuardLostError):  # whoever begins next finds out
@@ -265,7 +257,7 @@ class Watch:
 
     async def _ask(self, operation: str, path: str | None = None, body: bytes = b"") -> None:
         """Ask, in one's turn, and take in the answers to this and to all questions before it."""
-        self._stale = self._stale or self._may_have_found()
+        self._stale = self._stale or self._gives_signs()
         try:
             await self._exchange(operation, path, body)
             if self._stuck:
@@ -289,11 +281,11 @@ class Watch:
         self._answers_due -= 1
         self._known = frame.body or self._known
         answer = parse(frame.header, _Answer)
-        self._found += answer.findings
         self._stuck = self._stuck or answer.stuck
         self.scans = answer.scans
+        self._deliver(finding.blocked for finding in answer.findings)
         if answer.flooded:
-            self._found.append(_FLOOD)
+            self._deliver([_FLOOD])
             self._stop()
         if self._signs is None:
             self._take_signs(descriptors)
@@ -301,7 +293,7 @@ class Watch:
             wire.close_all(descriptors)
 
     def _take_signs(self, descriptors: list[int]) -> None:
-        """Keep what tells that a check would find something; the last one, that commands have to be stopped."""
+        """Keep what tells that a check would find something; the last one, that it is to be asked at once."""
         self._signs = descriptors
         for descriptor in descriptors:
             self._poll.register(descriptor, select.POLLIN)
@@ -309,7 +301,22 @@ class Watch:
             asyncio.get_running_loop().add_reader(alarm, self._alarmed, alarm)
 
     def _alarmed(self, alarm: int) -> None:
-        with contextlib.suppress(BlockingIOError):
-            if not os.read(alarm, _ALARMS):  # it is dead
-                asyncio.get_running_loop().remove_reader(alarm)
-        self._stop()
+        try:
+            alarms = os.read(alarm, _ALARMS)
+        except BlockingIOError:  # it has been asked meanwhile
+            return
+        if not alarms:  # it is dead
+            asyncio.get_running_loop().remove_reader(alarm)
+        if not alarms or wire.FLOOD_ALARM in alarms:
+            self._stop()
+        self._has_news = bool(alarms)
+        if self._has_news and (self._fetching is None or self._fetching.done()):
+            self._fetching = asyncio.ensure_future(self._fetch())
+
+    async def _fetch(self) -> None:
+        """Ask what was found, so that somebody is told at once."""
+        with contextlib.suppress(GuardLostError):  # whoever ends or begins next finds out
+            while self._has_news:
+                async with self._turn:
+                    self._has_news = False
+                    await self._ask("news")

@@ -1,0 +1,70 @@
+"""The user changes files in another terminal while a background process of kaa's runs: no command is to blame."""
+
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.model_script import Answer, Fault
+from tests.support.model_server import ModelServer, call, say
+
+pytestmark = pytest.mark.usefixtures("confined")
+
+_SERVER = call("bash", command="touch runs; exec sleep 1000", background=True)
+
+
+def _wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
+def _until(lines: IO[str], text: str) -> str:
+    """What is written up to the line with a text."""
+    read = ""
+    while text not in read:
+        line = lines.readline()
+        assert line, read
+        read += line
+    return read
+
+
+@pytest.mark.parametrize("mode", ["text", "json"])
+def test_a_file_of_the_user_is_told_at_once_and_ends_no_run_with_an_error(kaa: Kaa, mode: str) -> None:
+    (kaa.project / "sub").mkdir()
+    file, kept = kaa.project / "sub" / ".envrc", kaa.project / "sub" / ".envrc.kaa-blocked"
+    held = Answer(calls=call("bash", command="true").calls, fault=Fault("stall"))
+    kaa.settings(retry={"baseDelayMs": 1}, httpIdleTimeoutMs=60_000)
+
+    with ModelServer([_SERVER, held, say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        with kaa.running("--mode", mode, "--approvals", "auto", "-p", "work") as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            server.wait_until_stalled()  # between two calls
+            _wait_for(kaa.project / "runs")
+            file.write_text("mine")
+            told = process.stdout if mode == "json" else process.stderr
+            before = _until(told, f"mv {kept} {file}")
+            server.release()
+            after = told.read()
+        model = str(server.requests[-1].json["messages"])
+
+    assert process.returncode == 0, after
+    assert f"mv {kept} {file}" not in after
+    assert ('"isError":true' in before + after, "failed" in before + after) == (False, False)
+    assert "Meanwhile, not by this command" in model
+    assert kept.read_text() == "mine"
+
+
+def test_what_is_found_after_the_last_call_is_told_before_kaa_exits(kaa: Kaa) -> None:
+    (kaa.project / "sub").mkdir()
+    trap = "trap 'touch sub/.envrc' TERM; touch runs; while true; do sleep 0.01; done"
+
+    with ModelServer([call("bash", command=trap, background=True), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        finished = kaa.run("--approvals", "auto", "-p", "work")
+
+    assert finished.code == 0, finished.err
+    assert "sub/.envrc.kaa-blocked" in finished.err

@@ -1,0 +1,182 @@
+"""To whom a finding of the guard belongs, with a real guard, commands, and a user who changes files beside them."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.sandbox.findings import Carrier, Findings
+from tests.support.elsewhere import folder_elsewhere
+
+_SECONDS = 60.0  # longer than anything here takes, on a busy machine too
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with folder_elsewhere() as folder:
+        (folder / "project" / "sub").mkdir(parents=True)
+        yield folder
+
+
+class Scene(NamedTuple):
+    """A workspace, and what its user is told."""
+
+    workspace: LocalWorkspace
+    project: Path
+    told: "asyncio.Queue[str]"
+
+    async def sh(self, script: str) -> CommandResult:
+        return await self.workspace.run(Command(["sh", "-c", script], timeout=_SECONDS))
+
+    async def serve(self) -> None:
+        """Start a command in the background that does nothing, and wait until it runs."""
+        await self.workspace.run_in_background(Command(["sh", "-c", "touch runs; exec sleep 1000"]))
+        while not (self.project / "runs").exists():
+            await asyncio.sleep(0.01)
+
+    async def next_told(self) -> str:
+        return await asyncio.wait_for(self.told.get(), _SECONDS)
+
+
+def play(folder: Path, scene: Callable[[Scene], Awaitable[None]]) -> list[str]:
+    """Play a scene; what was told that it did not take."""
+
+    async def whole() -> list[str]:
+        told: asyncio.Queue[str] = asyncio.Queue()
+        async with _opened(folder) as workspace:
+            workspace.sandbox.findings.tell(told.put_nowait)
+            await scene(Scene(workspace, folder / "project", told))
+        return [told.get_nowait() for _ in range(told.qsize())]
+
+    return asyncio.run(whole())
+
+
+@contextlib.asynccontextmanager
+async def _opened(folder: Path) -> AsyncIterator[LocalWorkspace]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
+    try:
+        if not (await workspace.sandbox.status()).confined:
+            pytest.skip("this machine cannot confine anything")
+        yield workspace
+    finally:
+        await workspace.close()
+
+
+def test_what_the_user_makes_beside_a_background_process_is_told_at_once_and_blames_no_command(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        await scene.serve()
+
+        (scene.project / "sub" / ".envrc").write_text("mine")
+        told = await scene.next_told()
+
+        kept = scene.project / "sub" / ".envrc.kaa-blocked"
+        assert f"mv {kept} {scene.project}/sub/.envrc" in told
+        assert kept.read_text() == "mine"
+        result = await scene.sh("true")
+        assert result.blocked == ()
+        assert [one.kept_as for one in result.told_user] == [str(kept)]
+        assert (await scene.sh("true")).told_user == ()
+
+    assert play(folder, scene) == []
+
+
+def test_what_appears_while_only_kaa_s_own_question_runs_is_told_and_not_swallowed(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        question = Command(["sh", "-c", "touch asks; until test -e go; do sleep 0.01; done"], carries_findings=False)
+        asking = asyncio.create_task(scene.workspace.run(question))
+        while not (scene.project / "asks").exists():
+            await asyncio.sleep(0.01)
+
+        (scene.project / "sub" / ".envrc").touch()
+        (scene.project / "go").touch()
+        result = await asking
+
+        assert result.blocked == ()
+        assert "sub/.envrc" in await scene.next_told()
+
+    assert play(folder, scene) == []
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a background process"])
+def test_what_a_command_makes_is_in_its_result_and_nowhere_else(folder: Path, beside: bool) -> None:
+    async def scene(scene: Scene) -> None:
+        if beside:
+            await scene.serve()
+
+        result = await scene.sh("touch sub/.envrc")
+
+        assert [os.path.basename(one.what) for one in result.blocked] == [".envrc"]
+        assert result.told_user == ()
+        assert (await scene.sh("true")).blocked == ()
+
+    assert play(folder, scene) == []
+
+
+def test_the_write_of_another_file_is_not_blamed(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        await scene.serve()
+        ready = asyncio.create_task(scene.next_told())
+
+        (scene.project / "sub" / ".envrc").touch()
+        for number in range(20):
+            await scene.workspace.write(f"file{number}", b"x")
+
+        assert "sub/.envrc" in await ready
+
+    assert play(folder, scene) == []
+
+
+def test_after_the_last_command_the_user_may_do_anything_at_once(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        for number in range(20):
+            await scene.sh("touch sub/file")
+            while scene.workspace.sandbox.minds:
+                await asyncio.sleep(0)
+            (scene.project / "sub" / ".envrc").write_text(str(number))
+            assert (await scene.sh("true")).blocked == ()
+            assert (scene.project / "sub" / ".envrc").read_text() == str(number)
+
+    assert play(folder, scene) == []
+
+
+def test_what_is_found_when_everything_ends_is_told_before_the_workspace_is_closed(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        script = "trap 'touch sub/.envrc' TERM; touch runs; while true; do sleep 0.01; done"
+        await scene.workspace.run_in_background(Command(["sh", "-c", script]))
+        while not (scene.project / "runs").exists():
+            await asyncio.sleep(0.01)
+
+    (told,) = play(folder, scene)
+
+    assert "sub/.envrc" in told
+
+
+def test_a_finding_goes_to_every_call_that_may_have_caused_it_and_once_to_each() -> None:
+    findings, told = Findings(), list[str]()
+    findings.tell(told.append)
+    command, write, other = Carrier(), Carrier("/p/sub/.vscode/a"), Carrier("/p/sub/x")
+    found = Blocked("protected", "/p/sub/.vscode", "/p/sub/.vscode.kaa-blocked")
+
+    with findings.carried(command), findings.carried(write), findings.carried(other):
+        findings.deliver([found])
+        findings.deliver([found])
+
+    assert (command.found, write.found, other.found, told) == ([found], [found], [], [])
+
+
+def test_what_nobody_could_be_told_is_told_to_the_first_who_listens() -> None:
+    findings, told = Findings(), list[str]()
+
+    findings.deliver([Blocked("flood")])
+    findings.tell(told.append)
+
+    assert len(told) == 1
+    assert findings.take_for_model() == (Blocked("flood"),)
