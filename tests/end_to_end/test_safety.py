@@ -271,6 +271,20 @@ def test_the_doctor_says_that_checkpoints_are_off_and_why(kaa: Kaa) -> None:
     assert switched_off.events[0]["checkpointsOff"] == f"checkpoints.enabled is false in {kaa.home}/settings.json"
 
 
+def test_the_doctor_names_the_log(kaa: Kaa) -> None:
+    assert "log: off" in kaa.run("doctor").out
+
+    kaa.setenv(KAA_LOG=f"{kaa.home}/kaa.log")
+    wanted = kaa.run("doctor")
+    kaa.setenv(KAA_LOG=f"{kaa.project}/kaa.log")
+    misplaced = kaa.run("doctor", "--json")
+
+    assert f"log: {kaa.home}/kaa.log (info)" in wanted.out
+    assert misplaced.events[0]["log"] is None
+    assert "sandboxed commands can write to" in str(misplaced.events[0]["logProblem"])
+    assert not (kaa.project / "kaa.log").exists()
+
+
 def test_slash_commands_show_and_switch(kaa: Kaa) -> None:
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")

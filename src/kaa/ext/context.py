@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
-from kaa.core.tool import Permit, Tool, ToolResult, ToolRun
+from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun
 from kaa.ext.asking import Asker
+from kaa.host.log import LOG
 from kaa.workspace.protocol import Workspace
 
 StateT = TypeVar("StateT")
@@ -94,4 +96,10 @@ class _BoundTool:
         return self._tool.sequential
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
-        return await self._tool.run(arguments, self._context.of_call(run))
+        try:
+            return await self._tool.run(arguments, self._context.of_call(run))
+        except (ToolError, ArgumentError):
+            raise
+        except Exception:  # the loop answers the model with one line
+            LOG.exception("tool %s failed", self.schema.name)
+            raise

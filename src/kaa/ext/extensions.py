@@ -1,10 +1,12 @@
 """The extensions of a process: each is loaded once, whatever number of conversations use it."""
 
 from collections.abc import Callable, Iterable
+from logging import DEBUG, INFO
 
 from kaa.ext.api import Extension
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.scope import Scope
+from kaa.host.log import LOG
 
 
 class Extensions:
@@ -40,8 +42,10 @@ class Extensions:
             self._close(scope)
             self._scopes.pop(name, None)
             self._changed()
+            LOG.exception("extension %s failed to load", name)
             raise ExtensionError(f"Extension {name} failed to load: {described(error)}") from error
         self._scopes[name] = scope
+        LOG.log(DEBUG if built_in else INFO, "extension %s loaded", name)
         self._changed()
 
     def unload(self, name: str) -> None:
@@ -49,6 +53,7 @@ class Extensions:
         scope = self._scopes.pop(name, None)
         if scope is not None:
             self._close(scope)
+            LOG.log(DEBUG if scope.built_in else INFO, "extension %s unloaded", name)
             self._changed()
 
     def close(self) -> None:
@@ -85,6 +90,7 @@ class Extensions:
 
     def _close(self, scope: Scope) -> None:
         for problem in scope.close():
+            LOG.error("extension %s failed while it was unloaded", scope.owner, exc_info=problem)
             self._report(f"extension {scope.owner} failed while it was unloaded: {described(problem)}")
 
     def _changed(self) -> None:

@@ -7,6 +7,7 @@ from types import CodeType
 from kaa.ext.api import API_VERSION, Extension
 from kaa.ext.errors import ExtensionError
 from kaa.ext.places import entry_file, package
+from kaa.host.log import LOG
 
 
 def load_extension(path: Path) -> Extension:
@@ -38,6 +39,7 @@ def load_extension(path: Path) -> Extension:
         spec.loader.exec_module(module)
     except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
         del sys.modules[name]
+        LOG.exception("extension %s failed to load", path)
         raise ExtensionError(f"Extension {path} failed to load: {type(error).__name__}: {error}") from error
     wanted = getattr(module, "API_VERSION", 1)
     if not isinstance(wanted, int) or wanted > API_VERSION:

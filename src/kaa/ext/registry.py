@@ -28,6 +28,7 @@ from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError, ExtensionError, MessageBlockedError, RegistrationError
 from kaa.ext.extensions import Extensions, described
 from kaa.ext.scope import Scope
+from kaa.host.log import LOG
 from kaa.session.errors import SessionError
 
 if TYPE_CHECKING:
@@ -265,6 +266,7 @@ class Registry:
                 return await hook(*seen, self._context.asking(_UntimedAsker(self._context.asker, limit)))
         except Exception as error:  # isolation boundary, as above
             if limit.expired():
+                LOG.error("extension %s: %s took over %s seconds", scope.owner, what, _HOOK_SECONDS, exc_info=error)
                 raise ExtensionError(f"Extension {scope.owner}: {what} took over {_HOOK_SECONDS} seconds") from error
             raise _failed(scope, what, error) from error
 
@@ -306,6 +308,7 @@ def _is_summary(value: object) -> TypeGuard[CondensedText]:
 
 
 def _failed(scope: Scope, what: str, error: Exception) -> ExtensionError:
+    LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
     return ExtensionError(f"Extension {scope.owner}: {what} failed: {described(error)}")
 
 

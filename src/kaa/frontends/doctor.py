@@ -16,9 +16,11 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_text import encoded
 from kaa.host.code import shared_files
+from kaa.host.log_file import LogFileError
 from kaa.host.process import relative_variable
 from kaa.shell.checkpoints.permission import limits_of
 from kaa.shell.home import Home
+from kaa.shell.logs import log_choice
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import CheckpointSettings, SettingsError, load_user_settings
 from kaa.tui.sanitize import sanitize
@@ -72,13 +74,22 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
         return ExitCode.FAILED
     finally:
         await workspace.close()
+    log, log_problem = _log()
     if as_json:
-        told = {**msgspec.to_builtins(status), "checkpoints": uses, "checkpointsOff": problem}
+        told = {
+            **msgspec.to_builtins(status),
+            "checkpoints": uses,
+            "checkpointsOff": problem,
+            "log": log,
+            "logProblem": log_problem,
+        }
         deliver(sys.stdout, encoded(told).decode() + "\n")
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
         dot_entries = _dot_entry_lines(workspace.sandbox.dot_entries())
         lines = [*_lines(status, workspace.root), *dot_entries, *_image_lines(), *_code_lines(), *checkpoints]
+        lines.append(f"log: {log or 'off; KAA_LOG=~/.kaa/agent/kaa.log writes one'}")
+        lines += [f"warning: nothing is logged: {log_problem}"] if log_problem else []
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
@@ -144,6 +155,15 @@ def _code_lines() -> Iterator[str]:
             " write another name of them, in a virtual environment of the project, changes what kaa executes. Install"
             " kaa again with copies of its own: uv tool install --link-mode copy"
         )
+
+
+def _log() -> tuple[str | None, str | None]:
+    """The file of the log and its level; and why nothing is logged although it is wanted."""
+    try:
+        choice = log_choice(os.environ)
+    except LogFileError as error:
+        return None, str(error)
+    return None if choice is None else f"{choice[0]} ({choice[1]})", None
 
 
 def _checkpoint_lines(

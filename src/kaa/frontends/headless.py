@@ -20,6 +20,7 @@ from kaa.frontends.failures import FAILURES, USAGE_ERRORS
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
+from kaa.host.log import LOG
 from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
@@ -113,6 +114,7 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
         output.failure(str(error))
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 isolation boundary: even a bug of ours ends with a reason where it is looked for
+        LOG.exception("kaa failed")
         sys.stderr.write(sanitize(traceback.format_exc()))  # an exception may quote what a server or a file says
         output.failure(
             f"a bug in kaa or an extension: {type(error).__name__}: {error}. Please report it with the above."

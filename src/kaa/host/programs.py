@@ -30,6 +30,11 @@ def note_writable(directories: Iterable[str]) -> None:
     _written.update(dict.fromkeys(map(os.path.realpath, directories)))
 
 
+def commands_can_write(path: str) -> bool:
+    """Whether sandboxed commands of this process can write to `path`, an absolute path without symlinks."""
+    return is_below(path, _written)
+
+
 def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
     """The programs of this machine, as they can be found now.
 

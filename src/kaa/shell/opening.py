@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from logging import INFO
 
 from kaa.builtin import (
     background,
@@ -28,6 +29,7 @@ from kaa.ext.extensions import Extensions
 from kaa.ext.loader import load_extension
 from kaa.ext.places import discover
 from kaa.ext.registry import Registry, joined_sections
+from kaa.host.log import LOG
 from kaa.llm.models.registry import ModelRegistry
 from kaa.session.context import SessionContext, build_context
 from kaa.session.entries import SessionHeader
@@ -100,6 +102,7 @@ async def open_conversation(
         RegistrationError: a tool is asked for that does not exist.
         CassetteError: a recording cannot be written or read.
     """
+    notify = _logged(environ, home, notify)
     project = await _read_project(options, workspace, home, configuration, notify)
 
     def read_settings() -> Settings:
@@ -108,8 +111,7 @@ async def open_conversation(
     settings = read_settings()
     extensions = _load_extensions(options, settings, home, notify)
     registry = Registry(extensions, ConversationContext(workspace, asker), notify)
-    containment = contain(workspace)
-    await _listen(containment, notify)
+    containment = await _contained(workspace, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
 
     def abort() -> None:
@@ -150,8 +152,7 @@ async def open_conversation(
         profile = profile_for(settings.prompt.profile, link.resolved.model.context_window)
         sections = registry.prompt_sections(_prompt_context(options, project, workspace, active, store, profile))
         tools = ActiveTools(registry, [tool.name for tool in active], brief=profile == "short")
-        recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
-        recorder.thinking_level_change(link.resolved.thinking)
+        _note_model(recorder, link)
         agent = Agent(
             provider=link.provider,
             model=link.resolved.model,
@@ -187,6 +188,7 @@ async def open_conversation(
             agent, store, recorder, workspace, home, settings.checkpoints, registry.risk_of, notify, asker
         )
         await _trace(settings, agent, store, environ, home, notify, closing)
+        await _log(agent, store, workspace, containment, closing)
         session = SessionParts(
             store,
             recorder,
@@ -221,12 +223,14 @@ async def _linked(
     return link
 
 
-async def _listen(containment: Containment, notify: Notify) -> None:
-    """Pass on what the sandbox finds from now on, and warns of. That is known: the project was read through it."""
+async def _contained(workspace: Workspace, notify: Notify) -> Containment:
+    """The sandbox. What it warns of, and finds from now on, is passed on; the project was read through it already."""
+    containment = contain(workspace)
     containment.tell(notify)
     held = await containment.status()
     for warning in held.warnings if held is not None else ():
         notify(warning)
+    return containment
 
 
 class _Hooks:
@@ -261,6 +265,34 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
         retry=settings.retry.policy(),
         patience=settings.retry.patience(),
     )
+
+
+def _note_model(recorder: SessionRecorder, link: ModelLink) -> None:
+    """Write down which model answers from here on."""
+    recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
+    recorder.thinking_level_change(link.resolved.thinking)
+
+
+def _logged(environ: Mapping[str, str], home: Home, notify: Notify) -> Notify:
+    """Write a log, if the user wants one. Returns what also logs each notice."""
+    if not environ.get("KAA_LOG"):
+        return notify
+    from kaa.shell.logs import start_logging  # lazy: few want it
+
+    return start_logging(environ, home, notify)
+
+
+async def _log(
+    agent: Agent, store: SessionStore, workspace: Workspace, containment: Containment, closing: AsyncExitStack
+) -> None:
+    """Log what happens until the conversation is closed, if the user wants a log."""
+    if not LOG.isEnabledFor(INFO):
+        return
+    from kaa.shell.logs import ConversationLog  # lazy, as above
+
+    log = ConversationLog(store.header.id)
+    log.opened(agent, None if store.path is None else str(store.path), workspace.root, await containment.status())
+    closing.callback(log.closed)
 
 
 async def _trace(
