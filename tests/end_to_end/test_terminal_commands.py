@@ -219,6 +219,56 @@ def test_commands_and_paths_are_completed(seat: Seat) -> None:
         program.wait_for("Read.")
 
 
+def test_arguments_are_completed_by_the_command(seat: Seat) -> None:
+    extension = seat.project / "mine.py"
+    extension.write_text(
+        "from kaa.ext.api import Reply, Suggestion\n"
+        "async def deploy(arguments, context):\n    return Reply(f'deployed to {arguments}')\n"
+        "def places(typed, context):\n"
+        "    return [Suggestion(p, context.model_name) for p in ('staging', 'production') if p.startswith(typed)]\n"
+        "def extend(api):\n"
+        "    api.register_command('deploy_to:cloud', 'Deploy', deploy, argument_hint='PLACE', complete=places)\n"
+    )
+
+    with seat.open("-e", str(extension)) as program:
+        program.type("/deploy")
+        program.wait_for("PLACE Deploy")
+        program.type("_to:cloud st")
+        program.wait_for("staging")
+        program.press("tab")
+        program.wait_for(re.compile(r"^/deploy_to:cloud staging", re.MULTILINE))
+        program.press("enter")
+
+        program.wait_for("deployed to staging")
+
+
+def test_a_command_that_cannot_run_now_stays_in_the_editor(seat: Seat) -> None:
+    extension = seat.project / "mine.py"
+    extension.write_text(
+        "from kaa.ext.api import Reply\n"
+        "async def answer(arguments, context):\n    return Reply('here I am')\n"
+        "def extend(api):\n"
+        "    api.register_command('later', 'Later', answer)\n"
+        "    api.register_command('now', 'Now', answer, while_running=True)\n"
+        "    api.register_command('never', 'Never', answer, available=lambda context: 'there is no cluster')\n"
+    )
+
+    with seat.open("-e", str(extension), script=[pausing("Hel", "lo.")]) as program:
+        enter(program, "/never mind")
+        program.wait_for("there is no cluster")
+        program.wait_for(re.compile(r"^/never mind", re.MULTILINE))
+        program.press("ctrl+u")
+        enter(program, "hi")
+        program.wait_for("Hel")
+        enter(program, "/now")
+        program.wait_for("here I am")
+        enter(program, "/later please")
+        program.wait_for("/later cannot run while the agent works")
+        program.wait_for(re.compile(r"^/later please", re.MULTILINE))
+        seat.model.release()
+        program.wait_for("Hello.")
+
+
 def test_what_was_typed_in_earlier_sessions_comes_back(seat: Seat) -> None:
     with seat.open(script=[say("Yes.")]) as program:
         enter(program, "remember me")

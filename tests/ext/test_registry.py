@@ -14,6 +14,7 @@ from kaa.ext.api import (
     ExtensionAPI,
     PromptContext,
     Reply,
+    Suggestion,
 )
 from kaa.ext.asking import confirm
 from kaa.ext.context import ConversationContext
@@ -347,3 +348,26 @@ class TestHooks:
         run(registry.user_message(say("hi")))
 
         assert [question.title for question in person.questions] == ["Send this?"]
+
+
+def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
+    registry: LoadedRegistry, reports: list[str], context: CommandContext
+) -> None:
+    api = registry.api
+    api.register_command("deploy", "", answer, complete=lambda typed, _: [Suggestion(f"{typed}ing")])
+    api.register_command("plain", "", answer, available=lambda _: "not here", while_running=True)
+    api.register_command("mumble", "", answer, complete=lambda _, __: ["text"], available=lambda _: 3)  # type: ignore[arg-type, list-item, return-value]
+    api.register_command("crash", "", answer, complete=lambda _, __: 1 / 0, available=lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+
+    assert registry.complete("deploy", "stag", context) == (Suggestion("staging"),)
+    assert registry.complete("plain", "", context) == registry.complete("nonsense", "", context) == ()
+    assert registry.complete("mumble", "", context) == registry.complete("crash", "", context) == ()
+    assert "the completion of /mumble returned ('text',)" in reports[0]
+    assert "the completion of /crash failed: ZeroDivisionError" in reports[1]
+
+    assert registry.obstacle("deploy", context, is_running=False) is None
+    assert "cannot run while the agent works" in str(registry.obstacle("deploy", context, is_running=True))
+    assert registry.obstacle("plain", context, is_running=True) == "not here"
+    for name in ("mumble", "crash"):
+        with pytest.raises(ExtensionError, match=f"Extension mine: the availability of /{name}"):
+            registry.obstacle(name, context, is_running=False)

@@ -22,8 +22,14 @@ def extend(api: ExtensionAPI) -> None:
     async def cancel(arguments: str, context: CommandContext) -> CommandAction:
         return Reply(await _cancel(context.workspace.processes, arguments))
 
-    api.register_command("bg", "List background processes, or show the output of one: /bg 1", show)
-    api.register_command("bg-cancel", "Stop a background process: /bg-cancel 1", cancel)
+    api.register_command(
+        "bg",
+        "List background processes, or show the output of one",
+        show,
+        argument_hint="[NUMBER]",
+        while_running=True,
+    )
+    api.register_command("bg-cancel", "Stop a background process", cancel, argument_hint="NUMBER", while_running=True)
 
 
 def title_of(process: BackgroundProcess) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kaa.builtin.completing import among
 from kaa.core.budget import MEASURES, Measure, Scope, Used, amount, parse_amount
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, SessionBudget
 from kaa.ext.errors import CommandError
@@ -16,8 +17,11 @@ def extend(api: ExtensionAPI) -> None:
     """Register the command."""
     api.register_command(
         "budget",
-        "Show or change what a run or the session may use: [run|session cost|tokens|turns|time AMOUNT|off]",
+        "Show or change what a run or the session may use",
         _budget,
+        argument_hint="[run|session cost|tokens|turns|time AMOUNT|off]",
+        complete=among(*(f"{scope} {word} " for scope in _SCOPES for word in WORDS)),
+        while_running=True,
     )
 
 

@@ -1,22 +1,42 @@
 """The built-in slash commands."""
 
+from kaa.builtin.completing import among
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError
 
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("help", "List the slash commands", _help)
-    api.register_command("session", "Show the session's file, id, name, messages, tokens and cost", _session)
-    api.register_command("sandbox", "Show what holds commands back", _sandbox)
-    api.register_command("net", "Show or change what commands may reach: off, on, or domains", _net)
-    api.register_command("forward", "Make a port that a command listens on reachable here: PORT [PORT HERE]", _forward)
-    api.register_command("reload", "Read settings, rules, models and keys again", _reload)
+    api.register_command("help", "List the slash commands", _help, while_running=True)
+    api.register_command(
+        "session", "Show the session's file, id, name, messages, tokens and cost", _session, while_running=True
+    )
+    api.register_command("sandbox", "Show what holds commands back", _sandbox, while_running=True)
+    api.register_command(
+        "net",
+        "Show or change what commands may reach",
+        _net,
+        argument_hint="[off|on|DOMAINS]",
+        complete=among("off", "on"),
+        while_running=True,
+    )
+    api.register_command(
+        "forward",
+        "Make a port that a command listens on reachable here",
+        _forward,
+        argument_hint="PORT [PORT HERE]",
+        while_running=True,
+    )
+    api.register_command("reload", "Read settings, rules, models and keys again", _reload, while_running=True)
 
 
 async def _help(_arguments: str, context: CommandContext) -> CommandAction:
     width = max(len(command.name) for command in context.commands)
-    return Reply("\n".join(f"/{command.name:<{width}}  {command.description}" for command in context.commands))
+    lines = (
+        f"/{command.name:<{width}}  {f'{command.argument_hint}  {command.description}'.strip()}"
+        for command in context.commands
+    )
+    return Reply("\n".join(lines))
 
 
 async def _session(_arguments: str, context: CommandContext) -> CommandAction:

@@ -17,7 +17,10 @@ _KINDS = {
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command(
-        "compact", "Condense the conversation; say what the summary is to look at, or nothing", _compact
+        "compact",
+        "Condense the conversation; the text says what the summary is to look at",
+        _compact,
+        argument_hint="[TEXT]",
     )
     api.register_command("uncompact", "Take the last compaction on this branch back", _uncompact)
 

@@ -1,5 +1,6 @@
 """The slash command that names a session."""
 
+from kaa.builtin.completing import flags
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError
 
@@ -7,7 +8,12 @@ from kaa.ext.errors import CommandError
 def extend(api: ExtensionAPI) -> None:
     """Register the command."""
     api.register_command(
-        "name", "Show or set the session's name: [TEXT], --suggest to ask the model, --clear to take it away", _name
+        "name",
+        "Show or set the session's name; --suggest asks the model, --clear removes it",
+        _name,
+        argument_hint="[TEXT|--suggest|--clear]",
+        complete=flags("--suggest", "--clear"),
+        while_running=True,
     )
 
 

@@ -1,5 +1,6 @@
 """The slash commands that go elsewhere in the session without asking anything, for every frontend."""
 
+from kaa.builtin.completing import among
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError
 
@@ -7,10 +8,26 @@ from kaa.ext.errors import CommandError
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command(
-        "undo", "Take back your last message and what it did to files: /undo [--all|--conversation]", _undo
+        "undo",
+        "Take back your last message and what it did to files",
+        _undo,
+        argument_hint="[--all|--conversation]",
+        complete=among("--all", "--conversation"),
     )
-    api.register_command("redo", "Return to where the conversation and its files were: /redo [--conversation]", _redo)
-    api.register_command("label", "Name the last thing said, to find it in the tree: /label [NAME]", _label)
+    api.register_command(
+        "redo",
+        "Return to where the conversation and its files were",
+        _redo,
+        argument_hint="[--conversation]",
+        complete=among("--conversation"),
+    )
+    api.register_command(
+        "label",
+        "Name the last thing said, to find it in the tree",
+        _label,
+        argument_hint="[NAME]",
+        while_running=True,
+    )
 
 
 async def _undo(arguments: str, context: CommandContext) -> CommandAction:

@@ -1,5 +1,6 @@
 """The slash commands that let a session out of kaa, or another one in."""
 
+from kaa.builtin.completing import flags
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, OpenSession, Reply
 from kaa.ext.asking import Asker, confirm
 from kaa.ext.errors import CommandError
@@ -15,15 +16,21 @@ def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command(
         "export",
-        "Write the session into a file: [PATH.html|.md|.jsonl] [--all-branches|--one-branch] [--no-thinking] "
-        "[--no-tools] [--redact] [--force]",
+        "Write the session into a file",
         _export,
+        argument_hint="[PATH.html|.md|.jsonl] [--all-branches|--one-branch] [--no-thinking] [--no-tools] [--redact] "
+        "[--force]",
+        complete=flags(*_FLAGS["export"]),
+        while_running=True,
     )
-    api.register_command("import", "Take a session file in and go on with it: PATH", _import)
+    api.register_command("import", "Take a session file in and go on with it", _import, argument_hint="PATH")
     api.register_command(
         "share",
-        "Make a secret gist of the session, after showing what goes out: [--all-branches] [--no-thinking] [--no-tools]",
+        "Make a secret gist of the session, after showing what goes out",
         _share,
+        argument_hint="[--all-branches|--one-branch] [--no-thinking] [--no-tools] [--yes]",
+        complete=flags(*_FLAGS["share"]),
+        while_running=True,
     )
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from kaa.builtin.columns import aligned
+from kaa.builtin.completing import among
 from kaa.builtin.counted import counted
 from kaa.builtin.dollars import dollars
 from kaa.core.events import CacheMiss
@@ -41,9 +42,14 @@ _CAUSES: Mapping[str, str] = {
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("context", "Show what the model's context window is filled with", _context)
+    api.register_command("context", "Show what the model's context window is filled with", _context, while_running=True)
     api.register_command(
-        "cost", "Show the tokens and the money that this session took; misses: why the cache missed", _cost
+        "cost",
+        "Show the tokens and the money that this session took; misses: why the cache missed",
+        _cost,
+        argument_hint="[misses]",
+        complete=among("misses"),
+        while_running=True,
     )
 
 

@@ -5,7 +5,7 @@ as long as the extension is loaded. Five primitives: inject (prompt sections), i
 before the end of a run), react (tools, commands), hook (user messages) and observe (events).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -416,12 +416,32 @@ class CommandContext(Protocol):
 CommandHandler: TypeAlias = Callable[[str, CommandContext], Awaitable[CommandAction | None]]
 
 
+class Suggestion(msgspec.Struct, frozen=True):
+    """A completion of a command's arguments. `text`: stands for all that was typed behind the name."""
+
+    text: str
+    description: str = ""
+
+
+CommandCompleter: TypeAlias = Callable[[str, CommandContext], Sequence[Suggestion]]
+CommandAvailability: TypeAlias = Callable[[CommandContext], str | None]
+
+
 class Command(msgspec.Struct, frozen=True):
-    """A slash command: `/name arguments`."""
+    """A slash command: `/name arguments`. See `ExtensionAPI.register_command`."""
 
     name: str
     description: str
     handler: CommandHandler
+    argument_hint: str = ""
+    complete: CommandCompleter | None = None
+    available: CommandAvailability | None = None
+    while_running: bool = False
+
+    @property
+    def usage(self) -> str:
+        """How it is typed."""
+        return f"/{self.name} {self.argument_hint}".rstrip()
 
 
 class CompactionRequest(msgspec.Struct, frozen=True):
@@ -484,8 +504,28 @@ class ExtensionAPI(Protocol):
         """
         ...
 
-    def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
+    def register_command(
+        self,
+        name: str,
+        description: str,
+        handler: CommandHandler,
+        *,
+        argument_hint: str = "",
+        complete: CommandCompleter | None = None,
+        available: CommandAvailability | None = None,
+        while_running: bool = False,
+    ) -> None:
         """Add a slash command.
+
+        Args:
+            name: without the slash (`kaa.ext.invocation` has the grammar).
+            description: what it does, in one line.
+            handler: does it; gets what was typed behind the name.
+            argument_hint: what can be typed behind the name, such as `[PATH]`.
+            complete: called with what was typed behind the name, on the event loop: it must return at once. One that
+                raises is reported and completes nothing.
+            available: why the command cannot be used now, in a sentence; None if it can. Called before the handler.
+            while_running: whether it may run while the agent works.
 
         Raises:
             RegistrationError: the name is taken or invalid.

@@ -22,6 +22,7 @@ from kaa.ext.api import (
     Reply,
     Risk,
     Submit,
+    Suggestion,
 )
 from kaa.ext.asking import AnswerT, Asker
 from kaa.ext.context import ConversationContext
@@ -170,7 +171,7 @@ class Registry:
             SessionError: the session cannot be read or written.
             ExtensionError: its handler raised something else, or returned what is no action.
         """
-        scope, command = next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
+        scope, command = self._command(name)
         try:
             action: object = await command.handler(arguments, context)
         except (CommandError, SessionError):
@@ -180,6 +181,53 @@ class Registry:
         if action is None or isinstance(action, Reply | Submit | OpenSession):
             return action
         raise _returned(scope, f"the command /{name}", action, "Reply, Submit or OpenSession")
+
+    def obstacle(self, name: str, context: CommandContext, *, is_running: bool) -> str | None:
+        """Why a slash command cannot be used now, in a sentence; None if it can.
+
+        Args:
+            name: of the command.
+            context: what it works with.
+            is_running: whether the agent works.
+
+        Raises:
+            ExtensionError: the command could not say, or returned something else.
+        """
+        scope, command = self._command(name)
+        if is_running and not command.while_running:
+            return f"/{name} cannot run while the agent works: wait until it is done, or stop it"
+        if command.available is None:
+            return None
+        try:
+            reason: object = command.available(context)
+        except Exception as error:  # isolation boundary, as above
+            raise _failed(scope, f"the availability of /{name}", error) from error
+        if isinstance(reason, str | None):
+            return reason
+        raise _returned(scope, f"the availability of /{name}", reason, "str or None")
+
+    def complete(self, name: str, typed: str, context: CommandContext) -> tuple[Suggestion, ...]:
+        """What can stand behind the name of a slash command, none if there is no such command.
+
+        Args:
+            name: of the command.
+            typed: what stands there so far.
+            context: what it works with.
+        """
+        if name not in self.commands:
+            return ()
+        scope, command = self._command(name)
+        if command.complete is None:
+            return ()
+        try:
+            found = tuple(command.complete(typed, context))
+        except Exception as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
+            self._report(str(_failed(scope, f"the completion of /{name}", error)))
+            return ()
+        if all(isinstance(one, Suggestion) for one in found):
+            return found
+        self._report(str(_returned(scope, f"the completion of /{name}", found, "a sequence of Suggestion")))
+        return ()
 
     async def condense(self, request: CompactionRequest) -> CondensedText | None:
         """What the first compactor makes of it that wants to; None if none does."""
@@ -226,6 +274,9 @@ class Registry:
     @property
     def _scopes(self) -> list[Scope]:
         return self._extensions.scopes(self._names)
+
+    def _command(self, name: str) -> tuple[Scope, Command]:
+        return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
 
     def _before_tool(self, scope: Scope, hook: BeforeToolHook) -> BeforeTool:
         async def before(call: ToolCall) -> Block | ReplaceArguments | Permit | None:

@@ -12,6 +12,8 @@ from kaa.ext.api import (
     BeforeToolHook,
     CarriedSection,
     Command,
+    CommandAvailability,
+    CommandCompleter,
     CommandHandler,
     Compactor,
     EventHandler,
@@ -71,7 +73,17 @@ class Scope:
             raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
         self.tools[name] = RegisteredTool(tool, snippet, default, self.built_in, risk)
 
-    def register_command(self, name: str, description: str, handler: CommandHandler) -> None:
+    def register_command(
+        self,
+        name: str,
+        description: str,
+        handler: CommandHandler,
+        *,
+        argument_hint: str = "",
+        complete: CommandCompleter | None = None,
+        available: CommandAvailability | None = None,
+        while_running: bool = False,
+    ) -> None:
         """See `ExtensionAPI`."""
         self._require_open()
         if not is_command_name(name):
@@ -80,7 +92,7 @@ class Scope:
             )
         if name in self.commands:
             raise RegistrationError(f"a command named {name!r} is already registered")
-        self.commands[name] = Command(name, description, handler)
+        self.commands[name] = Command(name, description, handler, argument_hint, complete, available, while_running)
 
     def add_prompt_section(self, name: str, section: PromptSection) -> None:
         """See `ExtensionAPI`."""

@@ -10,7 +10,7 @@ from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
-from kaa.ext.api import Command, OpenSession, Reply, Submit
+from kaa.ext.api import Command, OpenSession, Reply, Submit, Suggestion
 from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
@@ -260,6 +260,14 @@ class Conversation:
         """All slash commands."""
         return tuple(self._registry.commands.values())
 
+    def complete_command(self, name: str, typed: str) -> tuple[Suggestion, ...]:
+        """What can stand behind the name of a slash command, where `typed` stands so far."""
+        return self._registry.complete(name, typed, self)
+
+    def on_registrations(self, observer: Callable[[], None]) -> Callable[[], None]:
+        """Call `observer` when tools and commands came or went. Returns a function that ends this."""
+        return self._registry.subscribe(observer)
+
     @property
     def approvals(self) -> ApprovalPolicy:
         """Who is asked before what."""
@@ -313,6 +321,8 @@ class Conversation:
         if called is not None:
             if called.name not in (known := self._registry.commands):
                 return CommandNotRun(unknown_command(called.name, known))
+            if reason := self._registry.obstacle(called.name, self, is_running=self.is_running):
+                return CommandNotRun(reason)
             try:
                 action = await self._registry.run_command(called.name, called.arguments, self)
             except CommandError as error:

@@ -24,12 +24,13 @@ class Command(NamedTuple):
     Attributes:
         name: without the slash.
         description: what it does.
-        arguments: what can follow what was typed of its arguments, each with a description; None if it takes none.
+        arguments: is given what was typed of its arguments, and calls back, at once or later on the thread of the
+            interface, with what can stand in its place, each with a description; None if it takes none.
     """
 
     name: str
     description: str
-    arguments: Callable[[str], Iterable[tuple[str, str]]] | None = None
+    arguments: Callable[[str, Callable[[Iterable[tuple[str, str]]], None]], None] | None = None
 
 
 class CommandCompletion:
@@ -67,8 +68,16 @@ class CommandCompletion:
         command = next((command for command in self._commands() if command.name == name), None)
         if command is None or command.arguments is None:
             return None
-        items = [Completion(value, value, description) for value, description in command.arguments(typed)]
-        return Completions(caret - len(typed), caret, items) if items else None
+        completions = Completions(caret - len(typed), caret)
+        is_answered = False
+
+        def fill(found: Iterable[tuple[str, str]]) -> None:
+            nonlocal is_answered
+            is_answered = True
+            completions.fill([Completion(value, value, description) for value, description in found][:_MOST])
+
+        command.arguments(typed, fill)
+        return None if is_answered and not completions.items else completions
 
 
 class PathIndex(Protocol):

@@ -63,7 +63,7 @@ class HeldCore:
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
-        self._opening.pop(0)[0](Opened(None, None, "", StoredTranscript(MemoryStore("/project")), (), []))
+        self._opening.pop(0)[0](Opened(None, None, "", StoredTranscript(MemoryStore("/project")), []))
 
     def fails(self) -> None:
         """It cannot be opened."""
@@ -117,7 +117,6 @@ class World:
             seat.desk,
             core,
             board,
-            commands,
             submission,
             DraftKeeper(seat.desk),
             on_opened=lambda: None,

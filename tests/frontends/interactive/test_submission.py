@@ -5,11 +5,10 @@ import pytest
 
 from kaa.core.messages import ImageContent, UserMessage
 from kaa.frontends.interactive.attachments import Attachments
-from kaa.frontends.interactive.commands import Commands, UiCommand
+from kaa.frontends.interactive.commands import Commands, CoreCommand, UiCommand
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.shell.conversation import CommandReply
-from kaa.tui.completion_sources import Command
 from tests.frontends.interactive.desks import Seated, core_of, seated
 
 
@@ -63,7 +62,7 @@ class World:
             self.failures.append,
             lambda _: None,
         )
-        commands.of_conversation = (Command("net", ""), Command("skill:hello", ""), Command("my_cmd", ""))
+        commands.of_conversation = tuple(CoreCommand(name, "") for name in ("net", "skill:hello", "my_cmd"))
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Type it and enter it."""

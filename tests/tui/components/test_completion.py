@@ -1,6 +1,6 @@
 """Completing in an editor: the menu, its keys, and the sources."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from hypothesis import given
@@ -18,13 +18,20 @@ from tests.support.painted import assert_well_formed, visible
 _PATHS = ["src/main.py", "src/", "src/a file.txt", "docs/", "docs/main.md", "my dir/", "my dir/notes.md"]
 
 
-def _levels(typed: str) -> list[tuple[str, str]]:
-    return [(level, f"think {level}") for level in ("low", "high") if level.startswith(typed)]
+_Found = Callable[[Iterable[tuple[str, str]]], None]
+
+
+def _levels(typed: str, found: _Found) -> None:
+    found([(level, f"think {level}") for level in ("low", "high") if level.startswith(typed)])
+
+
+def _models(typed: str, found: _Found) -> None:
+    found([(name, "") for name in ("opus", "haiku") if typed in name])
 
 
 _COMMANDS = [
     Command("help", "Show help"),
-    Command("model", "Choose a model", lambda typed: [(name, "") for name in ("opus", "haiku") if typed in name]),
+    Command("model", "Choose a model", _models),
     Command("thinking", "How much to think", _levels),
     Command("compact", "Make it shorter"),
 ]

@@ -218,7 +218,7 @@ class Actions:
         sections = help_sections(GROUPS, self._desk.context.keymap, commands, extended_keys=extended)
         self._ui.board.show_document(help_markdown(sections))
 
-    def _theme_names(self, typed: str) -> Sequence[tuple[str, str]]:
+    def _theme_names(self, typed: str) -> Iterable[tuple[str, str]]:
         return _among(self._desk.themes.names())(typed)
 
     def _reload(self) -> None:

@@ -1,7 +1,7 @@
 """Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kaa.core.events import Event, MessageEnd
@@ -9,6 +9,7 @@ from kaa.ext.errors import CommandError
 from kaa.frontends.failures import told
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
+from kaa.frontends.interactive.commands import CoreCommand
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.navigation.arrival import Arrived, restored_files
 from kaa.frontends.interactive.status_view import footer_state
@@ -29,9 +30,13 @@ class Board:
         transcript: the conversation.
         activity: what goes on.
         attention: has the window's title.
+
+    Attributes:
+        on_commands: is given the slash commands of the conversation when they change.
     """
 
     def __init__(self, desk: Desk, transcript: Transcript, activity: Activity, attention: Attention) -> None:
+        self.on_commands: Callable[[Sequence[CoreCommand]], None] = lambda _: None
         self._desk = desk
         self._transcript = transcript
         self._activity = activity
@@ -116,6 +121,10 @@ class Board:
         self._desk.header.show_model(status.model.name)
         self._attention.name_session(status.session_name or "")
         self._refresh_footer()
+
+    def show_commands(self, commands: Sequence[CoreCommand]) -> None:
+        """The conversation has these commands."""
+        self.on_commands(commands)
 
     def show_head(self, head: Head | None) -> None:
         """This is checked out."""

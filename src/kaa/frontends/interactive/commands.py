@@ -1,12 +1,14 @@
 """The slash commands: the user interface's own, and those of the conversation (`kaa.builtin.commands`, extensions)."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kaa.tui.completion_sources import Command
 
 Run = Callable[[str], None]
-Complete = Callable[[str], Sequence[tuple[str, str]]]
+Complete = Callable[[str], Iterable[tuple[str, str]]]
+Found = Callable[[Iterable[tuple[str, str]]], None]
 
 
 class UiCommand(NamedTuple):
@@ -27,15 +29,35 @@ class UiCommand(NamedTuple):
     is_independent: bool = False
 
 
+class CoreCommand(NamedTuple):
+    """A slash command of the conversation, which the core runs.
+
+    Attributes:
+        name: without the slash.
+        description: what it does, for the help.
+        argument_hint: what can stand behind the name.
+        completes: whether the core knows what can.
+    """
+
+    name: str
+    description: str
+    argument_hint: str = ""
+    completes: bool = False
+
+
 class Commands:
     """All of them. One of the user interface goes before one of the conversation with the same name.
 
+    Args:
+        ask: is given the name of a command of the conversation and what stands behind it; calls back with what could.
+
     Attributes:
-        of_conversation: those of the conversation that is open, which the core runs.
+        of_conversation: those of the conversation that is open; replaced when extensions come and go.
     """
 
-    def __init__(self) -> None:
-        self.of_conversation: tuple[Command, ...] = ()
+    def __init__(self, ask: Callable[[str, str, Found], None] = lambda _name, _typed, found: found(())) -> None:
+        self._ask = ask
+        self.of_conversation: tuple[CoreCommand, ...] = ()
         self._own: dict[str, UiCommand] = {}
 
     def add(self, commands: Iterable[UiCommand]) -> None:
@@ -68,5 +90,15 @@ class Commands:
 
     def offered(self) -> Sequence[Command]:
         """All that can be typed, by name: for completion and help."""
-        own = [Command(command.name, command.description, command.complete) for command in self._own.values()]
-        return sorted([*own, *(command for command in self.of_conversation if not self.is_own(command.name))])
+        own = [Command(command.name, command.description, _answering(command.complete)) for command in self.own()]
+        others = (command for command in self.of_conversation if not self.is_own(command.name))
+        return sorted([*own, *map(self._offered, others)], key=lambda command: command.name)
+
+    def _offered(self, command: CoreCommand) -> Command:
+        arguments = partial(self._ask, command.name) if command.completes else None
+        return Command(command.name, f"{command.argument_hint} {command.description}".strip(), arguments)
+
+
+def _answering(complete: Complete | None) -> Callable[[str, Found], None] | None:
+    """Completes by calling back."""
+    return None if complete is None else lambda typed, found: found(complete(typed))

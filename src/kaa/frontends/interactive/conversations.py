@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from kaa.core.messages import UserMessage
 from kaa.frontends import getting_started
 from kaa.frontends.interactive.board import Board
-from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.drafts import DraftKeeper
@@ -26,7 +25,6 @@ class Conversations:
         desk: has the editor.
         core: opens them.
         board: shows them.
-        commands: learns the slash commands of each.
         submission: does what is entered.
         drafts: keeps what is typed.
         on_opened: told when another one is open.
@@ -38,7 +36,6 @@ class Conversations:
         desk: Desk,
         core: CoreThread[Engine],
         board: Board,
-        commands: Commands,
         submission: Submission,
         drafts: DraftKeeper,
         on_opened: Callable[[], None],
@@ -47,7 +44,6 @@ class Conversations:
         self._desk = desk
         self._core = core
         self._board = board
-        self._commands = commands
         self._submission = submission
         self._drafts = drafts
         self._on_opened = on_opened
@@ -148,7 +144,6 @@ class Conversations:
     def _opened(self, opened: Opened) -> None:
         self._is_open, self._is_opening, self._is_first = True, False, False
         self._desk.status.show("")  # it has started
-        self._commands.of_conversation = opened.commands
         self._desk.editor.history.prepend(opened.history)
         self._board.show_session(opened.entries, opened.path)
         self._drafts.begin(opened.drafts, opened.typed)

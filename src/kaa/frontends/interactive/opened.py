@@ -8,7 +8,6 @@ from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.session.transcript import Transcript
 from kaa.shell.options import SessionChoice
-from kaa.tui.completion_sources import Command
 
 
 class Opened(NamedTuple):
@@ -19,7 +18,6 @@ class Opened(NamedTuple):
         drafts: beside which file to keep what is typed; None if it is not to be kept.
         typed: what was typed in the session and not sent before its kaa was killed.
         entries: what was said in it before; may be read from any thread as long as it is open.
-        commands: its slash commands.
         history: what was typed in earlier sessions; empty if this is not the first of the process.
     """
 
@@ -27,7 +25,6 @@ class Opened(NamedTuple):
     drafts: Path | None
     typed: str
     entries: Transcript
-    commands: tuple[Command, ...]
     history: list[str]
 
 
@@ -45,7 +42,6 @@ async def describe_opened(engine: Engine, session: SessionChoice | None, folder:
     """
     history = PromptHistory(folder).load() if is_first else []
     conversation = await engine.open(session)
-    commands = tuple(Command(command.name, command.description) for command in conversation.commands)
     drafts = engine.session_path if conversation.is_kept else None
     typed = recover_draft(drafts) if drafts is not None else ""  # a small file: whoever sees the model may type
-    return Opened(engine.session_path, drafts, typed, conversation.transcript(), commands, history)
+    return Opened(engine.session_path, drafts, typed, conversation.transcript(), history)

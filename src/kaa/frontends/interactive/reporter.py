@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
+from kaa.frontends.interactive.commands import CoreCommand
 from kaa.frontends.interactive.core_thread import Post
 from kaa.shell.conversation import Conversation
 from kaa.shell.status import Status
@@ -24,6 +25,10 @@ class Listener(Protocol):
 
     def show_status(self, status: Status) -> None:
         """The conversation stands like this now."""
+        ...
+
+    def show_commands(self, commands: Sequence[CoreCommand]) -> None:
+        """These are the slash commands of the conversation now."""
         ...
 
     def show_head(self, head: Head | None) -> None:
@@ -49,6 +54,8 @@ class Reporter:
         self._status: asyncio.Task[None] | None = None
         self._head: asyncio.Task[None] | None = None
         conversation.subscribe(self._note)
+        self._unsubscribe = conversation.on_registrations(self._tell_commands)
+        self._tell_commands()
         self.refresh_status()
         self._refresh_head()
 
@@ -59,6 +66,7 @@ class Reporter:
 
     async def close(self) -> None:
         """Tell what is left of the events, and nothing more."""
+        self._unsubscribe()
         for task in (self._status, self._head):
             if task is not None:
                 task.cancel()
@@ -84,6 +92,13 @@ class Reporter:
         if self._events:
             events, self._events = self._events, []
             self._post(lambda: self._listener.show_events(events))
+
+    def _tell_commands(self) -> None:
+        commands = [
+            CoreCommand(command.name, command.description, command.argument_hint, command.complete is not None)
+            for command in self._conversation.commands
+        ]
+        self._post(lambda: self._listener.show_commands(commands))
 
     async def _tell_status(self) -> None:
         await asyncio.sleep(0)  # what happens at this moment belongs to it

@@ -11,7 +11,7 @@ from kaa.frontends.interactive.asides import Asides
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.board import Board
-from kaa.frontends.interactive.commands import Commands
+from kaa.frontends.interactive.commands import Commands, CoreCommand, Found
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
 from kaa.frontends.interactive.core_thread import CoreThread
@@ -58,6 +58,7 @@ class InteractiveUI:
 
     def __init__(self, desk: Desk, core: CoreThread[Engine], leave: Callable[[int, str], None]) -> None:
         self._desk = desk
+        self._core = core
         self._leave = leave
         transcript = Transcript(desk.document, desk.view)
         lists = Lists(desk)
@@ -71,7 +72,8 @@ class InteractiveUI:
         self.questions = Questions(desk, self._attention)
         notice, fail = self.board.show_notice, self.board.show_failure
         self.asides = Asides(desk, core, self.attachments, fail)
-        self.commands, history = Commands(), PromptHistory(desk.folder)
+        self.commands, history = Commands(self._complete_command), PromptHistory(desk.folder)
+        self.board.on_commands = self._take_commands
         self._submission = Submission(
             desk, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
         )
@@ -81,7 +83,6 @@ class InteractiveUI:
             desk,
             core,
             self.board,
-            self.commands,
             self._submission,
             self._drafts,
             self._paths.list_anew,
@@ -159,6 +160,23 @@ class InteractiveUI:
     def _go_to(self, session: SessionToOpen) -> None:
         """A slash command led to another session."""
         self.conversations.open_other(OpenSession(session.path), session.text, lambda: None, self.board.show_failure)
+
+    def _take_commands(self, commands: Sequence[CoreCommand]) -> None:
+        """Extensions came or went, or another conversation is open."""
+        self.commands.of_conversation = tuple(commands)
+
+    def _complete_command(self, name: str, typed: str, found: Found) -> None:
+        """Have the core say what can stand behind the name of a command."""
+
+        async def complete(engine: Engine) -> list[tuple[str, str]]:
+            suggestions = engine.conversation.complete_command(name, typed)
+            return [(suggestion.text, suggestion.description) for suggestion in suggestions]
+
+        def take(suggestions: list[tuple[str, str]]) -> None:
+            found(suggestions)
+            self._desk.app.refresh()
+
+        self._core.call(complete, take, lambda _: found(()))
 
     def _paths_changed(self) -> None:
         """What is being completed may have more to offer."""
