@@ -192,21 +192,24 @@ def _expected(histories: Sequence[History], now: Tree, *, forward: bool) -> tupl
         moves = [(one, other) if forward else (other, one) for one, other in ends if one != other]
         if not moves or moves[0][0] == moves[-1][1] or now.get(path) == moves[-1][1]:
             continue
+        start, end = moves[0][0], moves[-1][1]
         unbroken = all(one[1] == other[0] for one, other in pairwise(moves))
-        if not unbroken or now.get(path) != moves[0][0]:
-            if {moves[0][0], moves[-1][1]} - {None, "/"}:  # directories alone are nobody's concern
+        # A directory in place of a file, or the other way round, takes two steps; a kill in between leaves nothing.
+        is_halfway = path not in now and None not in (start, end) and "/" in (start, end)
+        if not unbroken or not (is_halfway or now.get(path) == start):
+            if {start, end} - {None, "/"}:  # directories alone are nobody's concern
                 conflicts.add(path)
-        elif moves[-1][1] is None:
+        elif end is None:
             del result[path]
         else:
-            result[path] = moves[-1][1]
+            result[path] = end
     return result, conflicts
 
 
 def _fits(tree: Tree) -> bool:
-    """Whether no file is where another one needs a directory."""
+    """Whether no file is where something else needs a directory, if only an empty one that somebody else made."""
     files = [path for path, text in tree.items() if text != "/"]
-    return not any(other.startswith(path + "/") for path in files for other in files)
+    return not any(other.startswith(path + "/") for path in files for other in tree)
 
 
 def _files(tree: Tree) -> Tree:
