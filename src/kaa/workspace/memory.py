@@ -281,7 +281,7 @@ class MemoryWorkspace:
     def _snapshot(self) -> dict[str, tuple[FileState, bytes]]:
         """Everything in the project, `.git` left out."""
         prefix = self._root.rstrip("/") + "/"
-        found = {path: (FileState("directory"), b"") for path in self._directories}
+        found = {path: (FileState("directory", mode=_DIRECTORY_MODE), b"") for path in self._directories}
         for path, file in self._files.items():
             found[path] = (FileState("file", _sha256(file.data), file.mode, len(file.data)), file.data)
         return {

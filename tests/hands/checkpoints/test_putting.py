@@ -1,6 +1,10 @@
 """Files are put back only in place of what is expected, and never through a symlink."""
 
+import json
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,6 +140,28 @@ def test_a_directory_goes_only_when_it_is_empty(root: Root) -> None:
     put(root, "empty", DIRECTORY, None, b"")
 
     assert [entry.name for entry in Path(root.path).iterdir()] == ["full"]
+
+
+def test_an_ordinary_user_changes_modes_of_what_he_cannot_read_and_is_told_of_bits_that_get_lost() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a directory of a foreign group takes root")
+    with tempfile.TemporaryDirectory() as folder:  # the ones of pytest are closed to others
+        Path(folder).chmod(0o755)
+        for name, mode in (("0700", 0o000), ("2755", 0o755)):
+            (Path(folder) / name).mkdir()
+            (Path(folder) / name).chmod(mode)
+            os.chown(Path(folder) / name, 65534, 0)
+        command = [sys.executable, "-m", "tests.hands.checkpoints.put_as_ordinary_user", folder]
+        done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, check=True)
+
+        assert json.loads(done.stdout) == {"0700": "", "2755": "the system set the mode 0755 instead of 2755"}
+        assert (Path(folder) / "0700").stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.parametrize(("expected", "target"), [(DIRECTORY, None), (None, DIRECTORY), (DIRECTORY, NEW)])
+def test_a_root_keeps_its_name(root: Root, expected: State | None, target: State | None) -> None:
+    with pytest.raises(PermissionError):
+        put(root, ".", expected, target, _NEW)
 
 
 def test_only_the_temporary_files_of_a_killed_restore_are_removed(root: Root) -> None:

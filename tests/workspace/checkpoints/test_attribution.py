@@ -3,6 +3,17 @@
 from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.contract import StateRow
 
+DIRECTORY: StateRow = ("directory", "", 0o755, 0, "1")
+
+
+def test_a_root_that_was_not_known_before_neither_came_nor_went() -> None:
+    record = TurnRecord()
+    record.begin("call", None)
+
+    record.add([(".", None, DIRECTORY), ("/added/.", DIRECTORY, None), ("new", None, DIRECTORY)])
+
+    assert [change.path for change in record.take()] == ["new"]
+
 
 def state(text: str) -> StateRow:
     return ("file", text.encode().hex(), 0o644, 1, "")

@@ -20,7 +20,8 @@ def changed_at(nanoseconds: int) -> StateRow:
 
 
 @pytest.mark.parametrize(
-    "path", ["../x", "a/../../x", ".git/hooks/pre-commit", "a/.git/config", "a//b", "", "a\0b", "."]
+    "path",
+    ["../x", "a/../../x", ".git/hooks/pre-commit", "a/.git/config", "a//b", "", "a\0b", "a/.", "/a/../.", "/./."],
 )
 def test_a_path_that_no_file_to_keep_has_is_dropped_and_counted_and_the_others_are_kept(path: str) -> None:
     body = json.dumps({"changes": [["a", None, None], [path, None, None]], "uncovered": {"large": 1}}).encode()
@@ -29,6 +30,19 @@ def test_a_path_that_no_file_to_keep_has_is_dropped_and_counted_and_the_others_a
 
     assert [change[0] for change in report.changes] == ["a"]
     assert report.uncovered == {"large": 1, "refused": 1}
+
+
+def test_of_a_root_only_the_mode_is_kept() -> None:
+    directory, file = ["directory", "", 0o755, 0, "1"], ["file", "00", 0o755, 1, "1"]
+    changes = [[path, directory, after] for path in (".", "/added/.") for after in (directory, file)]
+
+    report = read_report(json.dumps({"changes": changes, "uncovered": {}}).encode())
+
+    assert [(change[0], change[2] and change[2][0]) for change in report.changes] == [
+        (".", "directory"),
+        ("/added/.", "directory"),
+    ]
+    assert report.uncovered == {"refused": 2}
 
 
 @given(

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
@@ -272,6 +273,107 @@ def test_a_directory_that_was_deleted_gets_its_mode_back(play: Play, tiers: Sand
         assert (turns.root / "closed" / "file").read_text() == "x"
 
     play(scene, FILES, sandbox=tiers)
+
+
+def _modes(root: Path, *names: str) -> dict[str, int]:
+    return {name: stat.S_IMODE((root / name).stat().st_mode) for name in names}
+
+
+def test_modes_of_directories_come_back_also_that_of_the_project(play: Play, tiers: SandboxOptions) -> None:
+    names = (".", "sub", "closed", "closed/deeper")
+
+    async def scene(turns: Turns) -> None:
+        await turns.skip_unless_held()
+        (turns.root / "closed" / "deeper").mkdir(parents=True)
+        (turns.root / "closed" / "deeper" / "file").write_text("x")
+        (turns.root / "closed").chmod(0o500)
+        turns.root.chmod(0o755)
+        before = _modes(turns.root, *names)
+
+        change_set = await turns.changed(
+            "chmod 2777 .; chmod 700 sub; chmod 1777 closed; rm closed/deeper/file; touch closed/new; chmod 111 sub"
+        )
+        after = _modes(turns.root, *names)
+        assert [change.path for change in change_set.files] == [
+            ".",
+            "closed",
+            "closed/deeper/file",
+            "closed/new",
+            "sub",
+        ]
+        undone = await turns.undo(change_set)
+
+        assert [step.path for step in undone.done] == [change.path for change in change_set.files]
+        assert _modes(turns.root, *names) == before
+        assert turns.contents() == {**FILES, "sub": "/", "closed": "/", "closed/deeper": "/", "closed/deeper/file": "x"}
+
+        redone = await turns.redo(change_set)
+
+        assert not redone.failed
+        assert _modes(turns.root, *names) == after
+
+    play(scene, FILES, sandbox=tiers)
+
+
+def test_the_mode_of_another_writable_directory_comes_back(play: Play, tmp_path: Path) -> None:
+    added = tmp_path / "added"
+    added.mkdir(mode=0o755)
+
+    async def scene(turns: Turns) -> None:
+        await turns.skip_unless_held()
+        change_set = await turns.changed(f"chmod 777 {added}")
+
+        await turns.undo(change_set)
+
+        assert _modes(added, ".") == {".": 0o755}
+
+    play(scene, FILES, sandbox=SandboxOptions(writable=(str(added),)))
+
+
+def test_what_happens_to_hard_links(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        for name in ("other", "sub/other"):
+            (turns.root / name).hardlink_to(turns.root / "a.txt")
+        await turns.turn("true")
+
+        change_set = await turns.changed("echo x > a.txt; rm sub/other")
+        await turns.undo(change_set)
+
+        contents = turns.contents()
+        assert (contents["a.txt"], contents["sub/other"], contents["other"]) == (FILES["a.txt"], FILES["a.txt"], "x\n")
+        assert len({(turns.root / name).stat().st_ino for name in ("a.txt", "other", "sub/other")}) == 3
+
+    play(scene, FILES)
+
+
+def test_a_mode_of_a_directory_that_somebody_changed_since_is_kept_and_said(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        change_set = await turns.changed("chmod 700 sub; chmod 2777 .; mkdir new")
+        (turns.root / "sub").chmod(0o750)
+        (turns.root / "new").chmod(0o700)
+
+        done = await turns.undo(change_set)
+
+        assert [(kept.path, kept.reason) for kept in done.kept] == [("sub", "changed since by someone else")]
+        assert _modes(turns.root, "sub") == {"sub": 0o750}
+        assert not (turns.root / "new").exists()
+
+    play(scene, FILES)
+
+
+def test_a_restore_of_a_mode_that_was_killed_is_finished(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        (turns.root / "sub").chmod(0o555)
+        change_set = await turns.changed("chmod 777 sub; rm sub/b.txt")
+        (turns.root / "sub").chmod(0o755)  # so that files can be put into it: then kaa was killed
+
+        done = await turns.undo(change_set)
+
+        assert not done.kept
+        assert _modes(turns.root, "sub") == {"sub": 0o555}
+        assert (turns.root / "sub" / "b.txt").read_text() == FILES["sub/b.txt"]
+
+    play(scene, FILES)
 
 
 def test_what_somebody_else_changed_between_two_calls_of_a_turn_is_never_taken_back(

@@ -48,7 +48,8 @@ class Putter:
             NotAsExpectedError: something else is there.
             OSError: the system refused.
         """
-        self._roots.find(path)  # raises where nothing may be changed
+        if not (self._roots.is_root(path) and expected and target and expected.kind == target.kind == "directory"):
+            self._roots.find(path)  # raises where nothing may be changed
         directory, _, name = path.rpartition("/")
         descriptor = self._nearby.opened(directory)
         if descriptor is None and target is not None:
@@ -126,28 +127,48 @@ def _check(directory: int, name: str, expected: State | None) -> None:
 
 
 def _remove(directory: int, name: str, expected: State | None) -> None:
+    if expected is not None and expected.kind == "directory":
+        _remove_directory(directory, name)
+        return
     _check(directory, name, expected)
-    if expected is None:
-        return
-    if expected.kind != "directory":
+    if expected is not None:
         os.unlink(name, dir_fd=directory)
-        return
+
+
+def _remove_directory(directory: int, name: str) -> None:
+    """Remove a directory of whatever mode, if it is empty."""
     try:
         os.rmdir(name, dir_fd=directory)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotAsExpectedError from None
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
 
 
 def _make_directory(directory: int, name: str, expected: State | None, target: State) -> None:
-    """Make a directory into which we can write, or give one that is there its mode."""
+    """Make a directory, or give one that is there its mode.
+
+    Raises:
+        NotAsExpectedError: something else is there.
+        OSError: it cannot be made, or cannot have this mode: the system drops bits without an error.
+    """
     _check(directory, name, expected)
+    mode = stat.S_IMODE(target.mode)
     if expected is None:
-        os.mkdir(name, target.mode | stat.S_IRWXU, dir_fd=directory)
-        return
-    descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        os.mkdir(name, mode, dir_fd=directory)
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        os.fchmod(descriptor, stat.S_IMODE(target.mode))
+        descriptor = os.open(name, os.O_RDONLY | flags, dir_fd=directory)
+        place: int | str = descriptor
+    except PermissionError:  # its owner may not read it, but may change that
+        descriptor = os.open(name, os.O_PATH | flags, dir_fd=directory)
+        place = f"/proc/self/fd/{descriptor}"
+    try:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+            os.chmod(place, mode)
+        if (now := stat.S_IMODE(os.fstat(descriptor).st_mode)) != mode:
+            raise PermissionError(errno.EPERM, f"the system set the mode {now:04o} instead of {mode:04o}")
     finally:
         os.close(descriptor)
 

@@ -41,6 +41,11 @@ class Roots:
             raise PermissionError(f"{path} is in none of the directories that may be written")
         return self._roots[start], below
 
+    def is_root(self, path: str) -> bool:
+        """Whether a path is the name of one of these directories, a dot in it: `.` for the project."""
+        start, _, name = path.rpartition("/")
+        return name == "." and start in self._roots
+
     def opened(self, directory: str) -> "contextlib.AbstractContextManager[int | None]":
         """A descriptor of a directory; None if it is not there, or in none of these."""
         start = self.start_of(directory)

@@ -36,8 +36,6 @@ class State(NamedTuple):
         """Whether there is no difference that matters; of what is not kept, nobody knows."""
         if other is None or self.kind != other.kind:
             return False
-        if self.kind == "directory":
-            return True
         if self.kind == "other":
             return bool(self.stamp) and (self.size, self.stamp) == (other.size, other.stamp)
         return (self.digest, self.mode) == (other.digest, other.mode)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import Rules, covers_name, reads_ignore_file
-from kaa.hands.checkpoints.states import is_known, look
+from kaa.hands.checkpoints.states import State, is_known, look
 
 
 class Extent(NamedTuple):
@@ -49,9 +49,16 @@ def survey(roots: Roots, rules: Rules, known: Manifest) -> Extent:
                 if stat.S_ISDIR(status.st_mode):
                     if rules.covers_directory(directory, path):
                         remaining.append((path, directory))
-                elif stat.S_ISREG(status.st_mode) and not is_known(status, known.get(path)):
+                elif stat.S_ISREG(status.st_mode) and not _was_read(status, known.get(path)):
                     limit = rules.max_bytes(directory, path, known.files + files, known.bytes + size)
                     if status.st_size <= limit:
                         files += 1
                         size += status.st_size
     return Extent(files, size)
+
+
+def _was_read(status: os.stat_result, known: State | None) -> bool:
+    """Whether the content is known, also of a file that had just been written when it was read and got no stamp."""
+    if known is None:
+        return False
+    return is_known(status, known) or (known.kind == "file" and not known.stamp and known.size == status.st_size)

@@ -20,6 +20,7 @@ _MAX_DIRTY_NAMES = 100_000
 # Between which somebody else may ask for something.
 _NAMES_AT_ONCE = 100
 _BYTES_AT_ONCE = 4 * 1024 * 1024
+_ITSELF = "."  # the name of a root in itself: only its mode is covered
 
 
 class Tracker:
@@ -159,7 +160,11 @@ class Tracker:
                     gone = self._watched.pop(happening.watch, None)
                     if gone is not None and self._entered.get(gone) == happening.watch:
                         del self._entered[gone]
-                elif covers_name(happening.name) and (directory := self._watched.get(happening.watch)) is not None:
+                elif (directory := self._watched.get(happening.watch)) is None:
+                    continue
+                elif not happening.name and directory in self.roots.starts:
+                    self._dirty.setdefault(directory, set()).add(_ITSELF)
+                elif covers_name(happening.name):
                     path = _join(directory, happening.name)
                     if happening.arrived and path in self._put:
                         self._put.remove(path)  # the next time it is somebody else
@@ -215,7 +220,9 @@ class Tracker:
             self._leave(directory)
             self._manifest.forget(directory, self._noted)
             return
-        for gone in set(self._manifest.names(directory)) - names:
+        if parent is None:
+            self._manifest.set(_join(directory, _ITSELF), look(descriptor, _ITSELF).state)
+        for gone in set(self._manifest.names(directory)) - names - {_ITSELF}:
             if (path := _join(directory, gone)) not in self._noted:
                 self._take_in(path, None, None)
         bytes_before = self._manifest.bytes
@@ -236,6 +243,9 @@ class Tracker:
                 for name in names:
                     self._take_in(_join(directory, name), None, None)
                 return
+            if _ITSELF in names:
+                names.remove(_ITSELF)
+                self._manifest.set(_join(directory, _ITSELF), look(descriptor, _ITSELF).state)
             if directory not in self._entered and not any(_join(directory, name) in self._noted for name in names):
                 return
             new = [

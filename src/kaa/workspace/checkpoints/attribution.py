@@ -78,7 +78,7 @@ class TurnRecord:
             change
             for _, changes in sorted(found.items())
             for change in changes
-            if not is_same(change.before, change.after)
+            if not is_same(change.before, change.after) and not _is_root_seen_first(change)
         )
 
     def _origin(self, path: str) -> Origin | None:
@@ -87,6 +87,11 @@ class TurnRecord:
         if None in self._names:
             return "command"
         return "background" if self.in_background else None
+
+
+def _is_root_seen_first(change: FileChange) -> bool:
+    """Whether nothing changed: an earlier kaa did not keep the modes of roots, which neither come nor go."""
+    return change.path.rpartition("/")[2] == "." and None in (change.before, change.after)
 
 
 def state_of(row: StateRow | None) -> FileState | None:

@@ -1,6 +1,7 @@
 """What checkpoints consist of, and what a workspace can do with them. See docs/checkpoints.md.
 
-Paths are relative to the project's root, with `/`; those in other writable directories are absolute.
+Paths are relative to the project's root, with `/`; those in other writable directories are absolute. `.` is the root
+itself, and `/directory/.` another writable directory: of these, only the mode is kept.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -35,12 +36,17 @@ class FileState(msgspec.Struct, frozen=True):
         """Whether there is no difference that would have to be restored."""
         if other is None or self.kind != other.kind or self.kind == "other":
             return False
-        return self.kind == "directory" or (self.digest, self.mode) == (other.digest, other.mode)
+        return (self.digest, self.mode) == (other.digest, other.mode)
 
 
 def is_same(one: FileState | None, other: FileState | None) -> bool:
     """Whether there is no difference that would have to be restored, where nothing may be there."""
     return other is None if one is None else one.same_as(other)
+
+
+def comes_or_goes_as_directory(one: FileState | None, other: FileState | None) -> bool:
+    """Whether there is a directory before or after and nothing else; people are not told of it."""
+    return (one is None or other is None) and all(state is None or state.kind == "directory" for state in (one, other))
 
 
 # What ran when something changed: a call that can change only this file; a command, so that another program may have
@@ -73,8 +79,8 @@ class FileChange(msgspec.Struct, frozen=True):
 
     @property
     def is_directory(self) -> bool:
-        """Whether only a directory came or went; people are told of files."""
-        return all(state is None or state.kind == "directory" for state in (self.before, self.after))
+        """Whether only a directory came or went; people are told of files, and of modes."""
+        return comes_or_goes_as_directory(self.before, self.after)
 
 
 class ChangeSet(msgspec.Struct, frozen=True):
@@ -90,7 +96,7 @@ class ChangeSet(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> tuple[FileChange, ...]:
-        """The changes without those of directories."""
+        """The changes without directories that came or went."""
         return tuple(change for change in self.changes if not change.is_directory)
 
 

@@ -97,8 +97,6 @@ class MemoryCheckpoints:
         kept = {conflict.path: conflict for conflict in plan.conflicts}
         for move in in_order(plan.moves):
             now, target = _state(self._look(), move.path), move.target
-            if move.expected == target:
-                continue  # only a mode, which nothing has here
             as_expected = is_same(move.expected, now)
             content = self._content(target) if target is not None and target.kind == "file" else b""
             if not (as_expected and self._put(move.path, target, content)) and move.path in files:

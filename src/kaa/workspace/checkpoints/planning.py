@@ -1,7 +1,10 @@
 """The way from one state of the files to another: what has to happen to each, and what speaks against it."""
 
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
+
+import msgspec
 
 from kaa.workspace.checkpoints.contract import (
     ChangeSet,
@@ -12,6 +15,7 @@ from kaa.workspace.checkpoints.contract import (
     FileStep,
     Origin,
     RestorePlan,
+    comes_or_goes_as_directory,
     is_same,
     least_certain,
 )
@@ -67,18 +71,18 @@ class Way:
             state = now[move.path]
             if is_same(state, move.target):
                 continue
-            if state is None and _takes_two_steps(move) and move.path not in self.broken:
-                moves.append(FileMove(move.path, None, move.target))  # a restore was killed between the two
+            if move.path not in self.broken and _is_halfway(move, state):
+                moves.append(FileMove(move.path, state, move.target))  # a restore was killed there
                 continue
             if reason := self._reason_against(move, state):
-                if not _only_directories(move.expected, move.target):
+                if not comes_or_goes_as_directory(move.expected, move.target):
                     conflicts.append(FileConflict(move.path, reason))
             else:
                 moves.append(move)
         steps = tuple(
             _step(move, content, self._by[move.path])
             for move in moves
-            if not _only_directories(move.expected, move.target)
+            if not comes_or_goes_as_directory(move.expected, move.target)
         )
         return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves))
 
@@ -101,7 +105,7 @@ class Way:
     def _reason_against(self, move: FileMove, state: FileState | None) -> str | None:
         if _is_other(move.target) or _is_other(move.expected):
             return _NOT_KEPT
-        if is_same(state, move.expected):
+        if is_same(state, move.expected) or (_is_directory(state, move.expected) and not _is_directory(move.target)):
             return self.broken.get(move.path)
         if state is None:
             return "deleted since by someone else"
@@ -109,22 +113,53 @@ class Way:
 
 
 def in_order(moves: Iterable[FileMove]) -> Iterator[FileMove]:
-    """Moves one after another so that each finds its directory, and no directory holds what is going to go."""
+    """Moves one after another so that each finds its directory, and no directory holds what is going to go.
+
+    A directory gets its mode at the end, the deepest first. Until then, its owner may do anything in it.
+    """
+    opening: list[FileMove] = []
     deleting: list[FileMove] = []
     emptied: list[FileMove] = []
     making: list[FileMove] = []
     writing: list[FileMove] = []
     for move in moves:
         for part in _parts(move):
-            if part.target is None:
+            if _is_directory(part.expected, part.target):
+                opening.append(part)
+            elif part.target is None:
                 (emptied if part.expected is not None and part.expected.kind == "directory" else deleting).append(part)
             else:
                 (making if part.target.kind == "directory" else writing).append(part)
     emptied.sort(key=_path_of, reverse=True)
     making.sort(key=_path_of)
-    yield from (*deleting, *emptied, *making, *writing)
-    # Their modes at the end, the deepest first: one that nothing may be written into gets its files before that.
-    yield from (FileMove(move.path, move.target, move.target) for move in reversed(making))
+    opening.sort(key=_path_of)
+    yield from filter(None, map(_first_part, opening))
+    yield from (*deleting, *emptied, *filter(None, map(_first_part, making)), *writing)
+    yield from filter(None, map(_last_part, sorted((*opening, *making), key=_path_of, reverse=True)))
+
+
+def _opened(state: FileState | None) -> FileState | None:
+    """A directory in that its owner may do anything."""
+    return None if state is None else msgspec.structs.replace(state, mode=state.mode | stat.S_IRWXU)
+
+
+def _first_part(move: FileMove) -> FileMove | None:
+    """A directory's way to where it is open; None if it is there."""
+    opened = _opened(move.target)
+    return None if is_same(move.expected, opened) else FileMove(move.path, move.expected, opened)
+
+
+def _last_part(move: FileMove) -> FileMove | None:
+    """The rest of its way; None if there is none."""
+    opened = _opened(move.target)
+    return None if is_same(opened, move.target) else FileMove(move.path, opened, move.target)
+
+
+def _is_halfway(move: FileMove, state: FileState | None) -> bool:
+    """Whether this is what a restore leaves that was killed between two parts of a move."""
+    if state is None:
+        return _takes_two_steps(move)
+    return _is_directory(state, move.target) and is_same(state, _opened(move.target))
 
 
 def _path_of(move: FileMove) -> str:
@@ -182,5 +217,5 @@ def _is_other(state: FileState | None) -> bool:
     return state is not None and state.kind == "other"
 
 
-def _only_directories(*states: FileState | None) -> bool:
-    return all(state is None or state.kind == "directory" for state in states)
+def _is_directory(*states: FileState | None) -> bool:
+    return all(state is not None and state.kind == "directory" for state in states)

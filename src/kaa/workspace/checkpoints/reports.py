@@ -67,7 +67,7 @@ def read_report(body: bytes) -> Report:
         report = msgspec.convert(json.loads(body), Report)
     except (ValueError, RecursionError) as error:
         raise WorkspaceUnavailableError(f"The process for checkpoints cannot be understood: {error}.") from error
-    kept = tuple(change for change in report.changes if _may_be_restored(change[0]))
+    kept = tuple(change for change in report.changes if _may_be_restored(change))
     if refused := len(report.changes) - len(kept):
         return Report(kept, {**report.uncovered, "refused": refused})
     return report
@@ -91,9 +91,15 @@ def doing_of(turn: Turn, changes: Sequence[ChangeRow]) -> list[ChangeRow]:
     ]
 
 
-def _may_be_restored(path: str) -> bool:
-    """Nothing outside the project, and nothing that git executes, may ever be "put back"."""
-    return {"", ".", "..", ".git"}.isdisjoint(path.removeprefix("/").split("/")) and "\0" not in path
+def _may_be_restored(change: ChangeRow) -> bool:
+    """Nothing outside the project, and nothing that git executes, may ever be "put back"; of a root, only the mode."""
+    path, *states = change
+    names = path.removeprefix("/").split("/")
+    if path == "." or (path.startswith("/") and names[-1] == "."):
+        if any(state is not None and state[0] != "directory" for state in states):
+            return False
+        names.pop()
+    return {"", ".", "..", ".git"}.isdisjoint(names) and "\0" not in path
 
 
 def _changed_at(row: StateRow) -> int:
