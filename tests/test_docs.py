@@ -15,6 +15,7 @@ from kaa import cli
 from kaa.builtin import (
     background,
     budget_command,
+    choice_commands,
     commands,
     compaction_commands,
     naming_commands,
@@ -136,6 +137,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
     for module in (
         tools,
         commands,
+        choice_commands,
         background,
         usage_reports,
         budget_command,
@@ -248,6 +250,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
     registry = LoadedRegistry()
     for module in (
         commands,
+        choice_commands,
         background,
         usage_reports,
         budget_command,

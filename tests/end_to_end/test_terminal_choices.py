@@ -87,7 +87,7 @@ def test_approvals_are_chosen_from_a_list(seat: Seat) -> None:
         program.wait_for("Unasked.")
         assert "Yes, this time" not in program.screen.text()
         enter(program, "/approvals nonsense")
-        program.wait_for("there is no policy 'nonsense'")
+        program.wait_for("invalid approval mode 'nonsense'")
 
 
 def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:

@@ -18,6 +18,7 @@ from kaa.core.spending import Spending
 from kaa.core.tool import Permit, Tool, ToolResult
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.asking import Asker
+from kaa.ext.choices import ProjectTrust, SessionApprovals, SessionModels
 from kaa.ext.context import ConversationContext, StateT, ToolContext
 from kaa.workspace.protocol import Workspace
 
@@ -317,6 +318,21 @@ class CommandContext(Protocol):
     @property
     def model_name(self) -> str:
         """`provider/id` of the model in force."""
+        ...
+
+    @property
+    def models(self) -> SessionModels:
+        """Which model answers, and how hard it thinks."""
+        ...
+
+    @property
+    def approvals(self) -> SessionApprovals:
+        """Which tool calls need the person's approval."""
+        ...
+
+    @property
+    def trust(self) -> ProjectTrust:
+        """Whether the project may configure kaa."""
         ...
 
     @property

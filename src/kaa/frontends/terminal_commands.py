@@ -9,7 +9,6 @@ from kaa.ext.invocation import invocation_in
 _LISTED = "`kaa sessions list` lists them, --session ID goes on with one"
 # Each with what does the same, or nearly, without a terminal.
 TERMINAL_COMMANDS = {
-    "approvals": "--approvals POLICY does the same",
     "branch": "/undo goes back by one message",
     "changelog": "",
     "clear": "without -c a new session begins",
@@ -21,7 +20,6 @@ TERMINAL_COMMANDS = {
     "hotkeys": "/help lists the slash commands",
     "login": "`kaa login PROVIDER` does the same",
     "logout": "`kaa logout PROVIDER` does the same",
-    "model": "--model NAME does the same",
     "new": "without -c a new session begins",
     "quit": "",
     "redraw": "",
@@ -31,10 +29,8 @@ TERMINAL_COMMANDS = {
     "search": "`kaa sessions search TEXT` does the same",
     "settings": "",
     "theme": "",
-    "thinking": "--thinking LEVEL does the same",
     "transcript": "`kaa sessions export ID` writes all of it",
     "tree": "/undo goes back by one message",
-    "trust": "--trust uses what the project configures, for one run",
 }
 
 

@@ -31,8 +31,8 @@ from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
-from kaa.shell.settings import ApprovalPolicy
 from kaa.shell.status import Status
+from kaa.shell.trust.review import TrustReview
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
 from kaa.workspace.protocol import Workspace
@@ -78,6 +78,7 @@ class Conversation:
         models: which model answers, and which others there are.
         reloading: reads settings again.
         tools: which tools the model may call.
+        trust: asks whether the project may configure kaa.
         closing: closes what the conversation is made of.
     """
 
@@ -91,6 +92,7 @@ class Conversation:
         models: Models,
         reloading: Reloading,
         tools: ActiveTools,
+        trust: TrustReview,
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
@@ -101,6 +103,7 @@ class Conversation:
         self._models = models
         self._reloading = reloading
         self._tools = tools
+        self._trust = trust
         self._workspace = registry.context.workspace
         self._user_commands = UserCommands(
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
@@ -269,13 +272,14 @@ class Conversation:
         return self._registry.subscribe(observer)
 
     @property
-    def approvals(self) -> ApprovalPolicy:
-        """Who is asked before what."""
-        return self._gate.policy
+    def approvals(self) -> Gatekeeper:
+        """Which tool calls need the person's approval."""
+        return self._gate
 
-    def set_approvals(self, policy: ApprovalPolicy) -> None:
-        """Change who is asked before what, from the next call on."""
-        self._gate.set_policy(policy)
+    @property
+    def trust(self) -> TrustReview:
+        """Whether the project may configure kaa."""
+        return self._trust
 
     @property
     def containment(self) -> Containment:

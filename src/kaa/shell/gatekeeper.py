@@ -1,13 +1,14 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, get_args
 
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
+from kaa.ext.errors import CommandError
 from kaa.shell.containment import Containment
 from kaa.shell.home import Home
 from kaa.shell.project_files import PROJECT_SETTINGS
@@ -17,6 +18,14 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
     from kaa.shell.approvals.rule_file import Rules
+
+
+_POLICIES: Final[Mapping[str, str]] = {
+    "ask": "reads run, the rest asks unless a rule allows it",
+    "auto": "what the sandbox confines runs, the rest asks",
+    "never": "nobody is asked: what would need a yes is denied",
+    "step": "every call asks",
+}
 
 
 class Gatekeeper:
@@ -47,11 +56,25 @@ class Gatekeeper:
         """Who is asked before what."""
         return self._policy
 
-    def set_policy(self, policy: ApprovalPolicy) -> None:
-        """Change who is asked before what, from the next call on."""
-        self._policy = policy
+    @property
+    def policies(self) -> Mapping[str, str]:
+        """All modes, each with what it means."""
+        return _POLICIES
+
+    def choose(self, policy: str) -> ApprovalPolicy:
+        """Set the mode, from the next call on. Returns it.
+
+        Raises:
+            CommandError: there is no such mode.
+        """
+        modes: tuple[ApprovalPolicy, ...] = get_args(ApprovalPolicy)
+        chosen = next((known for known in modes if known == policy), None)
+        if chosen is None:
+            raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(modes)}")
+        self._policy = chosen
         if self._gate is not None:
-            self._gate.policy = policy
+            self._gate.policy = chosen
+        return chosen
 
     def load(self) -> "Gate":
         """The gate.

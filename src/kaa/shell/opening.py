@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from logging import INFO
+from typing import TYPE_CHECKING
 
 from kaa.builtin import (
     background,
     budget_command,
+    choice_commands,
     commands,
     compaction_commands,
     naming_commands,
@@ -64,8 +66,12 @@ from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
+from kaa.shell.trust.review import TrustReview
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.shell.trust.decisions import TrustDecisions
 
 Notify = Callable[[str], None]
 
@@ -78,7 +84,7 @@ async def open_conversation(
     environ: Mapping[str, str],
     notify: Notify,
     asker: Asker = NOBODY,
-    configuration: ProjectConfiguration | None = None,
+    trust: "TrustDecisions | None" = None,
 ) -> Conversation:
     """Open a conversation about the project in `workspace`.
 
@@ -89,7 +95,7 @@ async def open_conversation(
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         asker: asks the person.
-        configuration: what the project would configure, where the user was asked about just that; None surveys it.
+        trust: what was decided about the project in this process; None where only the options say.
 
     Raises:
         SettingsError: a settings file has a mistake.
@@ -103,7 +109,7 @@ async def open_conversation(
         CassetteError: a recording cannot be written or read.
     """
     notify = _logged(environ, home, notify)
-    project = await _read_project(options, workspace, home, configuration, notify)
+    project = await _read_project(options, workspace, home, None if trust is None else trust.configuration, notify)
 
     def read_settings() -> Settings:
         return load_settings(home.settings, PROJECT_SETTINGS, project.settings, notify)
@@ -202,7 +208,16 @@ async def open_conversation(
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
-            agent, registry, session, gate, containment, switch, reloading, tools, closing.pop_all()
+            agent,
+            registry,
+            session,
+            gate,
+            containment,
+            switch,
+            reloading,
+            tools,
+            TrustReview(trust, workspace, home, asker),
+            closing.pop_all(),
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
     return conversation
@@ -367,6 +382,7 @@ def _load_extensions(options: ConversationOptions, settings: Settings, home: Hom
         prompt,
         tools,
         commands,
+        choice_commands,
         usage_reports,
         naming_commands,
         navigation_commands,

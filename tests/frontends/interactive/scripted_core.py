@@ -52,7 +52,8 @@ class ScriptedCore:
         self.talk = self
         self.root = "/project"
         self.commands: tuple[Any, ...] = ()
-        self.approvals = "ask"
+        self.approvals = self
+        self.policy = "ask"
         self._loop = asyncio.new_event_loop()
         self._calls: list[Callable[[], None]] = []
         self._agent = ScriptedAgent(chance)
@@ -235,14 +236,12 @@ class ScriptedCore:
     def set_network(self, network: str) -> str:
         return network
 
-    def set_approvals(self, policy: str) -> None:
-        self.approvals = policy
+    @property
+    def policies(self) -> dict[str, str]:
+        return {"ask": self.chance.text(2), "auto": self.chance.text(2)}
 
     async def git_head(self) -> Head | None:
         return None
-
-    async def review_trust(self) -> str:
-        return self.chance.text(3)
 
     def sessions(self) -> ScriptedSessions:
         return ScriptedSessions(self.chance)
@@ -280,7 +279,7 @@ class ScriptedCore:
     def cycle_thinking(self) -> str:
         return "low"
 
-    def set_thinking(self, level: str) -> str:
+    def think(self, level: str) -> str:
         return level
 
     async def reload(self) -> str:

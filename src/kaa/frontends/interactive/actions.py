@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.changelog import changelog
@@ -14,7 +14,6 @@ from kaa.frontends.interactive.external_editor import edit_externally
 from kaa.frontends.interactive.help_text import help_markdown, help_sections
 from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
-from kaa.shell.settings import ApprovalPolicy
 from kaa.tui.keymap import Keymap
 
 if TYPE_CHECKING:
@@ -80,9 +79,7 @@ class Actions:
         begin, login = self._ui.conversations.open_new, self._ui.logging_in
         return [
             *self._session_commands(),
-            UiCommand(
-                "approvals", "Choose who is asked before what", conversation.approvals, _among(get_args(ApprovalPolicy))
-            ),
+            UiCommand("approvals", "", lambda _: conversation.approvals(), only_bare=True),
             UiCommand(
                 "changelog",
                 "Show what is new in kaa",
@@ -110,9 +107,8 @@ class Actions:
             UiCommand("scoped-models", "Choose which models to cycle through", lambda _: models.scoped_models()),
             UiCommand("settings", "Change the settings", lambda _: settings.settings()),
             UiCommand("theme", "Choose the colours", settings.theme, self._theme_names),
-            UiCommand("thinking", "Choose how hard the model thinks", models.thinking),
+            UiCommand("thinking", "", lambda _: models.thinking(), only_bare=True),
             UiCommand("transcript", "Read and search all of the conversation", lambda _: self._ui.viewer.toggle()),
-            UiCommand("trust", "Decide whether the project may configure kaa", lambda _: self._review_trust()),
         ]
 
     def _session_commands(self) -> Sequence[UiCommand]:
@@ -230,11 +226,6 @@ class Actions:
         self._core.call(
             lambda engine: engine.conversation.reload(), self._ui.board.show_notice, self._ui.board.show_failure
         )
-
-    # Trust.
-
-    def _review_trust(self) -> None:
-        self._core.call(lambda engine: engine.review_trust(), self._ui.board.show_notice, self._ui.board.show_failure)
 
 
 def _among(words: Iterable[str]) -> Complete:

@@ -20,6 +20,7 @@ class UiCommand(NamedTuple):
         run: gets what stands behind the name.
         complete: for what stands behind it so far, what could: texts and descriptions.
         is_independent: it needs no conversation, and is there when none can be opened.
+        only_bare: with arguments, the command of the conversation runs that has the same name.
     """
 
     name: str
@@ -27,6 +28,7 @@ class UiCommand(NamedTuple):
     run: Run
     complete: Complete | None = None
     is_independent: bool = False
+    only_bare: bool = False
 
 
 class CoreCommand(NamedTuple):
@@ -72,9 +74,9 @@ class Commands:
         """The names of all."""
         return [*self._own, *(command.name for command in self.of_conversation)]
 
-    def is_own(self, name: str) -> bool:
-        """Whether the one of this name is the user interface's."""
-        return name in self._own
+    def is_own(self, name: str, arguments: str = "") -> bool:
+        """Whether the one of this name, called like this, is the user interface's."""
+        return name in self._own and not (arguments and self._own[name].only_bare)
 
     def is_independent(self, name: str) -> bool:
         """Whether the one of this name needs no conversation."""
@@ -90,8 +92,12 @@ class Commands:
 
     def offered(self) -> Sequence[Command]:
         """All that can be typed, by name: for completion and help."""
-        own = [Command(command.name, command.description, _answering(command.complete)) for command in self.own()]
-        others = (command for command in self.of_conversation if not self.is_own(command.name))
+        own = [
+            Command(command.name, command.description, _answering(command.complete))
+            for command in self.own()
+            if not command.only_bare
+        ]
+        others = (command for command in self.of_conversation if not self.is_own(command.name, "anything"))
         return sorted([*own, *map(self._offered, others)], key=lambda command: command.name)
 
     def _offered(self, command: CoreCommand) -> Command:

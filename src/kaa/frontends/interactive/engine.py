@@ -135,7 +135,7 @@ class Engine:
             environ=os.environ,
             notify=self._notice,
             asker=self,
-            configuration=self._trust.configuration,
+            trust=self._trust,
         )
         # What is under way in the one before ends only now: another session may not open.
         await self._close_conversation()
@@ -213,10 +213,6 @@ class Engine:
         except asyncio.CancelledError:
             self._post(lambda: self._respondent.withdraw(asked))
             raise
-
-    async def review_trust(self) -> str:
-        """Ask again whether the project may configure kaa. Returns what was decided."""
-        return await self._trust.review(self.workspace)
 
     async def _close_conversation(self) -> None:
         conversation, self._conversation = self._conversation, None

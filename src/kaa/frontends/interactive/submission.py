@@ -95,7 +95,7 @@ class Submission:
 
     def _do(self, text: str, *, follow_up: bool = False) -> None:
         called = invocation_in(text)
-        if called is not None and self._commands.is_own(called.name):
+        if called is not None and self._commands.is_own(called.name, called.arguments):
             self._commands.run(called.name, called.arguments)
         elif called is not None:
             self._core.call(

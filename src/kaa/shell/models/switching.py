@@ -7,7 +7,7 @@ another model said (`kaa.llm.handoff`) with each request. All models share one t
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -24,6 +24,7 @@ from kaa.llm.tuning import Tuning
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.models.link import ModelLink
 from kaa.shell.models.scope import ScopedModel, scoped_models
+from kaa.shell.settings import SettingsError
 from kaa.shell.settings_file import SettingsFile
 
 
@@ -202,6 +203,20 @@ class Models:
             await self.keep()
         return self.current
 
+    async def switch(self, query: str) -> ModelState:
+        """Switch to a model and keep it, for commands. See `kaa.ext.choices.SessionModels`.
+
+        Raises:
+            CommandError: nothing fits, several do, or it cannot be used.
+        """
+        await self.reload()
+        try:
+            return await self.choose(query, keep=True)
+        except NoModelError as error:
+            raise CommandError(error.reason) from error
+        except (CredentialError, SettingsError) as error:
+            raise CommandError(str(error)) from error
+
     async def cycle(self, step: Literal[1, -1] = 1) -> ModelState:
         """Switch to the next model, or the one before, of those to cycle through, or else of all available.
 
@@ -233,6 +248,18 @@ class Models:
         resolved = self._link.resolved
         self._think(nearest_level(level, resolved.model, resolved.endpoint.thinking_levels))
         return self._agent.thinking
+
+    def think(self, level: str) -> ThinkingLevel:
+        """`set_thinking`, for commands.
+
+        Raises:
+            CommandError: there is no such level.
+        """
+        levels: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
+        known = next((one for one in levels if one == level), None)
+        if known is None:
+            raise CommandError(f"invalid thinking level {level!r}: use {', '.join(levels)}")
+        return self.set_thinking(known)
 
     def cycle_thinking(self) -> ThinkingLevel:
         """Switch to the next level that the model has. Returns it."""

@@ -1,9 +1,8 @@
 """Choosing the model, those to cycle through, and how hard it thinks."""
 
 from collections.abc import Callable, Sequence
-from typing import get_args
 
-from kaa.core.provider import Model, ThinkingLevel
+from kaa.core.provider import Model
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
@@ -75,16 +74,13 @@ class ModelSelectors:
 
         self._core.call(models, lambda found: self._open_scope(*found), self._on_failure)
 
-    def thinking(self, level: str = "") -> None:
+    def thinking(self) -> None:
         """Choose how hard the model thinks."""
 
         async def current(engine: Engine) -> ModelState:
             return engine.conversation.models.current
 
-        if level:
-            self._set_thinking(level)
-        else:
-            self._core.call(current, self._open_thinking, self._on_failure)
+        self._core.call(current, self._open_thinking, self._on_failure)
 
     def _open_models(self, models: Sequence[Model], current: ModelState, query: str) -> None:
         here = current.name
@@ -134,14 +130,8 @@ class ModelSelectors:
         self._lists.choose("How hard to think", items, self._set_thinking)
 
     def _set_thinking(self, wanted: str) -> None:
-        levels: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
-        level = next((level for level in levels if level == wanted), None)
-        if level is None:
-            self._desk.say(f"there is no thinking level {wanted!r}: there are {', '.join(levels)}", "warning")
-            return
-
         async def think(engine: Engine) -> str:
-            return engine.conversation.models.set_thinking(level)
+            return engine.conversation.models.think(wanted)
 
         self._core.call(think, lambda now: self._desk.say(f"thinking: {now}", "success"), self._on_failure)
 
