@@ -179,6 +179,72 @@ def test_the_last_message_is_taken_back_and_brought_forward_again(seat: Seat) ->
     assert ("assistant", "Written.") in seat.heard()
 
 
+def test_only_the_conversation_goes_where_that_was_typed(seat: Seat) -> None:
+    changed = seat.project / "a.txt"
+    changed.write_text("old\n")
+    with seat.open(script=[*_WRITING, say("Yes.")]) as program:
+        have_written(program)
+        enter(program, "/undo --conversation")
+        program.wait_for("goes on from before that message")
+        assert changed.read_text() == "new\n"
+        program.press("ctrl+c")
+        enter(program, "/redo --conversation")
+        program.wait_for("The conversation goes on from here.")
+        talk(program, ("is it?", "Yes."))
+
+    assert changed.read_text() == "new\n"
+    assert ("assistant", "Written.") in seat.heard()
+
+
+def test_everything_goes_back_where_that_was_typed(seat: Seat) -> None:
+    changed = seat.project / "a.txt"
+    changed.write_text("old\n")
+    with seat.open(script=_WRITING) as program:
+        have_written(program)
+        enter(program, "/undo --all")
+        program.wait_for("Changed back: a.txt")
+        program.wait_for("goes on from before that message")
+
+    assert changed.read_text() == "old\n"
+
+
+def test_a_number_of_steps_is_refused(seat: Seat) -> None:
+    with seat.open(script=[say("One.")]) as program:
+        talk(program, ("first", "One."))
+        enter(program, "/undo 2")
+        program.wait_for("/undo takes no '2'")
+        enter(program, "/redo --all")
+        program.wait_for("/redo takes no '--all'")
+
+
+@pytest.mark.parametrize("command", ["/undo", "/undo --all"])
+def test_where_files_cannot_be_looked_at_it_is_asked_whether_only_the_conversation_goes(
+    seat: Seat, command: str
+) -> None:
+    changed = seat.project / "a.txt"
+    changed.write_text("old\n")
+    with seat.open(script=[*_WRITING, say("Yes.")]) as program:
+        have_written(program)
+        for kept in seat.home.glob("checkpoints/*/sets/*"):
+            kept.unlink()
+        enter(program, command)
+        program.wait_for("Files stay as they are")
+        program.wait_for("kaa cannot restore files: what files were then is no longer kept")
+        assert "(b)" not in program.screen.text()
+        program.press("escape")
+        program.wait_for(is_idle)
+        talk(program, ("still there?", "Yes."))
+        assert ("assistant", "Written.") in seat.heard()
+        enter(program, "/undo")
+        program.wait_for("goes on from before that message")  # nothing was done to files for this message
+        program.press("ctrl+c")
+        enter(program, command)
+        answer(program, "c")
+        program.wait_for("Files stay as they are: what files were then")
+
+    assert changed.read_text() == "new\n"
+
+
 def test_a_command_is_typed_in_place_of_the_message_that_was_taken_back(seat: Seat) -> None:
     with seat.open(script=[say("One."), say("Two.")]) as program:
         talk(program, ("first", "One."))

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from kaa.builtin.step_options import STEP_OPTIONS
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.changelog import changelog
 from kaa.frontends.interactive.commands import Complete, UiCommand
@@ -123,12 +124,22 @@ class Actions:
             ),
             UiCommand("clone", "Go on in a copy of the session", lambda _: sessions.clone()),
             UiCommand("fork", "Go on before one of your messages, in a copy", lambda _: sessions.fork()),
-            UiCommand("redo", "Return to where the conversation and its files were", lambda _: navigator.redo()),
+            UiCommand(
+                "redo",
+                "Return to where the conversation and its files were",
+                navigator.redo,
+                _among(STEP_OPTIONS["redo"]),
+            ),
             UiCommand("resume", "Choose another session to go on with", sessions.resume, is_independent=True),
             UiCommand("rewind", "Go back to an earlier message", lambda _: navigator.rewind()),
             UiCommand("search", "Find where something was said, in all sessions", sessions.search, is_independent=True),
             UiCommand("tree", "Show the tree of the session, to go on from anywhere", lambda _: navigator.tree()),
-            UiCommand("undo", "Take back your last message and what it did to files", lambda _: navigator.undo()),
+            UiCommand(
+                "undo",
+                "Take back your last message and what it did to files",
+                navigator.undo,
+                _among(STEP_OPTIONS["undo"]),
+            ),
         ]
 
     # Stopping and leaving.

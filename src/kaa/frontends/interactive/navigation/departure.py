@@ -15,7 +15,7 @@ from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.navigation.arrival import Arrived
 from kaa.frontends.interactive.navigation.plan_view import PlanView
-from kaa.shell.navigating import Arrival, BranchSummaryRequest, Destination, Navigation, Restore
+from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Destination, Navigation, Restore
 
 
 class Wish(NamedTuple):
@@ -25,12 +25,14 @@ class Wish(NamedTuple):
         find: finds it; None if there is no such place.
         nothing: said then.
         proposed: what goes there if Enter is pressed, as the letter of the answer.
+        restore: what goes there, if the user has said it already. Nothing is asked then, unless it is impossible.
         may_summarize: what is left behind may be summed up for the model.
     """
 
     find: Callable[[Navigation], Awaitable[Destination | None]]
     nothing: str
     proposed: str = "c"
+    restore: Along | None = None
     may_summarize: bool = False
 
 
@@ -68,8 +70,10 @@ class Departure:
         def found(destination: Destination | None) -> None:
             if destination is None:
                 self._desk.say(wish.nothing)
-            elif destination.leaves_files_alone:
+            elif wish.restore == "conversation" or destination.leaves_files_alone:
                 self._ask_for_summary(destination, wish, "conversation")
+            elif wish.restore == "both" and destination.files_problem is None:
+                self._ask_for_summary(destination, wish, "both")
             else:
                 self._ask_for_files(destination, wish)
 

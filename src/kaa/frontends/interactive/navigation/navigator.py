@@ -1,7 +1,9 @@
 """The ways to somewhere else in the session: the tree, the user's messages, one message back, and forward again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from kaa.builtin.step_options import Step, StepOption, step_option
+from kaa.ext.errors import CommandError
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
@@ -11,10 +13,11 @@ from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.session.outline import Outline, OutlineRow
-from kaa.shell.navigating import RewindPoint
+from kaa.shell.navigating import Along, RewindPoint
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.sanitize import squeezed
 
+_RESTORES: Mapping[StepOption, Along | None] = {"": None, "--all": "both", "--conversation": "conversation"}
 _NO_MESSAGE = "there is no message to go back to"
 
 
@@ -43,14 +46,14 @@ class Navigator:
         self._departure = departure
         self._on_failure = on_failure
 
-    def undo(self) -> None:
-        """Take the last message back, and what it did to files."""
-        self._departure.go(Wish(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b"))
+    def undo(self, arguments: str = "") -> None:
+        """Take the last message back, and what it did to files. `arguments`: as typed behind the command."""
+        self._step("undo", arguments, Wish(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b"))
 
-    def redo(self) -> None:
-        """Return to where the conversation was before it went elsewhere."""
+    def redo(self, arguments: str = "") -> None:
+        """Return to where the conversation was before it went elsewhere. `arguments`: as typed behind the command."""
         nothing = "there is nothing to redo: nothing was taken back, or something was said since"
-        self._departure.go(Wish(lambda navigation: navigation.forward(), nothing, proposed="b"))
+        self._step("redo", arguments, Wish(lambda navigation: navigation.forward(), nothing, proposed="b"))
 
     def rewind(self) -> None:
         """Choose a message to go back to."""
@@ -59,6 +62,14 @@ class Navigator:
             "what came after stays in the session's file",
             lambda entry_id: self._departure.go(Wish(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
         )
+
+    def _step(self, step: Step, arguments: str, wish: Wish) -> None:
+        try:
+            option = step_option(step, arguments)
+        except CommandError as error:
+            self._on_failure(error)
+            return
+        self._departure.go(wish._replace(restore=_RESTORES[option]))
 
     def choose_message(self, title: str, hint: str, chosen: Callable[[str], None]) -> None:
         """Let the user choose one of his messages on this branch, the newest first.
