@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 import msgspec
 import pytest
@@ -25,9 +25,10 @@ from kaa.builtin import (
     tools,
     usage_reports,
 )
+from kaa.core.events import Event
 from kaa.core.hooks import BeforeTool
 from kaa.core.messages import ToolCall
-from kaa.ext.api import CommandContext, PromptContext
+from kaa.ext.api import CommandContext, ExtensionAPI, PromptContext
 from kaa.ext.loader import load_extension
 from kaa.frontends import sessions_command
 from kaa.frontends.exit_codes import ExitCode
@@ -63,6 +64,29 @@ from tests.support.program import Program
 from tests.support.registries import LoadedRegistry
 
 _ROOT = Path(__file__).parent.parent
+
+
+def test_each_event_of_pi_has_a_counterpart_or_a_reason() -> None:
+    page = (_ROOT / "docs/extensions.md").read_text()
+    table = page.partition("## Events of pi")[2].partition("\n## ")[0]
+    rows = [row.split(" | ") for row in table.splitlines() if row.startswith("| `")]
+
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row[0])]
+    known = {name for name in dir(ExtensionAPI) if not name.startswith("_")}
+    known |= {event.__name__ for event in get_args(Event)}
+    counterparts = [
+        name for row in rows for name in re.findall(r"`((?:before|after|on|add|register)_\w+|[A-Z]\w+)`", row[1])
+    ]
+
+    assert len(set(named)) == len(named) == 41  # pi 1.5.2
+    assert set(counterparts) <= known
+
+
+def test_every_registration_of_the_api_is_on_the_page() -> None:
+    page = (_ROOT / "docs/extensions.md").read_text()
+    methods = {name for name in vars(ExtensionAPI) if not name.startswith("_")} - {"api_version"}
+
+    assert [name for name in sorted(methods) if f"`{name}" not in page] == []
 
 
 def test_the_example_extension_works_as_it_stands(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from kaa.core.errors import (
     StalledStreamError,
 )
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
+from kaa.core.hooks import FixedHooks, ReplaceMessages
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.patience import Patience
 from kaa.core.provider import Done, Model, ModelRates, ReplyInfo, Request, StreamEvent, TextDelta
@@ -370,4 +371,64 @@ class TestBudget:
 
         assert (end.reason, end.error) == ("budget", "no more of that")
         assert scene.of(AgentEnd) == [end]
+        assert scene.provider.requests == []
+
+
+class TestBeforeRequest:
+    def test_a_hook_changes_what_is_sent_and_nothing_else(self) -> None:
+        seen: list[tuple[str, ...]] = []
+
+        async def shorten(request: Request) -> ReplaceMessages | None:
+            seen.append(tuple(message.text for message in request.messages))
+            return ReplaceMessages(tuple(request.messages[-1:]))
+
+        async def look(request: Request) -> None:
+            seen.append(tuple(message.text for message in request.messages))
+
+        hooks = FixedHooks(before_request=(shorten, look))
+        scene = Scene([reply(text="one"), reply(text="two")], hooks=hooks)
+
+        run(scene.agent.run(say("first")))
+        run(scene.agent.run(say("second")))
+
+        assert seen[2:] == [("first", "one", "second"), ("second",)]
+        assert [message.text for message in scene.provider.requests[-1].messages] == ["second"]
+        assert [message.text for message in scene.agent.messages] == ["first", "one", "second", "two"]
+
+    def test_it_sees_repeated_requests_too(self) -> None:
+        seen: list[Request] = []
+
+        async def look(request: Request) -> None:
+            seen.append(request)
+
+        script: list[ScriptItem] = [OverloadedError("busy"), reply(text="one")]
+        scene = Scene(script, hooks=FixedHooks(before_request=(look,)), config=AgentConfig(retry=QUICK))
+
+        assert run(scene.agent.run(say("first"))).reason == "done"
+        assert len(seen) == 2
+
+    def test_results_whose_calls_are_left_out_go_too(self) -> None:
+        async def last(request: Request) -> ReplaceMessages:
+            return ReplaceMessages((say("what was that?"), *request.messages[2:]))
+
+        scene = Scene(
+            [reply(tool_calls=[("echo", {"text": "hi"})]), reply(text="done")], hooks=FixedHooks(before_request=(last,))
+        )
+
+        assert run(scene.agent.run(say("first"))).reason == "done"
+        assert [message.text for message in scene.provider.requests[-1].messages] == ["what was that?"]
+
+    @pytest.mark.parametrize("empty", [True, False])
+    def test_a_failing_hook_keeps_the_request_from_being_sent(self, empty: bool) -> None:
+        async def broken(_request: Request) -> ReplaceMessages:
+            if empty:
+                return ReplaceMessages(())
+            raise ValueError("no idea")
+
+        scene = Scene([reply(text="one")], hooks=FixedHooks(before_request=(broken,)))
+
+        end = run(scene.agent.run(say("first")))
+
+        why = "hooks of extensions left no message in it." if empty else "no idea"
+        assert (end.reason, end.error) == ("error", f"The request was not sent: {why}")
         assert scene.provider.requests == []

@@ -2,7 +2,7 @@ from typing import cast
 
 import pytest
 
-from kaa.core.events import AgentStart
+from kaa.core.events import AgentStart, CompactionEnd
 from kaa.core.hooks import Block, Continue
 from kaa.core.messages import AssistantMessage, Usage, UserMessage, user_message
 from kaa.core.tool import ToolResult, text_result
@@ -19,6 +19,7 @@ from kaa.ext.api import (
 from kaa.ext.asking import confirm
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError, MessageBlockedError, RegistrationError
+from kaa.ext.occasions import NavigationRequest, Notification, SessionEnd, SessionStart
 from kaa.ext.registry import joined_sections
 from tests.support.agents import echo_tool, run, say, tool
 from tests.support.person import yes_or_no
@@ -237,6 +238,16 @@ class TestUnloading:
         async def hook(*_: object) -> None:
             return None
 
+        async def told(*_: object) -> None:
+            closed.append("told")
+
+        async def occasions() -> None:
+            await registry.session_started(SessionStart("startup", "id", None))
+            await registry.before_compaction(CompactionRequest((), "", "", "manual", 1))
+            await registry.after_compaction(CompactionEnd("manual"))
+            await registry.before_navigation(NavigationRequest("new", None))
+            await registry.session_ended(SessionEnd("quit", "id", None))
+
         def extend(api: ExtensionAPI) -> None:
             api.register_tool(echo_tool())
             api.register_command("hello", "Say hello", answer)
@@ -245,20 +256,30 @@ class TestUnloading:
             api.after_tool(hook)
             api.before_end(hook)
             api.on_user_message(hook)
+            api.before_request(hook)
+            api.on_session_start(told)
+            api.on_session_end(told)
+            api.before_compaction(told)
+            api.after_compaction(told)
+            api.before_navigation(told)
             api.on_event(lambda _, __: closed.append("event"))
+            api.on_notification(lambda _, __: closed.append("notification"))
             api.carry_through_compaction("plan", lambda _: "text")
             api.on_close(lambda: closed.append("first"))
             api.on_close(lambda: closed.append("last"))
 
         registry.load("other", extend)
-        loaded = (registry.tools, registry.commands, registry.before, registry.after, registry.before_end)
+        hooks = (registry.before, registry.after, registry.before_end, registry.before_request)
+        loaded = (registry.tools, registry.commands, *hooks)
         registry.extensions.unload("other")
         registry.notify(AgentStart())
+        registry.announce(Notification("notice", "hello"))
+        run(occasions())
 
         assert all(loaded)
         assert not registry.tools
         assert not registry.commands
-        assert not [*registry.before, *registry.after, *registry.before_end]
+        assert not [*registry.before, *registry.after, *registry.before_end, *registry.before_request]
         assert registry.prompt_sections(PromptContext("/p", "2026-01-01")) == ()
         assert registry.carried() == {}
         assert closed == ["last", "first"]

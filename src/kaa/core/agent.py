@@ -245,8 +245,8 @@ class Agent:
         asking = Asking(
             provider=lambda: self._provider,
             request=self._request,
+            hooks=self._hooks,
             sending=self._sending,
-            history=self._history,
             emit=self._emit,
             keeper=self._keeper,
             retry=self._config.retry,
@@ -346,7 +346,8 @@ class Agent:
             if not self._was_aborted():
                 raise
 
-    def _request(self, messages: Sequence[Message]) -> Request:
+    def _request(self) -> Request:
+        messages = self._history.sendable()
         return Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
 
     def _sending(self, request: Request) -> None:

@@ -8,13 +8,16 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from typing import Literal, TypeVar
 
+import msgspec
+
 from kaa.core.budget import Allowance, BudgetExhaustedError
-from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
+from kaa.core.errors import ContextOverflowError, HookError, MalformedStreamError, ProviderError
 from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
 from kaa.core.fallback import Fallback, worth_another_model
-from kaa.core.history import History
+from kaa.core.history import repair
+from kaa.core.hooks import BeforeRequest, Hooks
 from kaa.core.keeper import ContextKeeper
-from kaa.core.messages import AssistantMessage, Message
+from kaa.core.messages import AssistantMessage
 from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.core.reply import ReplyBuilder
@@ -32,10 +35,10 @@ class Asking:
 
     Args:
         provider: gives the way to the model in force; asked before each request, together with `request`.
-        request: builds the request for the messages so far.
+        request: builds the request for the conversation so far.
+        hooks: may change what is sent.
         sending: called with each request right before it is sent.
-        history: the conversation so far; `emit` adds every complete message to it.
-        emit: where events go.
+        emit: where events go; it adds every complete message to the conversation.
         keeper: keeps the conversation within the model's window.
         retry: what to do about transient errors.
         patience: how long a reply may take.
@@ -47,9 +50,9 @@ class Asking:
         self,
         *,
         provider: Callable[[], Provider],
-        request: Callable[[Sequence[Message]], Request],
+        request: Callable[[], Request],
+        hooks: Hooks,
         sending: Callable[[Request], None],
-        history: History,
         emit: Callable[[Event], None],
         keeper: ContextKeeper,
         retry: RetryPolicy,
@@ -59,8 +62,8 @@ class Asking:
     ) -> None:
         self._provider = provider
         self._request = request
+        self._hooks = hooks
         self._sending = sending
-        self._history = history
         self._emit = emit
         self._keeper = keeper
         self._retry = retry
@@ -93,9 +96,11 @@ class Asking:
         """
         failures = 0
         while True:
-            wanted = self._request(self._history.sendable())
+            wanted = self._request()
             attempt = _Attempt(wanted, self._emit, self._allowance)
             try:
+                if hooks := self._hooks.before_request:
+                    wanted = attempt.request = await self._in_time(_changed(wanted, hooks))
                 async with self._allowance.reserve(wanted) as attempt.request:
                     message = await self._in_time(self._answer(attempt))
             except _TimeIsUpError:
@@ -154,6 +159,25 @@ class Asking:
             if limit.expired():
                 raise _TimeIsUpError from None
             raise
+
+
+async def _changed(request: Request, hooks: Sequence[BeforeRequest]) -> Request:
+    """The request as hooks want it sent.
+
+    Raises:
+        HookError: a hook failed.
+    """
+    request = msgspec.structs.replace(request, messages=tuple(request.messages))  # hooks must not share the list
+    for hook in hooks:
+        try:
+            change = await hook(request)
+        except Exception as error:  # isolation boundary: a broken hook must not end the conversation
+            raise HookError(f"The request was not sent: {error}") from error
+        if change is not None:
+            request = msgspec.structs.replace(request, messages=tuple(repair(change.messages)))
+    if not request.messages:
+        raise HookError("The request was not sent: hooks of extensions left no message in it.")
+    return request
 
 
 class _TimeIsUpError(Exception):

@@ -33,6 +33,10 @@ class BadRequestError(ProviderError):
     """The server refused the request as malformed or unsupported (400, 422): sending it again is useless."""
 
 
+class HookError(BadRequestError):
+    """A hook that steps in before requests failed: what it was to change is not known to be fit for the model."""
+
+
 class ModelNotFoundError(BadRequestError):
     """The server has no model of this name, or nothing at this address (404): another model may be there."""
 

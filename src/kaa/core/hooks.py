@@ -1,11 +1,12 @@
-"""What may step into a run: before and after each tool, and before the end."""
+"""What may step into a run: before each request, before and after each tool, and before the end."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Json, ToolCall
+from kaa.core.messages import AssistantMessage, Json, Message, ToolCall
+from kaa.core.provider import Request
 from kaa.core.tool import Permit, ToolResult
 
 
@@ -44,12 +45,19 @@ class Refuse(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
+class ReplaceMessages(msgspec.Struct, frozen=True):
+    """Send these messages with this request. The conversation itself stays as it is."""
+
+    messages: tuple[Message, ...]
+
+
 class Continue(msgspec.Struct, frozen=True):
     """Do not end the run. The reason goes to the model as the next message."""
 
     reason: str
 
 
+BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | None]]
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
 BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | None]]
@@ -57,6 +65,11 @@ BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | None]]
 
 class Hooks(Protocol):
     """What steps into runs, in this order. Read anew each time: hooks come and go with their extensions."""
+
+    @property
+    def before_request(self) -> Sequence[BeforeRequest]:
+        """Called before every request of a run, repeated ones too. If one raises, the request is not sent."""
+        ...
 
     @property
     def before(self) -> Sequence[BeforeTool]:
@@ -80,3 +93,4 @@ class FixedHooks(msgspec.Struct, frozen=True):
     before: tuple[BeforeTool, ...] = ()
     after: tuple[AfterTool, ...] = ()
     before_end: tuple[BeforeEnd, ...] = ()
+    before_request: tuple[BeforeRequest, ...] = ()

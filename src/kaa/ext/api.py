@@ -2,7 +2,8 @@
 
 An extension is a function that takes an `ExtensionAPI`. It registers and returns; conversations see what is registered
 as long as the extension is loaded. Five primitives: inject (prompt sections), intercept (before and after tool calls,
-before the end of a run), react (tools, commands), hook (user messages) and observe (events).
+requests, compactions, navigation and the end of a run), react (tools, commands), hook (user messages, start and end of
+sessions) and observe (events, notifications).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,14 +13,22 @@ import msgspec
 
 from kaa.core.budget import Budget, Measure, Scope, Used
 from kaa.core.events import CompactionEnd, CompactionReason, Event
-from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, RunAgain
+from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
 from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
+from kaa.core.provider import Request
 from kaa.core.spending import Spending
 from kaa.core.tool import Permit, Tool, ToolResult
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.asking import Asker
 from kaa.ext.choices import ProjectTrust, SessionApprovals, SessionModels
 from kaa.ext.context import ConversationContext, StateT, ToolContext
+from kaa.ext.occasions import (
+    AfterCompactionHook,
+    BeforeNavigationHook,
+    NotificationHandler,
+    SessionEndHook,
+    SessionStartHook,
+)
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -102,6 +111,7 @@ AfterToolHook: TypeAlias = Callable[
     [ToolCall, ToolResult, ConversationContext], Awaitable[ToolResult | RunAgain | Refuse | None]
 ]
 BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | None]]
+BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | None]]
 EventHandler: TypeAlias = Callable[[Event, ConversationContext], None]
 
 
@@ -485,6 +495,7 @@ class CondensedText(msgspec.Struct, frozen=True):
     details: Json = None
 
 
+BeforeCompactionHook: TypeAlias = Callable[[CompactionRequest, ConversationContext], Awaitable[Block | None]]
 Compactor: TypeAlias = Callable[[CompactionRequest], Awaitable[CondensedText | None]]
 CarriedSection: TypeAlias = Callable[[ConversationContext], str | None]
 
@@ -555,6 +566,35 @@ class ExtensionAPI(Protocol):
         """
         ...
 
+    def on_session_start(self, hook: SessionStartHook) -> None:
+        """Run once for each conversation, after it was opened and before its first message.
+
+        The hook gets a `SessionStart`; when the user switched sessions, the session before is closed by then. It
+        returns None. The first message waits for it. A hook that raises is reported, and the conversation goes on.
+        """
+        ...
+
+    def on_session_end(self, hook: SessionEndHook) -> None:
+        """Run once for each conversation, before it is closed: the session can still be written.
+
+        The hook gets a `SessionEnd` and returns None. Nothing runs any more and nobody can be asked. Its time limit is
+        5 seconds. A hook that raises or takes longer is reported, and the conversation is closed. Not called where kaa
+        is killed.
+        """
+        ...
+
+    def before_request(self, hook: BeforeRequestHook) -> None:
+        """See every request of a run before it is sent to the model, repeated ones too, after compaction.
+
+        The hook gets the `Request` (model, system prompt, messages, tools) and returns None or
+        `ReplaceMessages(messages)`: these are sent this time; the next hook sees them, the conversation and the session
+        do not change. kaa repairs the messages first: tool calls without results, and results without calls, are left
+        out. Where they differ from those of the request before, what follows is not read from the provider's cache and
+        costs the full price. Where a hook raises, the request is not sent and the run ends with the error. Requests
+        beside the conversation, such as those for summaries, are not shown.
+        """
+        ...
+
     def before_tool(self, hook: BeforeToolHook) -> None:
         """See every tool call before it runs.
 
@@ -587,6 +627,41 @@ class ExtensionAPI(Protocol):
 
         The hook returns None, another `UserMessage`, or `Block(reason)`: the message is not sent, and the person is
         told why. Where a hook raises, the message is not sent either.
+        """
+        ...
+
+    def before_compaction(self, hook: BeforeCompactionHook) -> None:
+        """See what is to be condensed, before any compactor.
+
+        The hook gets a `CompactionRequest` and returns None, or `Block(reason)`: the conversation stays as it is, later
+        hooks and compactors are not called, and the user sees the reason. After that kaa condenses nothing by itself
+        until the user's next message; if the conversation no longer fits into the model's window, the run ends with
+        that error. A hook that raises is reported, and counts as None.
+        """
+        ...
+
+    def after_compaction(self, hook: AfterCompactionHook) -> None:
+        """Run after each compaction that succeeded, before the next request.
+
+        The hook gets the `CompactionEnd` event and returns None. A hook that raises is reported.
+        """
+        ...
+
+    def before_navigation(self, hook: BeforeNavigationHook) -> None:
+        """Run before the conversation goes elsewhere: in the tree, by undo or redo, or to another session.
+
+        The hook gets a `NavigationRequest` and returns None, or `Block(reason)`: everything stays as it is, later hooks
+        are not called, and the user sees the reason. Not called for the first session of a process and at its end. A
+        hook that raises is reported, and counts as None.
+        """
+        ...
+
+    def on_notification(self, handler: NotificationHandler) -> None:
+        """Observe what is for the user's attention: each notice, and each question that kaa waits for an answer to.
+
+        The handler gets a `Notification` and must return at once. It is called after a notice is shown, and before a
+        question is; notices of the opening itself come before any handler. A handler that raises is reported and
+        switched off.
         """
         ...
 

@@ -13,5 +13,9 @@ class MessageBlockedError(CommandError):
     """A hook keeps a message of the user's from the model; the message says why."""
 
 
+class NavigationBlockedError(CommandError):
+    """A hook does not let the user go elsewhere; the message says why."""
+
+
 class ExtensionError(Exception):
     """An extension could not be loaded, or raised where its absence would change what the user asked for."""

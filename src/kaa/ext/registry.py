@@ -1,15 +1,28 @@
 """What a conversation sees of its extensions, as it is at the moment, and how it calls into them."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
-from kaa.core.events import Event
-from kaa.core.hooks import AfterTool, BeforeEnd, BeforeTool, Block, Continue, Refuse, ReplaceArguments, RunAgain
-from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
+from kaa.core.events import CompactionEnd, Event
+from kaa.core.hooks import (
+    AfterTool,
+    BeforeEnd,
+    BeforeRequest,
+    BeforeTool,
+    Block,
+    Continue,
+    Refuse,
+    ReplaceArguments,
+    ReplaceMessages,
+    RunAgain,
+)
+from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
+from kaa.core.provider import Request
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import (
     AfterToolHook,
+    BeforeRequestHook,
     BeforeToolHook,
     Command,
     CommandAction,
@@ -24,21 +37,28 @@ from kaa.ext.api import (
     Submit,
     Suggestion,
 )
-from kaa.ext.asking import AnswerT, Asker
+from kaa.ext.asking import NOBODY, AnswerT, Asker
+from kaa.ext.calling import Hook, call, failed, first_verdict, returned
 from kaa.ext.context import ConversationContext
-from kaa.ext.errors import CommandError, ExtensionError, MessageBlockedError, RegistrationError
-from kaa.ext.extensions import Extensions, described
+from kaa.ext.errors import (
+    CommandError,
+    MessageBlockedError,
+    NavigationBlockedError,
+    RegistrationError,
+)
+from kaa.ext.extensions import Extensions
+from kaa.ext.occasions import NavigationRequest, Notification, SessionEnd, SessionStart
 from kaa.ext.scope import Scope
-from kaa.host.log import LOG
 from kaa.session.errors import SessionError
 
 if TYPE_CHECKING:
     from kaa.ext.questions import Dismissed, Question
 
-# How long a hook may take, without the time in which it asks the person.
-_HOOK_SECONDS = 60
+# How long a hook for the end of a session may take: the user waits for the prompt of the shell.
+_END_SECONDS = 5
 
 Result = TypeVar("Result")
+Seen = TypeVar("Seen")
 
 
 class Registry:
@@ -59,7 +79,7 @@ class Registry:
         names: Iterable[str] | None = None,
     ) -> None:
         self._extensions = extensions
-        self._context = context
+        self._context = context.asking(_AnnouncingAsker(context.asker, self.announce))
         self._report = report
         self._names = None if names is None else frozenset(names)
 
@@ -85,6 +105,11 @@ class Registry:
     def commands(self) -> dict[str, Command]:
         """All slash commands by name."""
         return {name: command for scope in self._scopes for name, command in scope.commands.items()}
+
+    @property
+    def before_request(self) -> Sequence[BeforeRequest]:
+        """See `kaa.core.hooks.Hooks`."""
+        return [self._before_request(scope, hook) for scope in self._scopes for hook in scope.before_requests]
 
     @property
     def before(self) -> Sequence[BeforeTool]:
@@ -139,7 +164,7 @@ class Registry:
                 if text := section(context):
                     texts.append((name, text.strip("\n")))
             except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
-                raise _failed(scope, f"the prompt section {name!r}", error) from error
+                raise failed(scope, f"the prompt section {name!r}", error) from error
         return tuple(texts)
 
     async def user_message(self, message: UserMessage) -> UserMessage:
@@ -160,7 +185,7 @@ class Registry:
                     case None:
                         pass
                     case _:
-                        raise _returned(scope, "a hook for user messages", changed, "UserMessage or Block")
+                        raise returned(scope, "a hook for user messages", changed, "UserMessage or Block")
         return message
 
     async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
@@ -177,10 +202,10 @@ class Registry:
         except (CommandError, SessionError):
             raise
         except Exception as error:  # isolation boundary, as above
-            raise _failed(scope, f"the command /{name}", error) from error
+            raise failed(scope, f"the command /{name}", error) from error
         if action is None or isinstance(action, Reply | Submit | OpenSession):
             return action
-        raise _returned(scope, f"the command /{name}", action, "Reply, Submit or OpenSession")
+        raise returned(scope, f"the command /{name}", action, "Reply, Submit or OpenSession")
 
     def obstacle(self, name: str, context: CommandContext, *, is_running: bool) -> str | None:
         """Why a slash command cannot be used now, in a sentence; None if it can.
@@ -201,10 +226,10 @@ class Registry:
         try:
             reason: object = command.available(context)
         except Exception as error:  # isolation boundary, as above
-            raise _failed(scope, f"the availability of /{name}", error) from error
+            raise failed(scope, f"the availability of /{name}", error) from error
         if isinstance(reason, str | None):
             return reason
-        raise _returned(scope, f"the availability of /{name}", reason, "str or None")
+        raise returned(scope, f"the availability of /{name}", reason, "str or None")
 
     def complete(self, name: str, typed: str, context: CommandContext) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, none if there is no such command.
@@ -222,11 +247,11 @@ class Registry:
         try:
             found = tuple(command.complete(typed, context))
         except Exception as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
-            self._report(str(_failed(scope, f"the completion of /{name}", error)))
+            self._report(str(failed(scope, f"the completion of /{name}", error)))
             return ()
         if all(isinstance(one, Suggestion) for one in found):
             return found
-        self._report(str(_returned(scope, f"the completion of /{name}", found, "a sequence of Suggestion")))
+        self._report(str(returned(scope, f"the completion of /{name}", found, "a sequence of Suggestion")))
         return ()
 
     async def condense(self, request: CompactionRequest) -> CondensedText | None:
@@ -236,12 +261,12 @@ class Registry:
                 try:
                     condensed: object = await compactor(request)
                 except Exception as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
-                    self._report(str(_failed(scope, "a compactor", error)))
+                    self._report(str(failed(scope, "a compactor", error)))
                     continue
                 if _is_summary(condensed):
                     return condensed
                 if condensed is not None:
-                    self._report(str(_returned(scope, "a compactor", condensed, "CondensedText")))
+                    self._report(str(returned(scope, "a compactor", condensed, "CondensedText")))
         return None
 
     def carried(self) -> dict[str, str]:
@@ -252,24 +277,66 @@ class Registry:
                 try:
                     text: object = section(self._context)
                 except Exception as error:  # noqa: BLE001 isolation boundary, as above
-                    self._report(str(_failed(scope, f"the carried text {name!r}", error)))
+                    self._report(str(failed(scope, f"the carried text {name!r}", error)))
                     continue
                 if isinstance(text, str) and text.strip():
                     texts[name] = text
                 elif not isinstance(text, str | None):
-                    self._report(str(_returned(scope, f"the carried text {name!r}", text, "str or None")))
+                    self._report(str(returned(scope, f"the carried text {name!r}", text, "str or None")))
         return texts
 
     def notify(self, event: Event) -> None:
         """Pass an event to every handler; one that raises is reported and not called again."""
         for scope in self._scopes:
-            for handler in tuple(scope.handlers):
-                try:
-                    handler(event, self._context)
-                except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
-                    if handler in scope.handlers:
-                        scope.handlers.remove(handler)
-                    self._report(f"{_failed(scope, 'an event handler', error)}; it is switched off")
+            if scope.handlers:
+                self._tell(scope, "an event handler", scope.handlers, event)
+
+    def announce(self, notification: Notification) -> None:
+        """Pass on what is for the user's attention, as `notify` does with events."""
+        for scope in self._scopes:
+            if scope.notification_handlers:
+                self._tell(scope, "a notification handler", scope.notification_handlers, notification)
+
+    def announcing(self, notify: Callable[[str], None]) -> Callable[[str], None]:
+        """`notify` that passes each notice on to extensions, too."""
+
+        def announced(text: str) -> None:
+            notify(text)
+            self.announce(Notification("notice", text))
+
+        return announced
+
+    async def session_started(self, start: SessionStart) -> None:
+        """Call the hooks for the start of the session."""
+        hooks = self._hooks(lambda scope: scope.session_starts)
+        await self._first(hooks, "a hook for the start of sessions", NoneType, start)
+
+    async def session_ended(self, end: SessionEnd) -> None:
+        """Call the hooks for the end of the session, each for a few seconds. Nobody can be asked any more."""
+        hooks, context = self._hooks(lambda scope: scope.session_ends), self._context.asking(NOBODY)
+        what = "a hook for the end of sessions"
+        await first_verdict(hooks, what, NoneType, end, context=context, report=self._report, seconds=_END_SECONDS)
+
+    async def before_compaction(self, request: CompactionRequest) -> str | None:
+        """Why the first hook that does not want a compaction does not want it; None if none objects."""
+        hooks = self._hooks(lambda scope: scope.before_compactions)
+        found = await self._first(hooks, "a hook before compactions", Block, request)
+        return None if found is None else _objection(*found)
+
+    async def after_compaction(self, end: CompactionEnd) -> None:
+        """Call the hooks after a compaction."""
+        hooks = self._hooks(lambda scope: scope.after_compactions)
+        await self._first(hooks, "a hook after compactions", NoneType, end)
+
+    async def before_navigation(self, wanted: NavigationRequest) -> None:
+        """Ask the hooks whether the user may go there.
+
+        Raises:
+            NavigationBlockedError: one objects.
+        """
+        hooks = self._hooks(lambda scope: scope.before_navigations)
+        if (found := await self._first(hooks, "a hook before navigation", Block, wanted)) is not None:
+            raise NavigationBlockedError(_objection(*found))
 
     @property
     def _scopes(self) -> list[Scope]:
@@ -277,6 +344,17 @@ class Registry:
 
     def _command(self, name: str) -> tuple[Scope, Command]:
         return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
+
+    def _tell(
+        self, scope: Scope, what: str, handlers: list[Callable[[Seen, ConversationContext], None]], seen: Seen
+    ) -> None:
+        for handler in tuple(handlers):
+            try:
+                handler(seen, self._context)
+            except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
+                if handler in handlers:
+                    handlers.remove(handler)
+                self._report(f"{failed(scope, what, error)}; it is switched off")
 
     def _before_tool(self, scope: Scope, hook: BeforeToolHook) -> BeforeTool:
         async def before(call: ToolCall) -> Block | ReplaceArguments | Permit | None:
@@ -292,62 +370,68 @@ class Registry:
 
     async def _demand(self, reply: AssistantMessage) -> Continue | None:
         """What the first hook wants that does not let the run end."""
+        hooks = self._hooks(lambda scope: scope.before_ends)
+        found = await self._first(hooks, "a hook before the end", Continue, reply)
+        return None if found is None else found[1]
+
+    def _before_request(self, scope: Scope, hook: BeforeRequestHook) -> BeforeRequest:
+        async def before(request: Request) -> ReplaceMessages | None:
+            what = "a hook before requests"
+            change: object = await self._call(scope, what, hook, request)
+            if change is None or _is_replacement(change):
+                return change
+            raise returned(scope, what, change, "ReplaceMessages with messages, or None")
+
+        return before
+
+    def _hooks(self, of: Callable[[Scope], Sequence[Hook]]) -> Iterator[tuple[Scope, Hook]]:
         for scope in self._scopes:
-            for hook in tuple(scope.before_ends):
-                try:
-                    demand: object = await self._call(scope, "a hook before the end", hook, reply)
-                except ExtensionError as error:
-                    self._report(str(error))
-                    continue
-                if isinstance(demand, Continue):
-                    return demand
-                if demand is not None:
-                    self._report(str(_returned(scope, "a hook before the end", demand, "Continue or None")))
-        return None
+            for hook in tuple(of(scope)):
+                yield scope, hook
 
     async def _call(self, scope: Scope, what: str, hook: Callable[..., Awaitable[Result]], *seen: object) -> Result:
-        """Call a hook with a time limit that stands still while the person is asked.
+        return await call(scope, what, hook, *seen, context=self._context)
 
-        Raises:
-            ExtensionError: it raised, or took too long.
-        """
-        limit = asyncio.timeout(_HOOK_SECONDS)
-        try:
-            async with limit:
-                return await hook(*seen, self._context.asking(_UntimedAsker(self._context.asker, limit)))
-        except Exception as error:  # isolation boundary, as above
-            if limit.expired():
-                LOG.error("extension %s: %s took over %s seconds", scope.owner, what, _HOOK_SECONDS, exc_info=error)
-                raise ExtensionError(f"Extension {scope.owner}: {what} took over {_HOOK_SECONDS} seconds") from error
-            raise _failed(scope, what, error) from error
+    async def _first(
+        self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[Result], *seen: object
+    ) -> tuple[Scope, Result] | None:
+        return await first_verdict(hooks, what, verdict, *seen, context=self._context, report=self._report)
 
 
-class _UntimedAsker:
-    """Asks, and stops the clock of a time limit meanwhile."""
+def joined_sections(sections: Iterable[tuple[str, str]]) -> str:
+    """The system prompt that sections make, one empty line apart."""
+    return "\n\n".join(text for _, text in sections)
 
-    def __init__(self, asker: Asker, limit: asyncio.Timeout) -> None:
+
+def _objection(scope: Scope, block: Block) -> str:
+    return f"{block.reason} (extension {scope.owner})"
+
+
+class _AnnouncingAsker:
+    """Asks, and tells extensions that kaa waits for an answer."""
+
+    def __init__(self, asker: Asker, announce: Callable[[Notification], None]) -> None:
         self._asker = asker
-        self._limit = limit
+        self._announce = announce
 
     @property
     def can_ask(self) -> bool:
         return self._asker.can_ask
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
-        loop = asyncio.get_running_loop()
-        ends = self._limit.when()
-        left = _HOOK_SECONDS if ends is None else ends - loop.time()
-        self._limit.reschedule(None)
-        try:
-            return await self._asker.ask(question)
-        finally:
-            if not self._limit.expired():
-                self._limit.reschedule(loop.time() + left)
+        if self._asker.can_ask:
+            self._announce(Notification("question", question.title))
+        return await self._asker.ask(question)
 
 
-def joined_sections(sections: Iterable[tuple[str, str]]) -> str:
-    """The system prompt that sections make, one empty line apart."""
-    return "\n\n".join(text for _, text in sections)
+def _is_replacement(value: object) -> TypeGuard[ReplaceMessages]:
+    """Extensions are not type-checked."""
+    if not isinstance(value, ReplaceMessages):
+        return False
+    messages: object = value.messages
+    return isinstance(messages, tuple | list) and all(
+        isinstance(message, UserMessage | AssistantMessage | ToolResultMessage) for message in messages
+    )
 
 
 def _is_summary(value: object) -> TypeGuard[CondensedText]:
@@ -356,12 +440,3 @@ def _is_summary(value: object) -> TypeGuard[CondensedText]:
         return False
     text: object = value.text
     return isinstance(text, str) and bool(text.strip())
-
-
-def _failed(scope: Scope, what: str, error: Exception) -> ExtensionError:
-    LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
-    return ExtensionError(f"Extension {scope.owner}: {what} failed: {described(error)}")
-
-
-def _returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionError:
-    return ExtensionError(f"Extension {scope.owner}: {what} returned {value!r}: return {expected}")

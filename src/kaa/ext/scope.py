@@ -8,7 +8,9 @@ from kaa.core.tool import Tool
 from kaa.ext.api import (
     API_VERSION,
     AfterToolHook,
+    BeforeCompactionHook,
     BeforeEndHook,
+    BeforeRequestHook,
     BeforeToolHook,
     CarriedSection,
     Command,
@@ -25,6 +27,13 @@ from kaa.ext.api import (
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
 from kaa.ext.invocation import is_command_name
+from kaa.ext.occasions import (
+    AfterCompactionHook,
+    BeforeNavigationHook,
+    NotificationHandler,
+    SessionEndHook,
+    SessionStartHook,
+)
 
 # What all model vendors accept as a tool name.
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -46,6 +55,13 @@ class Scope:
         self.commands: dict[str, Command] = {}
         self.sections: dict[str, PromptSection] = {}
         self.carried: dict[str, CarriedSection] = {}
+        self.session_starts: list[SessionStartHook] = []
+        self.session_ends: list[SessionEndHook] = []
+        self.before_requests: list[BeforeRequestHook] = []
+        self.before_compactions: list[BeforeCompactionHook] = []
+        self.after_compactions: list[AfterCompactionHook] = []
+        self.before_navigations: list[BeforeNavigationHook] = []
+        self.notification_handlers: list[NotificationHandler] = []
         self.before_tools: list[BeforeToolHook] = []
         self.after_tools: list[AfterToolHook] = []
         self.before_ends: list[BeforeEndHook] = []
@@ -119,6 +135,41 @@ class Scope:
         self._require_open()
         self.message_hooks.append(hook)
 
+    def on_session_start(self, hook: SessionStartHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.session_starts.append(hook)
+
+    def on_session_end(self, hook: SessionEndHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.session_ends.append(hook)
+
+    def before_request(self, hook: BeforeRequestHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.before_requests.append(hook)
+
+    def before_compaction(self, hook: BeforeCompactionHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.before_compactions.append(hook)
+
+    def after_compaction(self, hook: AfterCompactionHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.after_compactions.append(hook)
+
+    def before_navigation(self, hook: BeforeNavigationHook) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.before_navigations.append(hook)
+
+    def on_notification(self, handler: NotificationHandler) -> None:
+        """See `ExtensionAPI`."""
+        self._require_open()
+        self.notification_handlers.append(handler)
+
     def register_compactor(self, compactor: Compactor) -> None:
         """See `ExtensionAPI`."""
         self._require_open()
@@ -146,10 +197,13 @@ class Scope:
         self.is_open = False
         for registered in (self.tools, self.commands, self.sections, self.carried):
             registered.clear()
-        for hooks in (self.before_tools, self.after_tools, self.before_ends, self.message_hooks):
+        for hooks in (
+            *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),
+            *(self.before_tools, self.after_tools, self.before_ends),
+            *(self.before_compactions, self.after_compactions, self.compactors, self.before_navigations),
+            *(self.handlers, self.notification_handlers),
+        ):
             hooks.clear()
-        self.compactors.clear()
-        self.handlers.clear()
         closers, self._closers = self._closers[::-1], []
         problems: list[Exception] = []
         for callback in closers:

@@ -99,6 +99,7 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
             output.know_free_models(conversation.models.is_free)
             output.header(conversation.session_header)
             conversation.subscribe(output.event)
+            await conversation.begin("startup")
             return await _submit_all(messages, conversation, output)
         finally:
             await conversation.close()

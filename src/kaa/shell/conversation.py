@@ -15,6 +15,7 @@ from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
 from kaa.ext.invocation import invocation_in, unknown_command
+from kaa.ext.occasions import EndReason, NavigationRequest, SessionEnd, SessionStart, StartReason, SwitchKind
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
@@ -110,6 +111,7 @@ class Conversation:
         )
         self._files = FileIndex(self._workspace)
         self._closing = closing
+        self._has_begun = False
         closing.push_async_callback(session.checkpoints.close)
         closing.callback(self._user_commands.close)
         closing.push_async_callback(self._files.close)
@@ -382,13 +384,41 @@ class Conversation:
         self._agent.abort()
         self._user_commands.abort()
 
-    async def close(self) -> None:
+    async def begin(self, reason: StartReason) -> None:
+        """Run the hooks of extensions for the start. Call it once, before the first message.
+
+        Args:
+            reason: why there is this conversation.
+        """
+        self._has_begun = True
+        await self._registry.session_started(SessionStart(reason, self.session_id, self.session_path))
+
+    async def allow_switch(self, kind: SwitchKind, target: str | None) -> None:
+        """Ask extensions whether another session may take the place of this one.
+
+        Args:
+            kind: how the other one is opened.
+            target: its path or id; None for a new one.
+
+        Raises:
+            NavigationBlockedError: an extension objects.
+        """
+        await self._registry.before_navigation(NavigationRequest(kind, target))
+
+    async def close(self, reason: EndReason = "quit") -> None:
         """Wait until the session is safe on the disk and let go of everything; one step that fails skips no other.
+
+        Args:
+            reason: why, for the hooks of extensions for the end.
 
         Raises:
             SessionWriteError: the disk failed.
         """
-        await self._closing.aclose()
+        try:
+            if self._has_begun:
+                await self._registry.session_ended(SessionEnd(reason, self.session_id, self.session_path))
+        finally:
+            await self._closing.aclose()
 
     async def _sandbox_status(self) -> tuple[SandboxStatus | None, str | None]:
         """What holds tools back, or why that is not known."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import errno
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -12,6 +12,7 @@ from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
+from kaa.ext.occasions import NavigationRequest
 from kaa.session.as_user_message import origin_of
 from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
@@ -113,6 +114,7 @@ class Navigation:
         recorder: writes into it.
         files: takes the project's files along.
         summarizer: sums up what is left, when that is wanted.
+        allow: raises NavigationBlockedError where an extension objects.
     """
 
     def __init__(
@@ -122,7 +124,9 @@ class Navigation:
         recorder: SessionRecorder,
         files: FileTravel,
         summarizer: Summarizer,
+        allow: Callable[[NavigationRequest], Awaitable[None]],
     ) -> None:
+        self._allow = allow
         self._agent = agent
         self._store = store
         self._recorder = recorder
@@ -214,6 +218,7 @@ class Navigation:
         *,
         restore: Restore = "conversation",
         summary: BranchSummaryRequest | None = None,
+        kind: Literal["tree", "undo", "redo"] = "tree",
     ) -> Arrival:
         """Go there. Files first: if the system refuses one, the conversation stays, and going again does the rest.
 
@@ -221,9 +226,11 @@ class Navigation:
             destination: as `to`, `back` or `forward` told it.
             restore: what goes there. Files that somebody else changed since are kept in any case.
             summary: how to sum up for the model what is left; None: not at all.
+            kind: what the user asked for; extensions learn it.
 
         Raises:
             AgentBusyError: the agent is working.
+            NavigationBlockedError: an extension objects; nothing has changed.
             CommandError: the destination is gone, or no summary could be made: nothing has changed. Or restoring broke
                 off: going again does the rest.
             SessionViewedError: the session is open read-only; nothing has changed.
@@ -232,6 +239,8 @@ class Navigation:
         """
         self._store.require_writable()
         self._agent.refuse_if_busy()
+        await self._allow(NavigationRequest(kind, destination.leaf_id, restore))
+        self._agent.refuse_if_busy()  # a run may have begun while extensions thought about it
         self._target(destination.leaf_id)
         drafts = await self._summarised(destination, summary)
         restored = await self._restored(destination, restore)
@@ -262,7 +271,7 @@ class Navigation:
             raise CommandError("there is no message to take back")
         if uncertain == "keep":
             destination = destination.keeping_uncertain(_KEPT)
-        return await self._go_along(destination, restore, "/undo --conversation takes back only the message")
+        return await self._go_along("undo", destination, restore, "/undo --conversation takes back only the message")
 
     async def redo(self, *, restore: Along = "both") -> str:
         """Return to where the conversation and its files were. Returns what that did, in words.
@@ -277,7 +286,7 @@ class Navigation:
         destination = await self.forward()
         if destination is None:
             raise CommandError("there is nothing to do again: nothing was taken back, or something was said since")
-        return await self._go_along(destination, restore, "/redo --conversation returns only the conversation")
+        return await self._go_along("redo", destination, restore, "/redo --conversation returns only the conversation")
 
     def label_here(self, text: str) -> None:
         """Give the last thing said a name; an empty text takes it away.
@@ -302,10 +311,13 @@ class Navigation:
         self._store.append(Label(target_id=entry_id, label=(text or "").strip() or None))
         self._store.request_sync()
 
-    async def _go_along(self, destination: Destination, restore: Along, alone: str) -> str:
+    async def _go_along(
+        self, kind: Literal["undo", "redo"], destination: Destination, restore: Along, alone: str
+    ) -> str:
         """Go there and say what that did.
 
         Args:
+            kind: as `go` takes it.
             destination: as `go` takes it.
             restore: what goes there.
             alone: says how the conversation goes without the files.
@@ -318,7 +330,7 @@ class Navigation:
             raise CommandError(
                 f"nothing was changed, because files cannot be restored: {destination.files_problem}. {alone}"
             )
-        arrival = await self.go(destination, restore=restore)
+        arrival = await self.go(destination, restore=restore, kind=kind)
         lines = [f"took back: {_beginning(arrival.message.text)}"] if arrival.message is not None else ["went forward"]
         if restore == "conversation":
             lines.append("files stay as they are")

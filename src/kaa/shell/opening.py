@@ -21,7 +21,7 @@ from kaa.builtin import (
 )
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.budget import Used
-from kaa.core.hooks import AfterTool, BeforeEnd, BeforeTool
+from kaa.core.hooks import AfterTool, BeforeEnd, BeforeRequest, BeforeTool
 from kaa.core.loop import Limits
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
@@ -117,6 +117,7 @@ async def open_conversation(
     settings = read_settings()
     extensions = _load_extensions(options, settings, home, notify)
     registry = Registry(extensions, ConversationContext(workspace, asker), notify)
+    notify, asker = registry.announcing(notify), registry.context.asker
     containment = await _contained(workspace, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
 
@@ -172,13 +173,12 @@ async def open_conversation(
         )
         stop.append(agent.abort)
         agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
-        scope = options.models if options.models is not None else settings.enabled_models
         switch = Models(
             agent,
             recorder,
             link,
             models,
-            scope,
+            options.models if options.models is not None else settings.enabled_models,
             SettingsFile(home.settings),
             options.thinking or settings.default_thinking_level,
         )
@@ -204,7 +204,14 @@ async def open_conversation(
             Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
             Exporting(store, workspace.root, environ, home, folder),
             checkpoints,
-            Navigation(agent, store, recorder, FileTravel(agent, store, recorder, checkpoints), summarizer),
+            Navigation(
+                agent,
+                store,
+                recorder,
+                FileTravel(agent, store, recorder, checkpoints),
+                summarizer,
+                registry.before_navigation,
+            ),
         )
         name_session(options.session, session.naming)
         conversation = Conversation(
@@ -258,6 +265,10 @@ class _Hooks:
         self._registry = registry
         self._gate = gate
         self._before_change = before_change
+
+    @property
+    def before_request(self) -> Sequence[BeforeRequest]:
+        return self._registry.before_request
 
     @property
     def before(self) -> Sequence[BeforeTool]:

@@ -8,6 +8,7 @@ import msgspec
 from kaa.core.budget import Budget
 from kaa.core.provider import ThinkingLevel
 from kaa.ext.api import TrustChoice
+from kaa.ext.occasions import SwitchKind
 from kaa.shell.settings import ApprovalPolicy
 
 
@@ -64,6 +65,28 @@ class UnkeptSession(msgspec.Struct, frozen=True):
 SessionChoice: TypeAlias = (
     NewSession | ContinueSession | OpenSession | ViewSession | ForkSession | CloneSession | UnkeptSession
 )
+
+
+def switch_kind(session: SessionChoice) -> SwitchKind:
+    """How a session is opened, as extensions learn it."""
+    match session:
+        case NewSession() | UnkeptSession():
+            return "new"
+        case ForkSession() | CloneSession():
+            return "fork"
+        case ViewSession():
+            return "view"
+        case OpenSession() | ContinueSession():
+            return "resume"
+
+
+def switch_target(session: SessionChoice) -> str | None:
+    """The path or id of the session that is opened or copied; None for a new or the most recent one."""
+    match session:
+        case OpenSession(query=query) | ViewSession(query=query) | ForkSession(query=query) | CloneSession(query=query):
+            return query
+        case _:
+            return None
 
 
 class Live(msgspec.Struct, frozen=True):

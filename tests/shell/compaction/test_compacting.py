@@ -585,6 +585,63 @@ class TestExtensions:
         assert '<carried name="plan">\n1. buy milk\n</carried>' in self.condensed(stage, "return None")
 
 
+class TestHooks:
+    def install(self, stage: Stage, verdict: str) -> Path:
+        notes = stage.home.parent / "notes"
+        stage.install(
+            "from kaa.core.hooks import Block\n"
+            "def note(text):\n"
+            f"    with open({str(notes)!r}, 'a') as file:\n"
+            "        file.write(text)\n"
+            "async def before(request, context):\n"
+            "    note(f'{request.reason} {len(request.messages)}\\n')\n"
+            f"    {verdict}\n"
+            "async def after(end, context):\n"
+            "    note(f'{end.summary[:7]}\\n')\n"
+            "def extend(api):\n"
+            "    api.before_compaction(before)\n"
+            "    api.after_compaction(after)\n"
+        )
+        notes.touch()
+        return notes
+
+    @staticmethod
+    async def condensed(conversation: Conversation) -> CompactionEnd:
+        await outcome(conversation, "one?", "two?")
+        return await conversation.compaction.compact()
+
+    @pytest.mark.parametrize("verdict", ["return None", "raise ValueError('no idea')", "return 'nonsense'"])
+    def test_they_see_a_compaction_and_its_result(self, stage: Stage, verdict: str) -> None:
+        stage.server.begin([say("1"), say("2"), say("summary")])
+        notes = self.install(stage, verdict)
+
+        end = stage.play(self.condensed)
+
+        assert end.error is None
+        assert notes.read_text() == "manual 3\nsummary\n"
+        assert any("a hook before compactions" in notice for notice in stage.notices) == (verdict != "return None")
+
+    def test_one_can_keep_the_user_from_condensing(self, stage: Stage) -> None:
+        stage.server.begin([say("1"), say("2")])
+        notes = self.install(stage, "return Block('keep it')")
+
+        end = stage.play(self.condensed)
+
+        assert end.error is not None
+        assert end.error.startswith("keep it (extension ")
+        assert notes.read_text() == "manual 3\n"
+
+    def test_one_that_objects_is_asked_once_for_each_message(self, stage: Stage) -> None:
+        stage.server.begin([LONG_READ, LONG_READ, Answer(text=("done",), usage=LONG)])
+        notes = self.install(stage, "return Block('keep it')")
+
+        end, ear = stage.play(lambda c: outcome(c, "what is in the notes?"))
+
+        assert end.reason == "done"
+        assert notes.read_text().count("threshold") == 1
+        assert [told.error is not None and told.warning is not None for told in ear.ends] == [True]
+
+
 def test_the_users_sentences_survive_three_compactions_word_for_word(stage: Stage) -> None:
     stage.server.begin([item for number in range(4) for item in (say("ok"), say(f"SUM{number}"))])
 

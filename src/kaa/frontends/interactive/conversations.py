@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kaa.core.messages import UserMessage
+from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
 from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.core_thread import CoreThread
@@ -76,6 +77,7 @@ class Conversations:
         if self._is_opening:
             self._desk.say("starting…")
             return
+        was_open = self._is_open
         before = " The one before is kept." if self._board.is_worth_resuming else ""
 
         def opened(now: Opened) -> None:
@@ -84,7 +86,13 @@ class Conversations:
             self._opened(now)
             self._board.show_notice(f"A new session has begun.{before}")
 
-        self._open_wanted = lambda: self._begin(NewSession(), opened)
+        def failed(error: BaseException) -> None:
+            self._not_opened(error)
+            if isinstance(error, NavigationBlockedError):  # the one before goes on
+                self._is_open = was_open
+                self._let_through()
+
+        self._open_wanted = lambda: self._begin(NewSession(), opened, failed)
         self._open_wanted()
 
     def open_other(

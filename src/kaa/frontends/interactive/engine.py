@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from kaa.ext.api import TrustChoice
+from kaa.ext.occasions import EndReason
 from kaa.frontends.command_line import UsageError, conversation_options
 from kaa.frontends.interactive.audience import Audience, Respondent
 from kaa.frontends.interactive.core_thread import Post
@@ -23,7 +24,7 @@ from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.opening import open_conversation
-from kaa.shell.options import NewSession, SessionChoice
+from kaa.shell.options import NewSession, SessionChoice, switch_kind, switch_target
 from kaa.shell.safety import Unopened
 from kaa.shell.settings import load_settings
 from kaa.shell.trust.decisions import TrustDecisions
@@ -121,10 +122,15 @@ class Engine:
 
         Raises:
             OpeningError: the project cannot be opened, or sessions are not kept.
+            NavigationBlockedError: an extension objects to leaving the conversation before; it goes on.
             Exception: as `open_conversation` says. The conversation before goes on.
         """
         if self._arguments.no_session and not isinstance(session, NewSession | None):
             raise OpeningError("kaa was started with --no-session: start it without to go on with a session")
+        switch = None
+        if session is not None and self._conversation is not None:
+            switch = switch_kind(session)
+            await self._conversation.allow_switch(switch, switch_target(session))
         workspace = self.workspace
         trust = await self._trust.decided(workspace)
         options = conversation_options(self._arguments, trust, session)
@@ -138,9 +144,10 @@ class Engine:
             trust=self._trust,
         )
         # What is under way in the one before ends only now: another session may not open.
-        await self._close_conversation()
+        await self._close_conversation(switch or "quit")
         self._conversation = conversation
         self._reporter = Reporter(self._conversation, self._audience, self._post)
+        await conversation.begin(switch or "startup")
         return self._conversation
 
     @property
@@ -174,7 +181,7 @@ class Engine:
     async def close(self) -> None:
         """Stop what is under way and let go of everything."""
         try:
-            await self._close_conversation()
+            await self._close_conversation("quit")
         finally:
             if isinstance(self._workspace, LocalWorkspace):
                 await self._workspace.close()
@@ -214,12 +221,12 @@ class Engine:
             self._post(lambda: self._respondent.withdraw(asked))
             raise
 
-    async def _close_conversation(self) -> None:
+    async def _close_conversation(self, reason: EndReason) -> None:
         conversation, self._conversation = self._conversation, None
         reporter, self._reporter = self._reporter, None
         if conversation is not None:
             await self.talk.end(conversation)
-            await conversation.close()
+            await conversation.close(reason)
         if reporter is not None:
             await reporter.close()
 

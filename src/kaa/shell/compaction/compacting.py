@@ -159,6 +159,8 @@ class Compacting:
             self._agent.emit(CompactionEnd(reason, tokens_before=prepared.tokens, error=str(error)))
             raise
         self._agent.emit(end)
+        if end.error is None:
+            await self._condensing.done(end)
         return end
 
     def _adopt(

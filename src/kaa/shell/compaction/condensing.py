@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.core.events import CompactionReason
+from kaa.core.events import CompactionEnd, CompactionReason
 from kaa.core.messages import AssistantMessage, Json, Usage, now_ms
 from kaa.core.usage import CHARACTERS_PER_TOKEN, Spent, estimate
 from kaa.ext.api import CompactionRequest
@@ -22,7 +22,7 @@ from kaa.session.entries import Compaction
 from kaa.session.naming import iso_timestamp, new_entry_id
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
-from kaa.shell.compaction.summarizing import Summarizer, SummaryTooLongError
+from kaa.shell.compaction.summarizing import Summarizer, SummaryError, SummaryTooLongError
 
 if TYPE_CHECKING:
     from kaa.session.compaction.plan import CompactionPlan
@@ -96,22 +96,27 @@ class Condensing:
         """Have the summary written: by an extension if one wants to, or else by a model.
 
         Raises:
-            SummaryError: there is none to be had.
+            SummaryError: there is none to be had, or a hook wants no compaction.
         """
         from kaa.session.compaction.summary import prose_of  # lazy: most conversations never become that long
 
         plan = prepared.plan
         previous = prose_of(plan.previous.summary) if plan.previous is not None else ""
         messages = tuple(step.message for step in plan.dropped if step.message is not None)
-        own = await self._registry.condense(
-            CompactionRequest(messages, previous, instructions, reason, prepared.tokens)
-        )
+        request = CompactionRequest(messages, previous, instructions, reason, prepared.tokens)
+        if (objection := await self._registry.before_compaction(request)) is not None:
+            raise SummaryError(objection)
+        own = await self._registry.condense(request)
         if own is not None:
             return Written(own.text, own.details, from_hook=True)
         for halved in range(_TRIES - 1):
             with suppress(SummaryTooLongError):
                 return await self._ask(prepared, previous, instructions, 2**halved)
         return await self._ask(prepared, previous, instructions, 2 ** (_TRIES - 1))
+
+    async def done(self, end: CompactionEnd) -> None:
+        """Tell extensions of a compaction that succeeded."""
+        await self._registry.after_compaction(end)
 
     async def entry(self, prepared: Prepared, written: Written) -> Compaction:
         """The entry, with all that is carried over.

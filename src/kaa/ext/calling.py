@@ -1,0 +1,127 @@
+"""Calls the hooks of extensions: one at a time, within a time limit; every error names the owner."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from kaa.ext.asking import AnswerT, Asker
+from kaa.ext.context import ConversationContext
+from kaa.ext.errors import ExtensionError
+from kaa.ext.extensions import described
+from kaa.ext.scope import Scope
+from kaa.host.log import LOG
+
+if TYPE_CHECKING:
+    from kaa.ext.questions import Dismissed, Question
+
+# How long a hook may take, without the time in which it asks the person.
+_HOOK_SECONDS = 60
+
+Result = TypeVar("Result")
+Verdict = TypeVar("Verdict")
+Hook: TypeAlias = Callable[..., Awaitable[object]]
+
+
+async def call(
+    scope: Scope,
+    what: str,
+    hook: Callable[..., Awaitable[Result]],
+    *seen: object,
+    context: ConversationContext,
+    seconds: int = _HOOK_SECONDS,
+) -> Result:
+    """Call a hook with a time limit that stands still while the person is asked.
+
+    Args:
+        scope: whose hook it is.
+        what: the hook, for messages.
+        hook: is called.
+        seen: what the hook gets before the context.
+        context: of the conversation.
+        seconds: the limit.
+
+    Raises:
+        ExtensionError: it raised, or took too long.
+    """
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await hook(*seen, context.asking(_UntimedAsker(context.asker, limit, seconds)))
+    except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+        if limit.expired():
+            LOG.error("extension %s: %s took over %s seconds", scope.owner, what, seconds, exc_info=error)
+            raise ExtensionError(f"Extension {scope.owner}: {what} took over {seconds} seconds") from error
+        raise failed(scope, what, error) from error
+
+
+async def first_verdict(
+    hooks: Iterable[tuple[Scope, Hook]],
+    what: str,
+    verdict: type[Verdict],
+    *seen: object,
+    context: ConversationContext,
+    report: Callable[[str], None],
+    seconds: int = _HOOK_SECONDS,
+) -> tuple[Scope, Verdict] | None:
+    """Call hooks until one returns a verdict. One that raises or returns something else is reported and passed over.
+
+    Args:
+        hooks: with their owners.
+        what: the hooks, for messages.
+        verdict: the type of the verdict; `NoneType` for hooks that return nothing.
+        seen: what the hooks get before the context.
+        context: of the conversation.
+        report: told what went wrong.
+        seconds: how long each may take.
+
+    Returns:
+        The verdict and whose it is; None if there is none.
+    """
+    for scope, hook in hooks:
+        try:
+            answer = await call(scope, what, hook, *seen, context=context, seconds=seconds)
+        except ExtensionError as error:
+            report(str(error))
+            continue
+        if answer is None:
+            continue
+        if isinstance(answer, verdict):
+            return scope, answer
+        expected = "None" if verdict is type(None) else f"{verdict.__name__} or None"
+        report(str(returned(scope, what, answer, expected)))
+    return None
+
+
+def failed(scope: Scope, what: str, error: Exception) -> ExtensionError:
+    """The error of an extension that raised; its traceback goes to the log."""
+    LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
+    return ExtensionError(f"Extension {scope.owner}: {what} failed: {described(error)}")
+
+
+def returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionError:
+    """The error of an extension that returned something unusable."""
+    return ExtensionError(f"Extension {scope.owner}: {what} returned {value!r}: return {expected}")
+
+
+class _UntimedAsker:
+    """Asks, and stops the clock of a time limit meanwhile."""
+
+    def __init__(self, asker: Asker, limit: asyncio.Timeout, seconds: int) -> None:
+        self._asker = asker
+        self._limit = limit
+        self._seconds = seconds
+
+    @property
+    def can_ask(self) -> bool:
+        return self._asker.can_ask
+
+    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        loop = asyncio.get_running_loop()
+        ends = self._limit.when()
+        left = self._seconds if ends is None else ends - loop.time()
+        self._limit.reschedule(None)
+        try:
+            return await self._asker.ask(question)
+        finally:
+            if not self._limit.expired():
+                self._limit.reschedule(loop.time() + left)
