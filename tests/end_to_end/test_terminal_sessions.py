@@ -31,6 +31,47 @@ def leave(program: Program) -> None:
     assert program.wait_for_end() == 0
 
 
+def test_extensions_learn_of_sessions_and_may_object_to_leaving_one(seat: Seat) -> None:
+    notes, stay = seat.home / "notes", seat.home / "stay"
+    (seat.home / "extensions").mkdir()
+    (seat.home / "extensions" / "mine.py").write_text(
+        "import os\n"
+        "from kaa.core.hooks import Block\n"
+        "def note(text):\n"
+        f"    with open({str(notes)!r}, 'a') as file:\n"
+        "        file.write(text + '\\n')\n"
+        "async def start(session, context): note(f'start {session.reason}')\n"
+        "async def end(session, context): note(f'end {session.reason}')\n"
+        "async def leaving(wanted, context):\n"
+        f"    return Block('stay a while') if os.path.exists({str(stay)!r}) else None\n"
+        "def extend(api):\n"
+        "    api.on_session_start(start)\n"
+        "    api.on_session_end(end)\n"
+        "    api.before_navigation(leaving)\n"
+    )
+    stay.touch()
+
+    with seat.open(script=[say("Hello."), say("Still here."), say("Somewhere else.")]) as program:
+        enter(program, "hello")
+        program.wait_for("Hello.")
+        program.wait_for(is_idle)
+        enter(program, "/new")
+        program.wait_for("stay a while")
+        enter(program, "and now?")
+        program.wait_for("Still here.")
+        program.wait_for(is_idle)
+        stay.unlink()
+        enter(program, "/new")
+        program.wait_for("A new session has begun")
+        enter(program, "and now?")
+        program.wait_for("Somewhere else.")
+        program.wait_for(is_idle)
+        leave(program)
+
+    assert notes.read_text().splitlines() == ["start startup", "end new", "start new", "end quit"]
+    assert len(seat.session_files) == 2
+
+
 def test_a_start_can_begin_with_the_list_of_sessions(two_sessions: Seat) -> None:
     with two_sessions.start("-r", script=[say("Red.")]) as program:
         program.wait_for(_LIST)

@@ -7,6 +7,7 @@ from kaa.core.agent import AgentBusyError
 from kaa.core.errors import ProviderError
 from kaa.ext.errors import CommandError, ExtensionError, RegistrationError
 from kaa.frontends.command_line import UsageError
+from kaa.host.log import LOG
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
@@ -37,5 +38,6 @@ def told(error: BaseException) -> str:
     """What to tell of an error: its message, or, if it is a bug of ours, all that is needed to report it."""
     if isinstance(error, _FORESEEN):
         return str(error)
+    LOG.error("kaa failed", exc_info=error)
     trace = "".join(traceback.format_exception(error)).rstrip()
     return f"{trace}\nThis is a bug in kaa or an extension. Please report it with the above."
