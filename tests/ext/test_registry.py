@@ -242,11 +242,11 @@ class TestUnloading:
             closed.append("told")
 
         async def occasions() -> None:
-            await registry.session_started(SessionStart("startup", "id", None))
-            await registry.before_compaction(CompactionRequest((), "", "", "manual", 1))
-            await registry.after_compaction(CompactionEnd("manual"))
-            await registry.before_navigation(NavigationRequest("new", None))
-            await registry.session_ended(SessionEnd("quit", "id", None))
+            await registry.session.started(SessionStart("startup", "id", None))
+            await registry.session.before_compaction(CompactionRequest((), "", "", "manual", 1))
+            await registry.session.after_compaction(CompactionEnd("manual"))
+            await registry.session.before_navigation(NavigationRequest("new", None))
+            await registry.session.ended(SessionEnd("quit", "id", None))
 
         def extend(api: ExtensionAPI) -> None:
             api.register_tool(echo_tool())
@@ -273,7 +273,7 @@ class TestUnloading:
         loaded = (registry.tools, registry.commands, *hooks)
         registry.extensions.unload("other")
         registry.notify(AgentStart())
-        registry.announce(Notification("notice", "hello"))
+        registry.session.announce(Notification("notice", "hello"))
         run(occasions())
 
         assert all(loaded)

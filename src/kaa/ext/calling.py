@@ -19,6 +19,7 @@ _HOOK_SECONDS = 60
 
 Result = TypeVar("Result")
 Verdict = TypeVar("Verdict")
+Seen = TypeVar("Seen")
 Hook: TypeAlias = Callable[..., Awaitable[object]]
 
 
@@ -90,6 +91,34 @@ async def first_verdict(
         expected = "None" if verdict is type(None) else f"{verdict.__name__} or None"
         report(str(returned(scope, what, answer, expected)))
     return None
+
+
+def tell(
+    scope: Scope,
+    what: str,
+    handlers: list[Callable[[Seen, ConversationContext], None]],
+    seen: Seen,
+    *,
+    context: ConversationContext,
+    report: Callable[[str], None],
+) -> None:
+    """Call handlers. One that raises is reported and not called again.
+
+    Args:
+        scope: whose they are.
+        what: the handlers, for messages.
+        handlers: those of the scope.
+        seen: what they get before the context.
+        context: of the conversation.
+        report: told what went wrong.
+    """
+    for handler in tuple(handlers):
+        try:
+            handler(seen, context)
+        except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
+            if handler in handlers:
+                handlers.remove(handler)
+            report(f"{failed(scope, what, error)}; it is switched off")
 
 
 def failed(scope: Scope, what: str, error: Exception) -> ExtensionError:

@@ -1,10 +1,9 @@
 """What a conversation sees of its extensions, as it is at the moment, and how it calls into them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from types import NoneType
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeGuard, TypeVar
 
-from kaa.core.events import CompactionEnd, Event
+from kaa.core.events import Event
 from kaa.core.hooks import (
     AfterTool,
     BeforeEnd,
@@ -37,28 +36,19 @@ from kaa.ext.api import (
     Submit,
     Suggestion,
 )
-from kaa.ext.asking import NOBODY, AnswerT, Asker
-from kaa.ext.calling import Hook, call, failed, first_verdict, returned
+from kaa.ext.calling import call, failed, first_verdict, returned, tell
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import (
     CommandError,
     MessageBlockedError,
-    NavigationBlockedError,
     RegistrationError,
 )
 from kaa.ext.extensions import Extensions
-from kaa.ext.occasions import NavigationRequest, Notification, SessionEnd, SessionStart
 from kaa.ext.scope import Scope
+from kaa.ext.session_hooks import SessionHooks
 from kaa.session.errors import SessionError
 
-if TYPE_CHECKING:
-    from kaa.ext.questions import Dismissed, Question
-
-# How long a hook for the end of a session may take: the user waits for the prompt of the shell.
-_END_SECONDS = 5
-
 Result = TypeVar("Result")
-Seen = TypeVar("Seen")
 
 
 class Registry:
@@ -69,6 +59,9 @@ class Registry:
         context: what hooks and handlers get.
         report: told, in a sentence, of what goes wrong where nothing can be raised.
         names: the extensions that this conversation uses; None uses all.
+
+    Attributes:
+        session: hooks for what happens to the session.
     """
 
     def __init__(
@@ -79,7 +72,8 @@ class Registry:
         names: Iterable[str] | None = None,
     ) -> None:
         self._extensions = extensions
-        self._context = context.asking(_AnnouncingAsker(context.asker, self.announce))
+        self.session = SessionHooks(lambda: self._scopes, context, report)
+        self._context = self.session.context
         self._report = report
         self._names = None if names is None else frozenset(names)
 
@@ -289,54 +283,7 @@ class Registry:
         """Pass an event to every handler; one that raises is reported and not called again."""
         for scope in self._scopes:
             if scope.handlers:
-                self._tell(scope, "an event handler", scope.handlers, event)
-
-    def announce(self, notification: Notification) -> None:
-        """Pass on what is for the user's attention, as `notify` does with events."""
-        for scope in self._scopes:
-            if scope.notification_handlers:
-                self._tell(scope, "a notification handler", scope.notification_handlers, notification)
-
-    def announcing(self, notify: Callable[[str], None]) -> Callable[[str], None]:
-        """`notify` that passes each notice on to extensions, too."""
-
-        def announced(text: str) -> None:
-            notify(text)
-            self.announce(Notification("notice", text))
-
-        return announced
-
-    async def session_started(self, start: SessionStart) -> None:
-        """Call the hooks for the start of the session."""
-        hooks = self._hooks(lambda scope: scope.session_starts)
-        await self._first(hooks, "a hook for the start of sessions", NoneType, start)
-
-    async def session_ended(self, end: SessionEnd) -> None:
-        """Call the hooks for the end of the session, each for a few seconds. Nobody can be asked any more."""
-        hooks, context = self._hooks(lambda scope: scope.session_ends), self._context.asking(NOBODY)
-        what = "a hook for the end of sessions"
-        await first_verdict(hooks, what, NoneType, end, context=context, report=self._report, seconds=_END_SECONDS)
-
-    async def before_compaction(self, request: CompactionRequest) -> str | None:
-        """Why the first hook that does not want a compaction does not want it; None if none objects."""
-        hooks = self._hooks(lambda scope: scope.before_compactions)
-        found = await self._first(hooks, "a hook before compactions", Block, request)
-        return None if found is None else _objection(*found)
-
-    async def after_compaction(self, end: CompactionEnd) -> None:
-        """Call the hooks after a compaction."""
-        hooks = self._hooks(lambda scope: scope.after_compactions)
-        await self._first(hooks, "a hook after compactions", NoneType, end)
-
-    async def before_navigation(self, wanted: NavigationRequest) -> None:
-        """Ask the hooks whether the user may go there.
-
-        Raises:
-            NavigationBlockedError: one objects.
-        """
-        hooks = self._hooks(lambda scope: scope.before_navigations)
-        if (found := await self._first(hooks, "a hook before navigation", Block, wanted)) is not None:
-            raise NavigationBlockedError(_objection(*found))
+                tell(scope, "an event handler", scope.handlers, event, context=self._context, report=self._report)
 
     @property
     def _scopes(self) -> list[Scope]:
@@ -344,17 +291,6 @@ class Registry:
 
     def _command(self, name: str) -> tuple[Scope, Command]:
         return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
-
-    def _tell(
-        self, scope: Scope, what: str, handlers: list[Callable[[Seen, ConversationContext], None]], seen: Seen
-    ) -> None:
-        for handler in tuple(handlers):
-            try:
-                handler(seen, self._context)
-            except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
-                if handler in handlers:
-                    handlers.remove(handler)
-                self._report(f"{failed(scope, what, error)}; it is switched off")
 
     def _before_tool(self, scope: Scope, hook: BeforeToolHook) -> BeforeTool:
         async def before(call: ToolCall) -> Block | ReplaceArguments | Permit | None:
@@ -370,8 +306,9 @@ class Registry:
 
     async def _demand(self, reply: AssistantMessage) -> Continue | None:
         """What the first hook wants that does not let the run end."""
-        hooks = self._hooks(lambda scope: scope.before_ends)
-        found = await self._first(hooks, "a hook before the end", Continue, reply)
+        hooks = ((scope, hook) for scope in self._scopes for hook in tuple(scope.before_ends))
+        what, context = "a hook before the end", self._context
+        found = await first_verdict(hooks, what, Continue, reply, context=context, report=self._report)
         return None if found is None else found[1]
 
     def _before_request(self, scope: Scope, hook: BeforeRequestHook) -> BeforeRequest:
@@ -384,44 +321,13 @@ class Registry:
 
         return before
 
-    def _hooks(self, of: Callable[[Scope], Sequence[Hook]]) -> Iterator[tuple[Scope, Hook]]:
-        for scope in self._scopes:
-            for hook in tuple(of(scope)):
-                yield scope, hook
-
     async def _call(self, scope: Scope, what: str, hook: Callable[..., Awaitable[Result]], *seen: object) -> Result:
         return await call(scope, what, hook, *seen, context=self._context)
-
-    async def _first(
-        self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[Result], *seen: object
-    ) -> tuple[Scope, Result] | None:
-        return await first_verdict(hooks, what, verdict, *seen, context=self._context, report=self._report)
 
 
 def joined_sections(sections: Iterable[tuple[str, str]]) -> str:
     """The system prompt that sections make, one empty line apart."""
     return "\n\n".join(text for _, text in sections)
-
-
-def _objection(scope: Scope, block: Block) -> str:
-    return f"{block.reason} (extension {scope.owner})"
-
-
-class _AnnouncingAsker:
-    """Asks, and tells extensions that kaa waits for an answer."""
-
-    def __init__(self, asker: Asker, announce: Callable[[Notification], None]) -> None:
-        self._asker = asker
-        self._announce = announce
-
-    @property
-    def can_ask(self) -> bool:
-        return self._asker.can_ask
-
-    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
-        if self._asker.can_ask:
-            self._announce(Notification("question", question.title))
-        return await self._asker.ask(question)
 
 
 def _is_replacement(value: object) -> TypeGuard[ReplaceMessages]:

@@ -391,7 +391,7 @@ class Conversation:
             reason: why there is this conversation.
         """
         self._has_begun = True
-        await self._registry.session_started(SessionStart(reason, self.session_id, self.session_path))
+        await self._registry.session.started(SessionStart(reason, self.session_id, self.session_path))
 
     async def allow_switch(self, kind: SwitchKind, target: str | None) -> None:
         """Ask extensions whether another session may take the place of this one.
@@ -403,7 +403,7 @@ class Conversation:
         Raises:
             NavigationBlockedError: an extension objects.
         """
-        await self._registry.before_navigation(NavigationRequest(kind, target))
+        await self._registry.session.before_navigation(NavigationRequest(kind, target))
 
     async def close(self, reason: EndReason = "quit") -> None:
         """Wait until the session is safe on the disk and let go of everything; one step that fails skips no other.
@@ -416,7 +416,7 @@ class Conversation:
         """
         try:
             if self._has_begun:
-                await self._registry.session_ended(SessionEnd(reason, self.session_id, self.session_path))
+                await self._registry.session.ended(SessionEnd(reason, self.session_id, self.session_path))
         finally:
             await self._closing.aclose()
 

@@ -117,7 +117,7 @@ async def open_conversation(
     settings = read_settings()
     extensions = _load_extensions(options, settings, home, notify)
     registry = Registry(extensions, ConversationContext(workspace, asker), notify)
-    notify, asker = registry.announcing(notify), registry.context.asker
+    notify, asker = registry.session.announcing(notify), registry.context.asker
     containment = await _contained(workspace, notify)
     stop: list[Callable[[], None]] = []  # the agent comes after the gate that can stop it
 
@@ -210,7 +210,7 @@ async def open_conversation(
                 recorder,
                 FileTravel(agent, store, recorder, checkpoints),
                 summarizer,
-                registry.before_navigation,
+                registry.session.before_navigation,
             ),
         )
         name_session(options.session, session.naming)

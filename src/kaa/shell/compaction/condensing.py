@@ -104,7 +104,7 @@ class Condensing:
         previous = prose_of(plan.previous.summary) if plan.previous is not None else ""
         messages = tuple(step.message for step in plan.dropped if step.message is not None)
         request = CompactionRequest(messages, previous, instructions, reason, prepared.tokens)
-        if (objection := await self._registry.before_compaction(request)) is not None:
+        if (objection := await self._registry.session.before_compaction(request)) is not None:
             raise SummaryError(objection)
         own = await self._registry.condense(request)
         if own is not None:
@@ -116,7 +116,7 @@ class Condensing:
 
     async def done(self, end: CompactionEnd) -> None:
         """Tell extensions of a compaction that succeeded."""
-        await self._registry.after_compaction(end)
+        await self._registry.session.after_compaction(end)
 
     async def entry(self, prepared: Prepared, written: Written) -> Compaction:
         """The entry, with all that is carried over.
