@@ -236,7 +236,7 @@ def test_the_settings_in_the_documents_can_be_used(
         (tmp_path / "settings.json").write_text(example)
         chosen = load_user_settings(tmp_path / "settings.json").approvals
         parse_rules(chosen.allow, chosen.deny, document)
-        sandbox_options(Home(tmp_path), SandboxFlags())
+        sandbox_options(Home(tmp_path), SandboxFlags(), os.getcwd())
 
     assert examples
 

@@ -330,15 +330,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The hands start on another core while this one loads the rest.
     hands = launch()
-    from kaa.shell.safety import SandboxFlags, open_workspace
+    from kaa.frontends.sandbox_flags import sandbox_flags
+    from kaa.host.process import current_directory
+    from kaa.shell.safety import open_workspace
 
     # What the hands need to know is little. They build their walls while the rest is loaded.
-    opened = open_workspace(hands, SandboxFlags.of(parsed))
+    directory = current_directory()
+    opened = open_workspace(hands, directory, sandbox_flags(parsed))
     from kaa.frontends import headless
+    from kaa.frontends.command_line import CommandLine
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual
     # settings of the collector cost a tenth of a turn.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
-    return headless.main(parsed, opened)
+    return headless.main(CommandLine(parsed, directory), opened)

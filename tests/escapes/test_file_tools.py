@@ -59,7 +59,7 @@ def place() -> Iterator[Arena]:
 def _in_workspace(place: Arena, scene: Callable[[LocalWorkspace], Awaitable[T]]) -> T:
     async def whole() -> T:
         environment = {"PATH": os.environ["PATH"], "HOME": str(place.home), "LANG": "C.UTF-8"}
-        options = sandbox_options(Home(place.home / ".kaa" / "agent"), SandboxFlags())
+        options = sandbox_options(Home(place.home / ".kaa" / "agent"), SandboxFlags(), os.getcwd())
         workspace = LocalWorkspace.start(str(place.project), env=environment, sandbox=options)
         try:
             return await scene(workspace)

@@ -22,8 +22,8 @@ from kaa.ext.questions import (
 )
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ConversationOptions
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -57,14 +57,11 @@ class Project:
                 if not (await workspace.sandbox.status()).confined:
                     pytest.skip("this machine cannot confine anything")
                 return await _talk(
-                    await open_conversation(
-                        ConversationOptions(model="m", approvals=policy),
-                        workspace=workspace,
-                        home=Home(self.home),
-                        environ=environ,
-                        notify=lambda _notice: None,
-                        asker=person,
-                    )
+                    (
+                        await Host(HostOptions(), Home(self.home), environ, lambda _: None, person).open(
+                            ConversationOptions(model="m", approvals=policy), workspace
+                        )
+                    ).conversation
                 )
             finally:
                 await workspace.close()

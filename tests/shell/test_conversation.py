@@ -9,7 +9,7 @@ from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import SessionBusyError
 from kaa.shell.conversation import CommandReply, Conversation, Outcome
-from kaa.shell.options import ContinueSession, ConversationOptions, OpenSession, UnkeptSession
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, OpenSession, UnkeptSession
 from kaa.shell.settings import SettingsError
 from tests.support.model_script import Answer, Call, Fault
 from tests.support.model_server import say
@@ -68,7 +68,8 @@ def test_what_cannot_be_opened_leaves_the_session_free(stage: Stage) -> None:
     with pytest.raises(ExtensionError, match="'mine' failed"):
         stage.play(ask, ConversationOptions(session=ContinueSession()))
 
-    options = ConversationOptions(model="m", session=ContinueSession(), discover_extensions=False)
+    stage.host_options = HostOptions(discover_extensions=False)
+    options = ConversationOptions(model="m", session=ContinueSession())
     assert isinstance(stage.play(ask, options), AgentEnd)
 
 
@@ -178,7 +179,8 @@ class TestExtensions:
         stage.install("raise RuntimeError('oops')")
         stage.server.begin([say("hi")])
 
-        stage.play(ask, ConversationOptions(model="m", discover_extensions=False))
+        stage.host_options = HostOptions(discover_extensions=False)
+        stage.play(ask)
 
 
 class TestTools:

@@ -7,38 +7,29 @@ from pathlib import Path
 import pytest
 
 from kaa.core.events import AgentEnd
-from kaa.ext.asking import NOBODY
+from kaa.ext.questions import Dismissed, Question, TrustDecision
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ConversationOptions, OpenSession, Record, Replay
-from kaa.shell.trust.configuration import survey
-from kaa.shell.trust.decisions import TrustDecisions
-from kaa.shell.trust.store import Trusted, TrustStore, Undecided
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions, OpenSession, Record, Replay
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
 from tests.support.model_script import call, say
+from tests.support.person import AnswerT, Person
 from tests.support.stage import Stage
 
 
 async def opened(
     stage: Stage,
     workspace: Workspace,
-    trust: TrustDecisions | None = None,
     options: ConversationOptions | None = None,
 ) -> Conversation:
-    return await open_conversation(
-        options or ConversationOptions(model="m", trust="stored", approvals="auto"),
-        workspace=workspace,
-        home=Home(stage.home),
-        environ=stage.environ,
-        notify=stage.notices.append,
-        trust=trust,
-    )
+    options = options or ConversationOptions(model="m", trust="stored", approvals="auto")
+    return (await stage.host().open(options, workspace)).conversation
 
 
 def test_what_the_user_was_asked_about_is_what_is_used(stage: Stage) -> None:
@@ -46,16 +37,16 @@ def test_what_the_user_was_asked_about_is_what_is_used(stage: Stage) -> None:
 
     async def scenario() -> None:
         workspace = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
-        configuration = await survey(workspace, Home(stage.home))
-        decisions = TrustStore(Home(stage.home))
-        assert isinstance(decisions.state(configuration), Undecided)
-        decisions.trust(configuration)
-        assert isinstance(decisions.state(configuration), Trusted)
-        of_process = TrustDecisions(None, Home(stage.home), NOBODY)
-        assert await of_process.decided(workspace) == "stored"
-        await workspace.write(".kaa/APPEND_SYSTEM.md", b"Be cruel.")
 
-        conversation = await opened(stage, workspace, of_process)
+        class Trusting(Person):
+            """Says yes, after somebody has changed what was asked about."""
+
+            async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+                await workspace.write(".kaa/APPEND_SYSTEM.md", b"Be cruel.")
+                return question.fit(TrustDecision("stored"))
+
+        stage.asker = Trusting()
+        conversation = await opened(stage, workspace, ConversationOptions(model="m", trust=None))
         await conversation.submit("hello")
         await conversation.close()
 
@@ -89,9 +80,7 @@ def test_one_conversation_after_another_works_in_one_workspace(stage: Stage, tmp
                 assert outcome.reason == "done"
                 sessions.append(conversation.session_id)
                 await conversation.close()
-            again = await opened(
-                stage, workspace, None, ConversationOptions(model="m", session=OpenSession(sessions[0]))
-            )
+            again = await opened(stage, workspace, ConversationOptions(model="m", session=OpenSession(sessions[0])))
             assert len(again.navigation.points()) == 1
             await again.close()
             return sessions
@@ -135,13 +124,8 @@ def test_a_step_of_closing_that_fails_skips_no_other(stage: Stage, tmp_path: Pat
         await recorded.submit("hello")
         await recorded.submit("and again")
         await recorded.close()
-        replayed = await open_conversation(
-            ConversationOptions(wire=Replay(cassette)),
-            workspace=MemoryWorkspace(),
-            home=Home(stage.home),
-            environ=stage.environ,
-            notify=broken,
-        )
+        host = Host(HostOptions(), Home(stage.home), stage.environ, lambda notification: broken(notification.text))
+        replayed = (await host.open(ConversationOptions(wire=Replay(cassette)), MemoryWorkspace())).conversation
         await replayed.submit("hello")
 
         with pytest.raises(BrokenPipeError):

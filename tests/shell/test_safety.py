@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ def _options(tmp_path: Path, flags: SandboxFlags = SandboxFlags(), **sandbox: An
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     (home / "settings.json").write_text(json.dumps({"sandbox": sandbox}))
-    return sandbox_options(Home(home), flags)
+    return sandbox_options(Home(home), flags, os.getcwd())
 
 
 def test_without_a_choice_the_project_may_be_written_and_nothing_reached(tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_without_a_choice_the_project_may_be_written_and_nothing_reached(tmp_pat
 
 
 def test_flags_come_before_settings(tmp_path: Path) -> None:
-    flags = SandboxFlags("read-only", "pypi.org", [str(tmp_path)])
+    flags = SandboxFlags("read-only", "pypi.org", (str(tmp_path),))
 
     options = _options(tmp_path, flags, mode="full-access", network="on", writable=["/usr"])
 

@@ -15,8 +15,8 @@ from kaa.ext.errors import CommandError
 from kaa.session.entries import BashExecution, MessageEntry
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ContinueSession, ConversationOptions
+from kaa.shell.host import Host
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Command, CommandResult
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -189,13 +189,11 @@ class TestOnThisMachine:
 
         async def whole() -> T:
             workspace = LocalWorkspace.start(str(folder / "project"), env=environ, sandbox=sandbox)
-            conversation = await open_conversation(
-                ConversationOptions(model="openai/gpt-4.1", api_key="k"),
-                workspace=workspace,
-                home=Home(folder / "home"),
-                environ=environ,
-                notify=lambda _: None,
-            )
+            conversation = (
+                await Host(HostOptions(), Home(folder / "home"), environ, lambda _: None).open(
+                    ConversationOptions(model="openai/gpt-4.1", api_key="k"), workspace
+                )
+            ).conversation
             try:
                 return await scene(conversation)
             finally:

@@ -7,8 +7,8 @@ from typing import TypeVar
 from kaa.ext.asking import NOBODY, Asker
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ConversationOptions
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
 from kaa.workspace.protocol import Command, CommandResult
 from tests.support.agents import run
@@ -28,6 +28,7 @@ class Stage:
         self.commands: CommandHandler | None = None
         self.notices: list[str] = []
         self.asker: Asker = NOBODY
+        self.host_options = HostOptions()
         self.workspace = MemoryWorkspace()
 
     def _run(self, command: Command) -> CommandResult | Awaitable[CommandResult]:
@@ -40,22 +41,27 @@ class Stage:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "mine.py").write_text(source)
 
+    def host(self) -> Host:
+        """A process of kaa."""
+        return Host(
+            self.host_options,
+            Home(self.home),
+            self.environ,
+            lambda notification: self.notices.append(notification.text),
+            self.asker,
+        )
+
     def play(self, scene: Callable[[Conversation], Awaitable[T]], options: ConversationOptions | None = None) -> T:
         """Open a conversation, do `scene` with it, close it."""
 
         async def whole() -> T:
             self.workspace = MemoryWorkspace(self.files, commands=self._run)
-            conversation = await open_conversation(
-                options or ConversationOptions(model="m"),
-                workspace=self.workspace,
-                home=Home(self.home),
-                environ=self.environ,
-                notify=self.notices.append,
-                asker=self.asker,
-            )
+            host = self.host()
             try:
-                return await scene(conversation)
+                return await scene(
+                    (await host.open(options or ConversationOptions(model="m"), self.workspace)).conversation
+                )
             finally:
-                await conversation.close()
+                await host.close()
 
         return run(whole())

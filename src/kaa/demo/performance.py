@@ -13,8 +13,8 @@ from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.text_output import TextOutput
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ConversationOptions, Replay, UnkeptSession
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions, Replay, UnkeptSession
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Command
 
@@ -67,25 +67,25 @@ async def _act(workspace: LocalWorkspace, stage: Path, home: Home) -> int:
         f"\n  $ kaa -p {_PROMPT!r}\n"
     )
     cassette = files("kaa.demo").joinpath("cassette.jsonl")
-    conversation = await open_conversation(
-        ConversationOptions(
-            tools=_TOOLS,
-            context_files=False,
-            discover_extensions=False,
-            session=UnkeptSession(),
-            wire=Replay(Path(str(cassette)), _SECONDS_PER_CHUNK if sys.stdout.isatty() else 0.0),
-        ),
-        workspace=workspace,
-        home=home,
+    host = Host(
+        HostOptions(discover_extensions=False),
+        home,
         environ={},
         # A newer kaa may say more in its system prompt than the one that recorded; that is no news to who watches.
         notify=lambda _: None,
     )
+    options = ConversationOptions(
+        tools=_TOOLS,
+        context_files=False,
+        session=UnkeptSession(),
+        wire=Replay(Path(str(cassette)), _SECONDS_PER_CHUNK if sys.stdout.isatty() else 0.0),
+    )
     try:
+        conversation = (await host.open(options, workspace)).conversation
         conversation.subscribe(output.event)
         outcome = await conversation.submit(_PROMPT)
     finally:
-        await conversation.close()
+        await host.close()
     if isinstance(outcome, AgentEnd) and outcome.reason != "done":
         return of_reason(outcome.reason)
     _narrate("What it changed:")

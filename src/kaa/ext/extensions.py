@@ -21,23 +21,27 @@ class Extensions:
         self._scopes: dict[str, Scope] = {}
         self._observers: list[Callable[[], None]] = []
 
-    def load(self, name: str, extension: Extension, *, built_in: bool = False) -> None:
+    def load(
+        self, name: str, extension: Extension, *, built_in: bool = False, beside: Iterable[str] | None = None
+    ) -> None:
         """Let an extension register itself. One that is loaded again takes the place of what it was.
 
         Args:
             name: what it is called: its path, or the module.
             extension: its `extend` function.
             built_in: only marks its tools for `--no-builtin-tools`.
+            beside: extensions that are used together with it and have other tools and commands; None for all.
 
         Raises:
-            ExtensionError: it raised; nothing of what it had registered stays.
+            ExtensionError: it raised, or registered a tool or a command that is there already; nothing of what it had
+                registered stays.
         """
         scope = Scope(name, built_in=built_in)
         if name in self._scopes:
             self._close(self._scopes[name])
         try:
             extension(scope)
-            self._check_names(scope)
+            self._check_names(scope, beside)
         except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
             self._close(scope)
             self._scopes.pop(name, None)
@@ -47,6 +51,21 @@ class Extensions:
         self._scopes[name] = scope
         LOG.log(DEBUG if built_in else INFO, "extension %s loaded", name)
         self._changed()
+
+    def check(self, name: str, beside: Iterable[str]) -> None:
+        """Check that extensions can be used together.
+
+        Args:
+            name: one that is loaded.
+            beside: the others.
+
+        Raises:
+            ExtensionError: two of them registered a tool or a command of the same name.
+        """
+        try:
+            self._check_names(self._scopes[name], beside)
+        except RegistrationError as error:
+            raise ExtensionError(f"Extension {name} cannot be used: {error}") from error
 
     def unload(self, name: str) -> None:
         """Take back everything that an extension registered, in all conversations; nothing if it is not loaded."""
@@ -76,9 +95,9 @@ class Extensions:
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
 
-    def _check_names(self, scope: Scope) -> None:
+    def _check_names(self, scope: Scope, beside: Iterable[str] | None) -> None:
         """Tools and commands of different extensions must not have the same name."""
-        for other in self._scopes.values():
+        for other in self.scopes(beside):
             if other.owner == scope.owner:
                 continue
             for kind, mine, theirs in (

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from kaa.core.budget import Budget
 from kaa.ext.api import TrustChoice
+from kaa.frontends.sandbox_flags import sandbox_flags
 from kaa.shell.home import expanded
 from kaa.shell.options import (
     ContinueSession,
     ConversationOptions,
     ForkSession,
+    HostOptions,
     Live,
     NewSession,
     OpenSession,
@@ -26,49 +28,74 @@ class UsageError(Exception):
     """The command line names something that is not there."""
 
 
-def conversation_options(
-    arguments: argparse.Namespace, trust: TrustChoice, session: SessionChoice | None = None
-) -> ConversationOptions:
-    """What the user chose for a conversation.
+class CommandLine:
+    """What the user asked for, as options. The only place that knows the parser's names below `kaa.cli`.
 
     Args:
         arguments: as `kaa.cli` parses them.
-        trust: whether what the project configures is used.
-        session: another session than the arguments say; where they say that nothing is kept, that holds for all.
+        directory: in which kaa was started, absolute; None if it does not exist any more.
 
-    Raises:
-        UsageError: a file is named that is not there.
+    Attributes:
+        messages: what to do first.
+        sandbox: what was chosen for the project in that directory.
+        as_json: whether events are printed instead of the answer.
+        verbose: whether to show what tools print.
     """
-    return ConversationOptions(
-        model=arguments.model,
-        models=arguments.models,
-        provider=arguments.provider,
-        api_key=arguments.api_key,
-        thinking=arguments.thinking,
-        tools=() if arguments.no_tools else arguments.tools,
-        exclude_tools=arguments.exclude_tools,
-        builtin_tools=not arguments.no_builtin_tools,
-        system_prompt=_text_or_file(arguments.system_prompt) if arguments.system_prompt is not None else None,
-        append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
-        context_files=not arguments.no_context_files,
-        extensions=tuple(expanded(path) for path in arguments.extension),
-        discover_extensions=not arguments.no_extensions,
-        approvals=arguments.approvals,
-        trust=trust,
-        session=_session(arguments, session),
-        session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
-        max_turns=arguments.max_turns,
-        budget=Budget(cost=arguments.max_cost, tokens=arguments.max_tokens, seconds=arguments.max_time),
-        fallback=arguments.fallback,
-        wire=_wire(arguments),
-    )
+
+    def __init__(self, arguments: argparse.Namespace, directory: str | None) -> None:
+        self._arguments = arguments
+        self._directory = directory
+        self.messages: tuple[str, ...] = tuple(arguments.messages)
+        self.sandbox = sandbox_flags(arguments)
+        self.as_json: bool = arguments.mode == "json"
+        self.verbose: bool = arguments.verbose
+
+    def host_options(self) -> HostOptions:
+        """What holds for the process."""
+        return HostOptions(
+            extensions=tuple(Path(self._directory or "", expanded(path)) for path in self._arguments.extension),
+            discover_extensions=not self._arguments.no_extensions,
+        )
+
+    def conversation_options(self) -> ConversationOptions:
+        """What was chosen for the first conversation. Each call looks again for the files that are named.
+
+        Raises:
+            UsageError: a file is named that is not there.
+        """
+        arguments = self._arguments
+        return ConversationOptions(
+            model=arguments.model,
+            models=arguments.models,
+            provider=arguments.provider,
+            api_key=arguments.api_key,
+            thinking=arguments.thinking,
+            tools=() if arguments.no_tools else arguments.tools,
+            exclude_tools=arguments.exclude_tools,
+            builtin_tools=not arguments.no_builtin_tools,
+            system_prompt=_text_or_file(arguments.system_prompt) if arguments.system_prompt is not None else None,
+            append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
+            context_files=not arguments.no_context_files,
+            approvals=arguments.approvals,
+            trust=_trust(arguments),
+            session=_session(arguments),
+            session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,
+            max_turns=arguments.max_turns,
+            budget=Budget(cost=arguments.max_cost, tokens=arguments.max_tokens, seconds=arguments.max_time),
+            fallback=arguments.fallback,
+            wire=_wire(arguments),
+        )
 
 
-def _session(arguments: argparse.Namespace, other: SessionChoice | None) -> SessionChoice:
+def _trust(arguments: argparse.Namespace) -> TrustChoice | None:
+    if arguments.trust:
+        return "yes"
+    return "no" if arguments.no_trust else None
+
+
+def _session(arguments: argparse.Namespace) -> SessionChoice:
     if arguments.no_session:
         return UnkeptSession()
-    if other is not None:
-        return other
     if arguments.session:
         return OpenSession(arguments.session, name=arguments.name)
     if arguments.view:

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     parsed = parser.parse_args(arguments)
     try:
         home = Home.of(os.environ)
-        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net))
+        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net), os.getcwd())
         settings = load_user_settings(home.settings)
         workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
     except (SettingsError, OSError) as error:

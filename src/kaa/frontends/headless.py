@@ -3,17 +3,18 @@
 The frontend holds no logic of its own: it opens a conversation, submits messages and writes events down.
 """
 
-import argparse
 import asyncio
 import os
 import sys
 import traceback
 from typing import Protocol
 
+import msgspec
+
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
 from kaa.core.spending import IsFree
-from kaa.frontends.command_line import conversation_options
+from kaa.frontends.command_line import CommandLine
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
@@ -25,7 +26,7 @@ from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
+from kaa.shell.host import Host, HostedConversation, Notification
 from kaa.shell.safety import Unopened
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
@@ -63,46 +64,53 @@ class Output(Protocol):
         ...
 
 
-def main(arguments: argparse.Namespace, workspace: LocalWorkspace | Unopened) -> int:
+def main(command_line: CommandLine, workspace: LocalWorkspace | Unopened) -> int:
     """Run print or JSON mode.
 
     Args:
-        arguments: as `kaa.cli` parses them.
+        command_line: what the user asked for.
         workspace: opened already, to be ready when the rest of kaa is.
 
     Returns:
         The exit code.
     """
-    output = _output(arguments)
+    output = _output(command_line)
     if isinstance(workspace, Unopened):
         output.failure(workspace.reason)
         return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
-    return run_to_exit_code(_run(arguments, workspace, output))
+    return run_to_exit_code(_run(command_line, workspace, output))
 
 
-def _output(arguments: argparse.Namespace) -> Output:
+def _output(command_line: CommandLine) -> Output:
     """What writes the run down; only the one that is wanted is loaded."""
-    if arguments.mode == "json":
+    if command_line.as_json:
         from kaa.frontends.json_output import JsonOutput
 
         return JsonOutput(sys.stdout.buffer, sys.stderr)
     from kaa.frontends.text_output import TextOutput
 
-    return TextOutput(sys.stdout, sys.stderr, verbose=arguments.verbose)
+    return TextOutput(sys.stdout, sys.stderr, verbose=command_line.verbose)
 
 
-async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output) -> int:
+async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
+
+    def notify(notification: Notification) -> None:
+        output.progress(notification.text)
+
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify)
+    host.workspaces.adopt(workspace, command_line.sandbox)
     try:
-        messages, conversation = await _open(arguments, workspace, output)
+        messages, hosted = await _open(command_line, host, workspace, output)
         try:
+            conversation = hosted.conversation
             output.know_free_models(conversation.models.is_free)
             output.header(conversation.session_header)
             conversation.subscribe(output.event)
-            await conversation.begin("startup")
+            await hosted.begin()
             return await _submit_all(messages, conversation, output)
         finally:
-            await conversation.close()
+            await host.end(hosted)
     except NoModelError as error:
         output.no_model(error)
         return ExitCode.USAGE if isinstance(error, UnknownModelError) else ExitCode.NO_MODEL
@@ -122,28 +130,22 @@ async def _run(arguments: argparse.Namespace, workspace: LocalWorkspace, output:
         )
         return ExitCode.FAILED
     finally:
-        await workspace.close()
+        await host.close()
 
 
 async def _open(
-    arguments: argparse.Namespace, workspace: LocalWorkspace, output: Output
-) -> tuple[list[UserMessage], Conversation]:
+    command_line: CommandLine, host: Host, workspace: LocalWorkspace, output: Output
+) -> tuple[list[UserMessage], HostedConversation]:
     """What is to be said, and the conversation in which to say it."""
     try:
-        first, rest = await compose(arguments.messages, await piped_input(sys.stdin), workspace)
+        first, rest = await compose(command_line.messages, await piped_input(sys.stdin), workspace)
+        options = command_line.conversation_options()
         # A decision made elsewhere was not made for a run nobody watches.
-        options = conversation_options(arguments, "yes" if arguments.trust else "no")
-        conversation = await open_conversation(
-            options,
-            workspace=workspace,
-            home=Home.of(os.environ),
-            environ=os.environ,
-            notify=output.progress,
-        )
+        hosted = await host.open(msgspec.structs.replace(options, trust=options.trust or "no"), workspace)
     except asyncio.CancelledError:
         output.event(AgentEnd("aborted", (), "stopped by the user"))  # later it is the agent that says so
         raise
-    return [first, *rest], conversation
+    return [first, *rest], hosted
 
 
 async def _submit_all(messages: list[UserMessage], conversation: Conversation, output: Output) -> int:

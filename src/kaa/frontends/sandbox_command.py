@@ -12,8 +12,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.shell.home import Home
-from kaa.shell.key_variables import without_keys
-from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.blocked import BlockedError, note
@@ -35,8 +34,8 @@ def main(arguments: Sequence[str]) -> int:
         return _refuse("give a command: kaa sandbox -- COMMAND")
     try:
         home = Home.of(os.environ)
-        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net, parsed.add_dir, parsed.allow_git))
-        workspace = LocalWorkspace.start(os.getcwd(), env=without_keys(os.environ, home), sandbox=options)
+        flags = SandboxFlags(parsed.mode, parsed.net, tuple(parsed.add_dir), parsed.allow_git)
+        workspace = start_workspace(os.getcwd(), flags, home, os.environ)
     except (SettingsError, OSError) as error:
         return _refuse(str(error))
     return run_to_exit_code(_run(workspace, command))

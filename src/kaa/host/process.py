@@ -29,6 +29,14 @@ def forbid_dumps() -> None:
         _ctypes.call_function(prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
+def current_directory() -> str | None:
+    """The directory that kaa was started in, absolute; None if it does not exist any more."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
 def relative_variable(environ: Mapping[str, str]) -> str:
     """The first variable that makes Python load code from the current directory; empty if there is none."""
     for name in _OF_PYTHON if not sys.flags.ignore_environment else ():

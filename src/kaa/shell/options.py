@@ -113,8 +113,20 @@ class Replay(msgspec.Struct, frozen=True):
 Wire: TypeAlias = Live | Record | Replay
 
 
+class HostOptions(msgspec.Struct, frozen=True):
+    """What holds for all conversations of a process.
+
+    Attributes:
+        extensions: Python files or folders to load besides the user's own.
+        discover_extensions: whether to load the user's own, which are in his folder and in the settings.
+    """
+
+    extensions: tuple[Path, ...] = ()
+    discover_extensions: bool = True
+
+
 class ConversationOptions(msgspec.Struct, frozen=True):
-    """Everything that can be chosen.
+    """Everything that can be chosen for one conversation.
 
     Attributes:
         model: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
@@ -123,10 +135,10 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         tools: names of the tools to make active; None takes the default ones.
         system_prompt: replaces kaa's own.
         append_system_prompt: added to it.
-        extensions: Python files or folders to load besides the user's own.
         approvals: who is asked before what; None takes the setting, or `ask` where somebody can be asked and `never`
             where not.
-        trust: whether the project may configure anything. `no` where nobody is there to answer for it.
+        trust: whether the project may configure anything. `no` where nobody is there to answer for it; None asks the
+            person, unless that was done before.
         max_turns: requests to the model per run.
         budget: what each run may use; where it has no limit, the settings hold.
         fallback: models that go on where the chosen one is given up; None takes the setting.
@@ -143,10 +155,8 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     system_prompt: str | None = None
     append_system_prompt: tuple[str, ...] = ()
     context_files: bool = True
-    extensions: tuple[Path, ...] = ()
-    discover_extensions: bool = True
     approvals: ApprovalPolicy | None = None
-    trust: TrustChoice = "no"
+    trust: TrustChoice | None = "no"
     session: SessionChoice = NewSession()
     session_dir: Path | None = None
     max_turns: int | None = None

@@ -4,9 +4,8 @@ A project has no say here: this is decided before anything of it is read.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,35 +20,31 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import SandboxOptions
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 class SandboxFlags(msgspec.Struct, frozen=True):
     """What the command line says of the sandbox; None leaves it to the settings.
 
     Attributes:
         network: `off`, `on`, or domains separated by commas.
-        writable: directories to add, relative to the current one.
+        writable: directories to add, relative to that of the project.
         allow_git: whether `.git` may be written, but for what executes.
-        extensions: files and folders that kaa loads for this run, relative to the current one.
+        extensions: files and folders that kaa loads for this run, relative to that of the project.
     """
 
     mode: Mode | None = None
     network: str | None = None
-    writable: Sequence[str] = ()
+    writable: tuple[str, ...] = ()
     allow_git: bool = False
-    extensions: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, arguments: "Namespace") -> "SandboxFlags":
-        """As the command line of a conversation has them."""
-        given = arguments
-        return cls(given.sandbox, given.net, given.add_dir, given.allow_git, given.extension)
+    extensions: tuple[str, ...] = ()
 
 
-def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
+def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxOptions:
     """The sandbox the user wants.
+
+    Args:
+        home: has the user's settings.
+        flags: what was chosen for this project.
+        directory: of the project, absolute.
 
     Raises:
         SettingsError: the user's settings, or the flags, have a mistake.
@@ -57,27 +52,28 @@ def sandbox_options(home: Home, flags: SandboxFlags) -> SandboxOptions:
     user = load_user_settings(home.settings)
     settings = user.sandbox
     mode = flags.mode or settings.mode
-    if os.path.realpath(home.path).startswith(os.path.realpath(os.curdir).rstrip("/") + "/"):
+    if os.path.realpath(home.path).startswith(os.path.realpath(directory).rstrip("/") + "/"):
         # In the project, a command could make it: with settings and extensions of its own, for the next kaa.
         os.makedirs(home.path, 0o700, exist_ok=True)
-    if mode == "workspace-write" and os.path.realpath(os.curdir) == "/":
+    if mode == "workspace-write" and os.path.realpath(directory) == "/":
         raise SettingsError(
             "the current directory is /, and all of it cannot be writable: change to a project, or choose"
             " --sandbox read-only or full-access"
         )
     writable = (
-        *(_directory(path, f"{home.settings}: sandbox.writable") for path in settings.writable),
-        *(_directory(path, "--add-dir") for path in flags.writable),
+        *(_directory(path, f"{home.settings}: sandbox.writable", directory) for path in settings.writable),
+        *(_directory(path, "--add-dir", directory) for path in flags.writable),
     )
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
+    changeable = tuple(map(os.path.realpath, (directory, *writable)))
     return SandboxOptions(
         mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
         writable=writable,
-        hidden=tuple(map(_spelled_out, settings.hidden)),
+        hidden=tuple(_spelled_out(path, directory) for path in settings.hidden),
         private=(str(home.path),),
         git_writable=flags.allow_git or settings.git,
-        loaded=tuple(path for extension in extensions for path in _code_of(extension, (os.curdir, *writable))),
+        loaded=tuple(path for extension in extensions for path in _code_of(extension, directory, changeable)),
     )
 
 
@@ -88,21 +84,38 @@ class Unopened(msgspec.Struct, frozen=True):
     usage: bool
 
 
-def open_workspace(hands: LaunchedHands, flags: SandboxFlags) -> LocalWorkspace | Unopened:
-    """Open the current directory under the sandbox that the user wants, without waiting for it.
+def start_workspace(
+    directory: str, flags: SandboxFlags, home: Home, environ: Mapping[str, str], hands: LaunchedHands | None = None
+) -> LocalWorkspace:
+    """Open a directory under the sandbox that the user wants, without waiting for it.
+
+    Args:
+        directory: absolute.
+        flags: what was chosen for it.
+        home: has the user's settings.
+        environ: the user's environment variables.
+        hands: started already; None starts them.
+
+    Raises:
+        SettingsError: the user's settings, or the flags, have a mistake.
+        OSError: the directories for temporary files and caches cannot be created.
+    """
+    options = sandbox_options(home, flags, directory)
+    return LocalWorkspace.start(directory, env=without_keys(environ, home), launched=hands, sandbox=options)
+
+
+def open_workspace(hands: LaunchedHands, directory: str | None, flags: SandboxFlags) -> LocalWorkspace | Unopened:
+    """Open the project that kaa was started in, without waiting for it.
 
     Args:
         hands: started already.
+        directory: the current one; None if it does not exist any more.
         flags: what the command line says of it.
     """
-    try:
-        root = os.getcwd()
-    except FileNotFoundError:
+    if directory is None:
         return Unopened("the current directory does not exist any more; change to another one", usage=True)
     try:
-        home = Home.of(os.environ)
-        options = sandbox_options(home, flags)
-        return LocalWorkspace.start(root, env=without_keys(os.environ, home), launched=hands, sandbox=options)
+        return start_workspace(directory, flags, Home.of(os.environ), os.environ, hands)
     except SettingsError as error:
         return Unopened(str(error), usage=True)
     except OSError as error:
@@ -118,8 +131,8 @@ def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkS
         raise SettingsError(f"{place}: {error}") from error
 
 
-def _directory(path: str, place: str) -> str:
-    absolute = os.path.abspath(expanded(path))
+def _directory(path: str, place: str, below: str) -> str:
+    absolute = os.path.abspath(Path(below, expanded(path)))
     if not os.path.isdir(absolute):
         raise SettingsError(f"{place}: {path} is no directory")
     if absolute == "/":
@@ -127,14 +140,13 @@ def _directory(path: str, place: str) -> str:
     return absolute
 
 
-def _code_of(extension: Path, writable: Iterable[str]) -> Iterator[str]:
+def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterator[str]:
     """What commands must not change of an extension: its file, or its folder.
 
     Raises:
         SettingsError: a link that commands can exchange leads to it.
     """
-    file = entry_file(extension.absolute())
-    writable = tuple(map(os.path.realpath, writable))
+    file = entry_file(Path(directory, extension))
     *links, real = trail(str(file))
     if any(is_below(link, writable) for link in links):
         raise SettingsError(
@@ -145,7 +157,7 @@ def _code_of(extension: Path, writable: Iterable[str]) -> Iterator[str]:
     yield real
 
 
-def _spelled_out(path: str) -> str:
+def _spelled_out(path: str, directory: str) -> str:
     """A hidden path or exception, absolute."""
     mark = "!" if path.startswith("!") else ""
-    return mark + os.path.abspath(expanded(path.removeprefix("!")))
+    return mark + os.path.abspath(Path(directory, expanded(path.removeprefix("!"))))

@@ -11,11 +11,11 @@ from kaa.core.provider import Model
 from kaa.core.usage import ContextUse, Spent, UsageReport
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import Answer, AnyQuestion
-from kaa.frontends.interactive.talk import Aside
 from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
 from kaa.shell.models.switching import ModelState
 from kaa.shell.status import Status
+from kaa.shell.work_queue import Aside
 from kaa.workspace.file_index import FileListing
 from kaa.workspace.git import Head
 from kaa.workspace.sandbox.sandbox import SandboxStatus
@@ -49,7 +49,7 @@ class ScriptedCore:
         self.workspace = self
         self.naming = self
         self.compaction = self
-        self.talk = self
+        self.work = self
         self.root = "/project"
         self.commands: tuple[Any, ...] = ()
         self.approvals = self

@@ -36,7 +36,7 @@ class HeldCore:
     """
 
     def __init__(self) -> None:
-        self.conversation = self.talk = self
+        self.conversation = self.work = self
         self.sessions: list[object] = []
         self.said: list[str] = []
         self._opening: list[tuple[Callable[[Opened], None], Callable[[BaseException], None]]] = []

@@ -16,7 +16,7 @@ class Engine:
     """Notes what it is asked to do."""
 
     def __init__(self) -> None:
-        self.conversation = self.talk = self
+        self.conversation = self.work = self
         self.asked: list[tuple[object, ...]] = []
         self.said: list[UserMessage] = []
         self.failure: Exception | None = None

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kaa.core.events import Event, RestoreProgress
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ContinueSession, ConversationOptions
+from kaa.shell.host import Host
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -25,13 +25,11 @@ def _die(event: Event) -> None:
 async def _rewind(project: str, home: str, url: str) -> None:
     environ = {"PATH": os.environ["PATH"], "HOME": str(Path(home).parent), "OPENAI_BASE_URL": f"{url}/v1"}
     workspace = LocalWorkspace.start(project, env=environ, sandbox=SandboxOptions(mode="full-access"))
-    conversation = await open_conversation(
-        ConversationOptions(model="m", session=ContinueSession(), approvals="never"),
-        workspace=workspace,
-        home=Home(Path(home)),
-        environ=environ,
-        notify=print,
-    )
+    conversation = (
+        await Host(HostOptions(), Home(Path(home)), environ, print).open(
+            ConversationOptions(model="m", session=ContinueSession(), approvals="never"), workspace
+        )
+    ).conversation
     conversation.subscribe(_die)
     destination = await conversation.navigation.back()
     assert destination is not None

@@ -19,8 +19,8 @@ from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.errors import CommandError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import ContinueSession, ConversationOptions, NewSession, SessionChoice
+from kaa.shell.host import Host
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, NewSession, SessionChoice
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
@@ -70,14 +70,15 @@ class Scene:
                 "OPENAI_BASE_URL": f"{self._server.url}/v1",
             }
             workspace = LocalWorkspace.start(str(self.project), env=environ, sandbox=sandbox)
-            conversation = await open_conversation(
-                ConversationOptions(model="m", session=session or NewSession(), approvals="never"),
-                workspace=workspace,
-                home=Home(self.home),
-                environ=environ,
-                notify=self.notices.append,
-                asker=asker,
-            )
+            conversation = (
+                await Host(
+                    HostOptions(),
+                    Home(self.home),
+                    environ,
+                    lambda notification: self.notices.append(notification.text),
+                    asker,
+                ).open(ConversationOptions(model="m", session=session or NewSession(), approvals="never"), workspace)
+            ).conversation
             conversation.subscribe(self.events.append)
             try:
                 return await act(conversation)

@@ -147,7 +147,7 @@ class Actions:
     def _interrupt(self) -> None:
         """Stop what goes on; with nothing going on and nothing typed, the second time does what the user chose."""
         if self._ui.activity.is_busy or self._ui.activity.runs_command:
-            self._core.call(lambda engine: engine.talk.abort(), self._ui.asides.give_back, self._ui.board.show_failure)
+            self._core.call(lambda engine: engine.work.abort(), self._ui.asides.give_back, self._ui.board.show_failure)
         elif self._desk.editor.is_empty and self._escape.now():
             match self._desk.preferences.double_escape_action:
                 case "rewind":

@@ -11,7 +11,7 @@ from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.talk import Aside
+from kaa.shell.work_queue import Aside
 
 ResultT = TypeVar("ResultT")
 
@@ -61,7 +61,7 @@ class Asides:
             (failed or self._on_failure)(error)
             self._take_back()
 
-        self._core.call(lambda engine: engine.talk.aside(lambda: work(engine)), finished, went_wrong)
+        self._core.call(lambda engine: engine.work.aside(lambda: work(engine)), finished, went_wrong)
 
     def compact(self, instructions: str) -> None:
         """Condense the conversation. Its events tell what came of it."""
@@ -78,7 +78,7 @@ class Asides:
 
     def _take_back(self) -> None:
         # Where no conversation is open, nothing waits, and that has been told.
-        self._core.call(lambda engine: engine.talk.take_unsaid(), self.give_back, lambda _: None)
+        self._core.call(lambda engine: engine.work.take_unsaid(), self.give_back, lambda _: None)
 
     def _say(self, message: UserMessage) -> None:
-        self._core.call(lambda engine: engine.talk.say(message), None, self._on_failure)
+        self._core.call(lambda engine: engine.work.say(message), None, self._on_failure)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.preferences import load_preferences
+from kaa.host.process import current_directory
 from kaa.tui.events import Event, Key, Paste
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
@@ -125,12 +126,15 @@ class Start:
         from kaa.workspace.launch import launch
 
         hands = launch()  # starts on another core while the rest is imported here
-        from kaa.shell.safety import SandboxFlags, open_workspace
+        from kaa.frontends.sandbox_flags import sandbox_flags
+        from kaa.shell.safety import open_workspace
 
         # What the hands need to know is little. They build their walls while the rest is imported.
-        open_project = partial(open_workspace, hands, SandboxFlags.of(self._arguments))
+        directory = current_directory()
+        open_project = partial(open_workspace, hands, directory, sandbox_flags(self._arguments))
         opened = open_project()
         import kaa.frontends.interactive.ui  # noqa: F401 - for `_hand_over`, which must not take long
+        from kaa.frontends.command_line import CommandLine
         from kaa.frontends.interactive.engine import Engine
 
         post = self._desk.app.reactor.post
@@ -139,7 +143,7 @@ class Start:
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         gc.enable()
-        return Engine(self._arguments, opened, open_project, post)
+        return Engine(CommandLine(self._arguments, directory), opened, open_project, post)
 
     def _hand_over(self) -> None:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it

@@ -156,7 +156,7 @@ class Conversations:
         self._board.show_session(opened.entries, opened.path)
         self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
-        self._core.call(lambda engine: engine.talk.take_unsaid(), self._give_back, self._board.show_failure)
+        self._core.call(lambda engine: engine.work.take_unsaid(), self._give_back, self._board.show_failure)
         self._core.call(lambda engine: engine.submit_first(), None, self._board.show_failure)
         self._core.call(lambda engine: engine.prepare())
         self._let_through()

@@ -1,10 +1,9 @@
-"""The core of the interactive terminal, in its own thread: opens the conversation, and passes on what happens in it.
+"""The core of the interactive terminal, in its own thread: opens conversations and passes on what happens in them.
 
 Everything here runs on the core's event loop. The user interface is reached through `Audience` and `Respondent`, whose
 methods are called in its own thread.
 """
 
-import argparse
 import asyncio
 import os
 from collections.abc import Callable
@@ -12,22 +11,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from kaa.ext.api import TrustChoice
-from kaa.ext.occasions import EndReason
-from kaa.frontends.command_line import UsageError, conversation_options
+import msgspec
+
+from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.interactive.audience import Audience, Respondent
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import Reporter
-from kaa.frontends.interactive.talk import Talk
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation
-from kaa.shell.home import Home, session_folder
-from kaa.shell.opening import open_conversation
-from kaa.shell.options import NewSession, SessionChoice, switch_kind, switch_target
+from kaa.shell.home import Home
+from kaa.shell.host import Host, HostedConversation, Notification
+from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
 from kaa.shell.safety import Unopened
-from kaa.shell.settings import load_settings
-from kaa.shell.trust.decisions import TrustDecisions
+from kaa.shell.work_queue import WorkQueue
 from kaa.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
@@ -45,31 +42,27 @@ class Engine:
     """The conversation on the screen, and the workspace it is about.
 
     Args:
-        arguments: as `kaa.cli` parses them.
+        command_line: what the user asked for.
         opened: the project, or why it could not be opened.
         reopen: tries it again.
         post: runs a function in the user interface's thread.
-
-    Attributes:
-        talk: what is said in the conversation.
     """
 
     def __init__(
         self,
-        arguments: argparse.Namespace,
+        command_line: CommandLine,
         opened: LocalWorkspace | Unopened,
         reopen: Callable[[], LocalWorkspace | Unopened],
         post: Post,
     ) -> None:
-        self._arguments = arguments
-        self._workspace = opened
+        self._command_line = command_line
+        self._messages = command_line.messages
         self._reopen = reopen
         self._served: tuple[Audience, Respondent] | None = None
         self._post = post
-        self._home = Home.of(os.environ)
-        self._conversation: Conversation | None = None
-        self._trust = TrustDecisions(_trust(arguments), self._home, self)
-        self.talk = Talk(lambda: self.conversation, self.refresh_status)
+        self._host = Host(command_line.host_options(), Home.of(os.environ), os.environ, self._notify, asker=self)
+        self._workspace = self._adopted(opened)
+        self._hosted: HostedConversation | None = None
         self._reporter: Reporter | None = None
 
     async def serve(self, audience: Audience, respondent: Respondent) -> None:
@@ -93,16 +86,21 @@ class Engine:
         Raises:
             OpeningError: there is none yet.
         """
-        if self._conversation is None:
-            raise OpeningError(
-                "there is no conversation yet: it is still being opened, or it could not be, for the reason told above"
-            )
-        return self._conversation
+        return self._open.conversation
+
+    @property
+    def work(self) -> WorkQueue:
+        """What the conversation is asked to do.
+
+        Raises:
+            OpeningError: there is none yet.
+        """
+        return self._open.work
 
     @property
     def home(self) -> Home:
         """The user's folder."""
-        return self._home
+        return self._host.home
 
     @property
     def workspace(self) -> LocalWorkspace:
@@ -112,7 +110,7 @@ class Engine:
             OpeningError: it cannot be opened.
         """
         if isinstance(self._workspace, Unopened):
-            self._workspace = self._reopen()  # what kept it closed may have been mended
+            self._workspace = self._adopted(self._reopen())  # what kept it closed may have been mended
         if isinstance(self._workspace, Unopened):
             raise OpeningError(self._workspace.reason)
         return self._workspace
@@ -125,37 +123,26 @@ class Engine:
             NavigationBlockedError: an extension objects to leaving the conversation before; it goes on.
             Exception: as `open_conversation` says. The conversation before goes on.
         """
-        if self._arguments.no_session and not isinstance(session, NewSession | None):
-            raise OpeningError("kaa was started with --no-session: start it without to go on with a session")
-        switch = None
-        if session is not None and self._conversation is not None:
-            switch = switch_kind(session)
-            await self._conversation.allow_switch(switch, switch_target(session))
-        workspace = self.workspace
-        trust = await self._trust.decided(workspace)
-        options = conversation_options(self._arguments, trust, session)
-        conversation = await open_conversation(
-            options,
-            workspace=workspace,
-            home=self._home,
-            environ=os.environ,
-            notify=self._notice,
-            asker=self,
-            trust=self._trust,
-        )
-        # What is under way in the one before ends only now: another session may not open.
-        await self._close_conversation(switch or "quit")
-        self._conversation = conversation
-        self._reporter = Reporter(self._conversation, self._audience, self._post)
-        await conversation.begin(switch or "startup")
-        return self._conversation
+        options = self._options(session)
+        before, reporter = self._hosted, self._reporter
+        if before is None:
+            self._hosted = await self._host.open(options, self.workspace)
+        else:
+            self._hosted = await self._host.switch(before, options, self.workspace)
+        if reporter is not None:
+            await reporter.close()
+        self._reporter = Reporter(self._hosted.conversation, self._audience, self._post)
+        self._hosted.work.subscribe(self._reporter.refresh_status)
+        await self._hosted.begin()
+        return self._hosted.conversation
 
     @property
     def session_path(self) -> Path | None:
         """The file of the session that is open; None if it has none, or none is open."""
-        if self._conversation is None or self._conversation.session_path is None:
+        hosted = self._hosted
+        if hosted is None or not hosted.is_open or hosted.conversation.session_path is None:
             return None
-        return Path(self._conversation.session_path)
+        return Path(hosted.conversation.session_path)
 
     def sessions(self) -> "Sessions":
         """All sessions there are, whether one is open or not.
@@ -164,10 +151,7 @@ class Engine:
             OpeningError: the project cannot be opened.
             SettingsError: the user's settings have a mistake.
         """
-        from kaa.shell.sessions import Sessions  # lazy: only who looks for a session needs it
-
-        configured = load_settings(self._home.settings, "", None, self._notice).session_dir
-        return Sessions(self._home, self.workspace.root, session_folder(self._arguments.session_dir, configured))
+        return self._host.sessions(self.workspace.root, self._command_line.conversation_options().session_dir)
 
     def refresh_status(self) -> None:
         """Tell soon how the conversation stands."""
@@ -181,19 +165,21 @@ class Engine:
     async def close(self) -> None:
         """Stop what is under way and let go of everything."""
         try:
-            await self._close_conversation("quit")
+            if self._hosted is not None:
+                await self._host.end(self._hosted)
+            if self._reporter is not None:
+                await self._reporter.close()
         finally:
-            if isinstance(self._workspace, LocalWorkspace):
-                await self._workspace.close()
+            await self._host.close()
 
     async def submit_first(self) -> None:
         """Work on the messages of the command line, one after another; nothing if that was done."""
-        words, self._arguments.messages = self._arguments.messages, []
+        words, self._messages = self._messages, ()
         if not words:
             return
         first, rest = await compose(words, "", self.workspace)
         for message in (first, *rest):
-            await self.talk.say(message)
+            await self.work.say(message)
 
     @property
     def can_ask(self) -> bool:
@@ -221,21 +207,28 @@ class Engine:
             self._post(lambda: self._respondent.withdraw(asked))
             raise
 
-    async def _close_conversation(self, reason: EndReason) -> None:
-        conversation, self._conversation = self._conversation, None
-        reporter, self._reporter = self._reporter, None
-        if conversation is not None:
-            await self.talk.end(conversation)
-            await conversation.close(reason)
-        if reporter is not None:
-            await reporter.close()
+    @property
+    def _open(self) -> HostedConversation:
+        if self._hosted is None or not self._hosted.is_open:
+            raise OpeningError(
+                "there is no conversation yet: it is still being opened, or it could not be, for the reason told above"
+            )
+        return self._hosted
 
-    def _notice(self, text: str) -> None:
-        self._post(lambda: self._audience.show_notice(text))
+    def _options(self, session: SessionChoice | None) -> ConversationOptions:
+        options = self._command_line.conversation_options()
+        if session is None:
+            return options
+        if not isinstance(options.session, UnkeptSession):
+            return msgspec.structs.replace(options, session=session)
+        if isinstance(session, NewSession):
+            return options
+        raise OpeningError("kaa was started with --no-session: start it without to go on with a session")
 
+    def _adopted(self, opened: LocalWorkspace | Unopened) -> LocalWorkspace | Unopened:
+        if isinstance(opened, LocalWorkspace):
+            self._host.workspaces.adopt(opened, self._command_line.sandbox)
+        return opened
 
-def _trust(arguments: argparse.Namespace) -> TrustChoice | None:
-    """What the command line says."""
-    if arguments.trust:
-        return "yes"
-    return "no" if arguments.no_trust else None
+    def _notify(self, notification: Notification) -> None:
+        self._post(lambda: self._audience.show_notice(notification.text))

@@ -99,7 +99,7 @@ class Submission:
             self._commands.run(called.name, called.arguments)
         elif called is not None:
             self._core.call(
-                lambda engine: engine.talk.command(text), lambda outcome: self._replied(text, outcome), self._on_failure
+                lambda engine: engine.work.command(text), lambda outcome: self._replied(text, outcome), self._on_failure
             )
         elif text.lstrip().startswith("!"):
             self._run(text.strip())
@@ -112,7 +112,7 @@ class Submission:
 
         async def say(engine: Engine) -> None:
             told = await with_mentioned(engine.workspace, message) if names_images else message
-            await engine.talk.say(told, follow_up=follow_up)
+            await engine.work.say(told, follow_up=follow_up)
 
         self._core.call(say, None, self._on_failure)
 

@@ -1,5 +1,6 @@
 """Whether the project may configure kaa: what the options, an earlier decision or the person says."""
 
+import asyncio
 from collections.abc import Mapping
 
 from kaa.ext.api import TrustChoice
@@ -22,7 +23,6 @@ class TrustDecisions:
     """The decision of one process about one project.
 
     Args:
-        chosen: what the options say; None asks the person where nothing was decided before.
         home: keeps decisions.
         asker: asks the person, once.
 
@@ -30,26 +30,32 @@ class TrustDecisions:
         configuration: what the decision was about; None if the options decided.
     """
 
-    def __init__(self, chosen: TrustChoice | None, home: Home, asker: Asker) -> None:
-        self._choice = chosen
+    def __init__(self, home: Home, asker: Asker) -> None:
+        self._choice: TrustChoice | None = None
+        self._asking = asyncio.Lock()
         self._home = home
         self._asker = asker
         self.configuration: ProjectConfiguration | None = None
 
-    async def decided(self, workspace: Workspace) -> TrustChoice:
-        """What holds for the next session.
+    async def decided(self, workspace: Workspace, chosen: TrustChoice | None) -> TrustChoice:
+        """What holds for the next session. An answer that the person gave in this process comes first.
+
+        Args:
+            workspace: the project.
+            chosen: what the options say; None asks the person where nothing was decided before.
 
         Raises:
             TrustError: earlier decisions cannot be read.
             NobodyToAskError: nothing was decided, and nobody can be asked.
         """
-        if self._choice is None:
-            configuration, state = await self._survey(workspace)
-            if isinstance(state, Undecided | Changed):
-                await self._ask(configuration, state)
-            else:
-                self._choice, self.configuration = "stored", configuration
-        return self._choice or "no"
+        async with self._asking:
+            if self._choice is None and chosen is None:
+                configuration, state = await self._survey(workspace)
+                if isinstance(state, Undecided | Changed):
+                    await self._ask(configuration, state)
+                else:
+                    self._choice, self.configuration = "stored", configuration
+        return self._choice or chosen or "no"
 
     async def review(self, workspace: Workspace) -> str:
         """Ask the person again. The answer holds from the next session on. Returns what was decided, for people.

@@ -1,4 +1,4 @@
-"""What is said in the conversation that is open, and other work in it: one thing at a time, the rest waits."""
+"""What a conversation is asked to do: one thing at a time, the rest waits."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,22 +21,23 @@ class Aside(NamedTuple, Generic[ResultT]):
     said: list[UserMessage]
 
 
-class Talk:
-    """Runs on the core's event loop.
+class WorkQueue:
+    """The work in one conversation. All calls must come from its event loop.
 
     Args:
-        conversation: gives the one that is open; raises if there is none.
-        refresh_status: has it told how the conversation stands.
+        conversation: does it.
     """
 
-    def __init__(self, conversation: Callable[[], Conversation], refresh_status: Callable[[], None]) -> None:
+    def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._refresh_status = refresh_status
+        self._observers: list[Callable[[], None]] = []
         self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
-        self._unsaid: list[
-            UserMessage
-        ] = []  # what waited in conversations that were closed, and what failed to be said
+        self._unsaid: list[UserMessage] = []  # what waited in the conversation before, and what failed to be said
         self._is_saying = False
+
+    def subscribe(self, observer: Callable[[], None]) -> None:
+        """Call `observer` after each command and other work that is no run: no event tells what it changed."""
+        self._observers.append(observer)
 
     async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
         """Give a message to the model: now, or, while it works, as soon as possible.
@@ -45,7 +46,7 @@ class Talk:
             message: of the user's.
             follow_up: while it works, give it the message when it would stop.
         """
-        conversation = self._conversation()
+        conversation = self._conversation
         if self._is_saying or conversation.is_running:  # a command of an extension's may have begun the run
             await (conversation.follow_up(message) if follow_up else conversation.steer(message))
             return
@@ -66,38 +67,44 @@ class Talk:
         try:
             return await self._submit(text)
         finally:
-            self._refresh_status()
+            self._changed()
 
     async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> Aside[ResultT]:
         """Have work done that occupies the conversation. What had waited before goes on waiting."""
-        conversation = self._conversation()
+        conversation = self._conversation
         waited = conversation.has_queued
         try:
             result = await self._working(work())
         finally:
-            self._refresh_status()
+            self._changed()
         return Aside(result, [] if waited or conversation.is_running else conversation.clear_queues())
 
     async def take_unsaid(self) -> list[UserMessage]:
         """Take back what waits if there is no run it could wait for, what waited before, and what could not be said."""
         unsaid, self._unsaid = self._unsaid, []
-        return unsaid if self._conversation().is_running else unsaid + self._conversation().clear_queues()
+        return unsaid if self._conversation.is_running else unsaid + self._conversation.clear_queues()
 
     async def abort(self) -> list[UserMessage]:
         """Stop what is under way. Returns the messages that waited."""
-        waiting = self._conversation().clear_queues()
-        self._conversation().abort()
+        waiting = self._conversation.clear_queues()
+        self._conversation.abort()
         return waiting
 
-    async def end(self, conversation: Conversation) -> None:
-        """Stop what is under way in a conversation that is to be closed, and keep what waits in it."""
-        self._unsaid += conversation.clear_queues()
-        conversation.abort()
+    async def end(self) -> list[UserMessage]:
+        """Stop what is under way, because the conversation is to be closed. Returns all that was not said."""
+        self._unsaid += self._conversation.clear_queues()
+        self._conversation.abort()
         if others := self._work - {asyncio.current_task()}:
             await asyncio.wait(others)
+        unsaid, self._unsaid = self._unsaid, []
+        return unsaid
+
+    def keep(self, unsaid: list[UserMessage]) -> None:
+        """Keep what was not said in the conversation before this one, until it is taken."""
+        self._unsaid += unsaid
 
     async def _submit(self, message: UserMessage | str) -> Outcome:
-        conversation = self._conversation()
+        conversation = self._conversation
         waited = conversation.has_queued
         outcome = last = await self._working(conversation.submit(message))
         # What was said in the moment in which it stopped, or while /compact went on, would wait for ever.
@@ -115,6 +122,10 @@ class Talk:
             return await work
         finally:
             self._work.discard(task)
+
+    def _changed(self) -> None:
+        for observer in self._observers:
+            observer()
 
 
 def _left_waiting(conversation: Conversation, outcome: Outcome, *, waited: bool) -> list[UserMessage]:

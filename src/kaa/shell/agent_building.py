@@ -1,0 +1,155 @@
+"""Builds an agent: a model, its prompt and tools, the session it writes into, and the budget it keeps to."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from kaa.core.agent import Agent, AgentConfig
+from kaa.core.budget import Budget, Used
+from kaa.core.hooks import Hooks
+from kaa.core.messages import Message
+from kaa.core.provider import ThinkingLevel
+from kaa.ext.asking import Asker
+from kaa.ext.registry import joined_sections
+from kaa.llm.models.registry import ModelRegistry
+from kaa.session.past_usage import past_seconds
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+from kaa.shell.accounting import Accounting
+from kaa.shell.active_tools import ActiveTools
+from kaa.shell.blocked_images import BlockedImages
+from kaa.shell.budgeting import Budgeting
+from kaa.shell.models.fallback import FallbackModels
+from kaa.shell.models.link import ModelLink
+from kaa.shell.models.switching import Models
+from kaa.shell.project_files import ProjectFiles
+from kaa.shell.settings_file import SettingsFile
+
+
+class AgentModels(msgspec.Struct, frozen=True):
+    """The models of an agent.
+
+    Attributes:
+        link: the way to the one it begins with.
+        registry: knows which others there are.
+        scope: patterns of the models to cycle through; none for all.
+        fallback: models that go on where the chosen one is given up.
+        settings: where choices are kept that the user wants kept.
+        thinking: how hard the user wants models to think, if the one to begin with cannot.
+    """
+
+    link: ModelLink
+    registry: ModelRegistry
+    scope: Sequence[str]
+    fallback: Sequence[str]
+    settings: SettingsFile
+    thinking: ThinkingLevel | None
+
+
+class AgentSpec(msgspec.Struct, frozen=True):
+    """What an agent is made of.
+
+    Attributes:
+        models: which model answers.
+        sections: the system prompt, each section with its name.
+        project: the files that the prompt quotes.
+        tools: those it may call.
+        store: its session.
+        recorder: writes into the session.
+        messages: what the session gives the model.
+        config: how it behaves.
+        run_budget: what each run may use.
+        session_budget: what the session may use.
+    """
+
+    models: AgentModels
+    sections: Sequence[tuple[str, str]]
+    project: ProjectFiles
+    tools: ActiveTools
+    store: SessionStore
+    recorder: SessionRecorder
+    messages: Sequence[Message]
+    config: AgentConfig
+    run_budget: Budget
+    session_budget: Budget
+
+
+class BuiltAgent(msgspec.Struct, frozen=True):
+    """An agent and what watches over it.
+
+    Attributes:
+        agent: the agent; everything it does is recorded.
+        models: switches its model.
+        fallback: switches it where a model is given up.
+        accounting: counts what it uses.
+        budgeting: keeps that within limits.
+    """
+
+    agent: Agent
+    models: Models
+    fallback: FallbackModels
+    accounting: Accounting
+    budgeting: Budgeting
+
+
+def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None], asker: Asker) -> BuiltAgent:
+    """Build an agent and note in its session with which model it begins.
+
+    Args:
+        spec: what it is made of.
+        hooks: what steps into its runs.
+        notify: told, in a sentence, of what is worth knowing.
+        asker: asks the person, where a budget is used up.
+
+    Raises:
+        SessionReadError: the session cannot be read.
+        SessionWriteError: the session cannot be written.
+    """
+    link, store, recorder = spec.models.link, spec.store, spec.recorder
+    recorder.model_change(link.resolved.model.provider, link.resolved.model.id)
+    recorder.thinking_level_change(link.resolved.thinking)
+    agent = Agent(
+        provider=link.provider,
+        model=link.resolved.model,
+        system_prompt=joined_sections(spec.sections),
+        tools=spec.tools.bound(),
+        hooks=hooks,
+        config=spec.config,
+        thinking=link.resolved.thinking,
+        session_id=store.header.id,
+        messages=spec.messages,
+    )
+    agent.subscribe(recorder.record)  # first, so that whatever is shown is safe
+    models = Models(
+        agent, recorder, link, spec.models.registry, spec.models.scope, spec.models.settings, spec.models.thinking
+    )
+    fallback = FallbackModels(agent, models, spec.models.fallback, notify)
+    BlockedImages(agent, models, notify)
+    accounting = Accounting(agent, models, store, recorder, _prompt_parts(spec.sections, spec.project))
+    budgeting = Budgeting(
+        agent,
+        recorder,
+        run=spec.run_budget,
+        session=spec.session_budget,
+        used=_used(accounting, spec.session_budget, store),
+        asker=asker,
+    )
+    return BuiltAgent(agent, models, fallback, accounting, budgeting)
+
+
+def _used(accounting: Accounting, session: Budget, store: SessionStore) -> Used:
+    """What earlier runs have used already."""
+    past = accounting.report().total
+    return Used(
+        cost=past.usage.cost.total,
+        tokens=past.usage.input + past.usage.cache_write + past.usage.output,
+        turns=past.replies,
+        seconds=0.0 if session.seconds is None else past_seconds(store, store.tree.nodes),
+        unpriced=past.unpriced,
+    )
+
+
+def _prompt_parts(sections: Iterable[tuple[str, str]], project: ProjectFiles) -> list[tuple[str, str]]:
+    """The sections of the system prompt by name; each of the user's and the project's files is one of its own."""
+    files = [(file.path, file.text) for file in project.context_files]
+    return [part for name, text in sections for part in (files if name == "context-files" else [(name, text)])]

@@ -1,0 +1,234 @@
+"""One process of kaa: its projects, its extensions, what the user trusts, and the conversations that are open.
+
+Every frontend opens conversations here. All calls must come from one event loop.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kaa.ext.asking import NOBODY, Asker
+from kaa.ext.extensions import Extensions
+from kaa.ext.occasions import EndReason, StartReason
+from kaa.session.errors import SessionError
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home, session_folder
+from kaa.shell.loaded_extensions import LoadedExtensions
+from kaa.shell.opening import Surroundings, open_conversation
+from kaa.shell.options import ConversationOptions, HostOptions, switch_kind, switch_target
+from kaa.shell.settings import load_user_settings
+from kaa.shell.work_queue import WorkQueue
+from kaa.shell.workspaces import Workspaces
+from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.shell.sessions import Sessions
+    from kaa.shell.trust.configuration import ProjectConfiguration
+    from kaa.shell.trust.decisions import TrustDecisions
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """Something worth knowing that stops nothing.
+
+    Attributes:
+        text: a sentence.
+        conversation: the id of the conversation that it is about; None if it is about the process.
+    """
+
+    text: str
+    conversation: str | None = None
+
+
+class HostedConversation:
+    """A conversation that is open, or was.
+
+    Args:
+        id: what the host calls it.
+        conversation: the conversation.
+        reason: why it was opened.
+
+    Attributes:
+        id: tells conversations of one process apart.
+        conversation: the conversation.
+        work: what it is asked to do, one thing at a time.
+        is_open: whether it can be asked; not any more from when `Host.end` begins.
+    """
+
+    def __init__(self, id: str, conversation: Conversation, reason: StartReason) -> None:  # noqa: A002 - the field's name for it
+        self.id = id
+        self.conversation = conversation
+        self.work = WorkQueue(conversation)
+        self.is_open = True
+        self._reason = reason
+
+    async def begin(self) -> None:
+        """Run the hooks of extensions for the start. Call it once, before the first message."""
+        await self.conversation.begin(self._reason)
+
+
+class Host:
+    """What one process of kaa shares among its conversations.
+
+    Args:
+        options: what holds for all of them.
+        home: the user's folder.
+        environ: the user's environment variables.
+        notify: told of what is worth knowing and does not stop us.
+        asker: asks the person.
+
+    Attributes:
+        home: the user's folder.
+        workspaces: the projects.
+    """
+
+    def __init__(
+        self,
+        options: HostOptions,
+        home: Home,
+        environ: Mapping[str, str],
+        notify: Callable[[Notification], None],
+        asker: Asker = NOBODY,
+    ) -> None:
+        self.home = home
+        self.workspaces = Workspaces(home, environ, options.extensions)
+        self._environ = environ
+        self._notify = notify
+        self._asker = asker
+        self._extensions = LoadedExtensions(options, home, self._tell)
+        self._trust: dict[str, TrustDecisions] = {}
+        self._conversations: dict[str, HostedConversation] = {}
+        self._numbers = count(1)
+
+    @property
+    def extensions(self) -> Extensions:
+        """What is loaded. Unloading takes an extension from all conversations; loading it again gives it back."""
+        return self._extensions.loaded
+
+    @property
+    def conversations(self) -> tuple[HostedConversation, ...]:
+        """Those that are open, in the order of their opening."""
+        return tuple(self._conversations.values())
+
+    async def open(
+        self, options: ConversationOptions, workspace: Workspace, reason: StartReason = "startup"
+    ) -> HostedConversation:
+        """Open a conversation. Any number can be open at the same time. `HostedConversation.begin` comes next.
+
+        Args:
+            options: what was chosen for it.
+            workspace: the project; one of `workspaces`, or another one, which stays the caller's to close.
+            reason: why, for the hooks of extensions for the start.
+
+        Raises:
+            TrustError: the project is to be trusted and cannot be, or earlier decisions cannot be read.
+            NobodyToAskError: nothing was decided about trust, and nobody can be asked.
+            Exception: as `open_conversation` says.
+        """
+        name = str(next(self._numbers))
+        options, configuration = await self._trusting(options, workspace)
+
+        def decisions() -> "TrustDecisions":
+            return self._decisions(workspace)
+
+        at = Surroundings(
+            workspace, self.home, self._environ, self._telling(name), self._asker, self._extensions, decisions
+        )
+        hosted = HostedConversation(name, await open_conversation(options, at, configuration), reason)
+        self._conversations[name] = hosted
+        return hosted
+
+    async def switch(
+        self, before: HostedConversation, options: ConversationOptions, workspace: Workspace
+    ) -> HostedConversation:
+        """Open a conversation, and then end the one before. What waited there is kept for the new one.
+
+        Raises:
+            NavigationBlockedError: an extension objects to leaving the conversation before.
+            Exception: as `open` says. The conversation before goes on.
+        """
+        kind = switch_kind(options.session)
+        await before.conversation.allow_switch(kind, switch_target(options.session))
+        # What is under way in the one before ends only now: another session may not open.
+        hosted = await self.open(options, workspace, kind)
+        before.is_open = False
+        hosted.work.keep(await before.work.end())
+        try:
+            await self.end(before, kind)
+        except SessionError as error:
+            self._telling(before.id)(str(error))
+        return hosted
+
+    async def end(self, hosted: HostedConversation, reason: EndReason = "quit") -> None:
+        """Stop what is under way in a conversation and close it; nothing if it is closed already.
+
+        Args:
+            hosted: the conversation.
+            reason: why, for the hooks of extensions for the end.
+
+        Raises:
+            SessionWriteError: the disk failed.
+        """
+        hosted.is_open = False
+        if self._conversations.pop(hosted.id, None) is not None:
+            await hosted.work.end()
+            await hosted.conversation.close(reason)
+
+    def sessions(self, directory: str, session_dir: Path | None = None) -> "Sessions":
+        """All sessions there are, whether one is open or not.
+
+        Args:
+            directory: what `here` means, absolute.
+            session_dir: one folder for the sessions of all projects; None takes the setting.
+
+        Raises:
+            SettingsError: the user's settings have a mistake.
+        """
+        from kaa.shell.sessions import Sessions  # lazy: only who looks for a session needs it
+
+        configured = load_user_settings(self.home.settings).session_dir
+        return Sessions(self.home, directory, session_folder(session_dir, configured))
+
+    async def close(self) -> None:
+        """End all conversations, unload extensions, close workspaces; one step that fails skips no other."""
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self.workspaces.close)
+            closing.callback(self._extensions.close)
+            for hosted in self.conversations:
+                closing.push_async_callback(self.end, hosted)
+
+    def _tell(self, text: str) -> None:
+        """Tell of the process."""
+        self._telling(None)(text)
+
+    def _telling(self, conversation: str | None) -> Callable[[str], None]:
+        """Tells of a conversation, or of the process; the user's log too, if there is to be one."""
+
+        def tell(text: str) -> None:
+            self._notify(Notification(text, conversation))
+
+        if not self._environ.get("KAA_LOG"):
+            return tell
+        from kaa.shell.logs import start_logging  # lazy: few want it
+
+        return start_logging(self._environ, self.home, tell)
+
+    async def _trusting(
+        self, options: ConversationOptions, workspace: Workspace
+    ) -> "tuple[ConversationOptions, ProjectConfiguration | None]":
+        """The options with a decision about trust, and what it was about, where that is known."""
+        if options.trust is not None and workspace.root not in self._trust:
+            return options, None
+        decisions = self._decisions(workspace)
+        trust = await decisions.decided(workspace, options.trust)
+        return msgspec.structs.replace(options, trust=trust), decisions.configuration
+
+    def _decisions(self, workspace: Workspace) -> "TrustDecisions":
+        from kaa.shell.trust.decisions import TrustDecisions  # lazy: a run that nobody watches is told what to trust
+
+        if workspace.root not in self._trust:
+            self._trust[workspace.root] = TrustDecisions(self.home, self._asker)
+        return self._trust[workspace.root]

@@ -1,0 +1,83 @@
+"""The extensions of a process: kaa's own and the user's, each loaded once for all conversations."""
+
+from collections.abc import Callable, Sequence
+
+from kaa.builtin import (
+    background,
+    budget_command,
+    choice_commands,
+    commands,
+    compaction_commands,
+    naming_commands,
+    navigation_commands,
+    prompt,
+    sharing_commands,
+    tools,
+    usage_reports,
+)
+from kaa.ext.extensions import Extensions
+from kaa.ext.loader import load_extension
+from kaa.ext.places import discover
+from kaa.shell.home import Home, expanded
+from kaa.shell.options import HostOptions
+
+# First, so that the user's extensions can replace prompt sections and see every hook after them.
+_BUILT_IN = (
+    prompt,
+    tools,
+    commands,
+    choice_commands,
+    usage_reports,
+    naming_commands,
+    navigation_commands,
+    sharing_commands,
+    compaction_commands,
+    background,
+    budget_command,
+)
+
+
+class LoadedExtensions:
+    """Loads what conversations need and keeps it until the process ends.
+
+    Args:
+        options: which extensions the user gave besides those in the settings.
+        home: has the user's own.
+        report: told, in a sentence, of what goes wrong where nothing can be raised.
+
+    Attributes:
+        loaded: all of them, by name; the name of the user's is its path.
+    """
+
+    def __init__(self, options: HostOptions, home: Home, report: Callable[[str], None]) -> None:
+        self._options = options
+        self._home = home
+        self.loaded = Extensions(report)
+
+    def load(self, configured: Sequence[str]) -> tuple[str, ...]:
+        """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.
+
+        Args:
+            configured: the paths that its settings name.
+
+        Raises:
+            ExtensionError: one cannot be loaded, or registers what another one has registered.
+        """
+        names: list[str] = []
+        for module in _BUILT_IN:
+            if module.__name__ not in self.loaded.names:
+                self.loaded.load(module.__name__, module.extend, built_in=True, beside=names)
+            names.append(module.__name__)
+        options = self._options
+        own = [*discover(self._home.extensions), *map(expanded, configured)] if options.discover_extensions else []
+        for path in dict.fromkeys((*own, *options.extensions)):
+            if str(path) not in self.loaded.names:
+                self.loaded.load(str(path), load_extension(path), beside=names)
+            else:
+                self.loaded.check(str(path), beside=names)
+            names.append(str(path))
+        return tuple(names)
+
+    def close(self) -> None:
+        """Unload all."""
+        self.loaded.close()

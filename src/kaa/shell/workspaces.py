@@ -1,0 +1,62 @@
+"""The projects of a process: one workspace for each directory and sandbox, whatever number of conversations use it."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.workspace.local import LocalWorkspace
+
+
+class Workspaces:
+    """Opens them, and closes them with the process: what runs in the background outlives a conversation.
+
+    Args:
+        home: has the user's settings of the sandbox.
+        environ: the user's environment variables.
+        extensions: files and folders that this process loads; commands cannot change them in any project.
+    """
+
+    def __init__(self, home: Home, environ: Mapping[str, str], extensions: tuple[Path, ...]) -> None:
+        self._home = home
+        self._environ = environ
+        self._extensions = tuple(map(str, extensions))
+        self._open: dict[tuple[str, SandboxFlags], LocalWorkspace] = {}
+
+    def adopt(self, workspace: LocalWorkspace, flags: SandboxFlags) -> None:
+        """Give out, and close, a workspace that was opened early.
+
+        Args:
+            workspace: of the directory that kaa was started in.
+            flags: with which it was opened.
+        """
+        self._open[workspace.root, self._complete(flags)] = workspace
+
+    def open(self, directory: str, flags: SandboxFlags) -> LocalWorkspace:
+        """The workspace of a directory, with a sandbox of its own.
+
+        Args:
+            directory: absolute.
+            flags: what was chosen for it; another choice for the same directory opens another workspace.
+
+        Raises:
+            SettingsError: the user's settings, or the flags, have a mistake.
+            OSError: it cannot be opened.
+        """
+        key = str(Path(directory).resolve()), self._complete(flags)
+        if key not in self._open:
+            self._open[key] = start_workspace(*key, self._home, self._environ)
+        return self._open[key]
+
+    async def close(self) -> None:
+        """Close all; one that fails skips no other."""
+        async with AsyncExitStack() as closing:
+            for workspace in self._open.values():
+                closing.push_async_callback(workspace.close)
+            self._open.clear()
+
+    def _complete(self, flags: SandboxFlags) -> SandboxFlags:
+        return msgspec.structs.replace(flags, extensions=self._extensions)

@@ -1,0 +1,306 @@
+"""Several conversations in one process: their extensions, projects, trust, notifications, and going to another one."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.core.events import AgentEnd, MessageUpdate
+from kaa.core.messages import user_message
+from kaa.ext.errors import ExtensionError
+from kaa.ext.loader import load_extension
+from kaa.ext.questions import TrustDecision
+from kaa.session.errors import SessionNotFoundError
+from kaa.shell.conversation import CommandReply, Conversation
+from kaa.shell.home import Home
+from kaa.shell.host import Host, HostedConversation, Notification
+from kaa.shell.options import ConversationOptions, HostOptions, OpenSession
+from kaa.shell.safety import SandboxFlags
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_script import Answer, Fault, call, say
+from tests.support.person import Person
+from tests.support.stage import Stage
+
+_OPTIONS = ConversationOptions(model="m", approvals="never")
+
+# Notes when it is executed, when it registers and when it is unloaded.
+_NOTING = """
+from pathlib import Path
+
+from kaa.ext.api import Reply
+
+def note(word):
+    with Path(__file__).with_name("noted.txt").open("a") as file:
+        print(word, file=file)
+
+note("executed")
+
+def extend(api):
+    note("registered")
+    api.on_close(lambda: note("unloaded"))
+    async def greet(arguments, context):
+        return Reply("hello")
+    api.register_command("greet", "Say hello.", greet)
+"""
+
+
+def noted(stage: Stage) -> list[str]:
+    return (stage.home / "extensions" / "noted.txt").read_text().split()
+
+
+def names(conversation: Conversation) -> set[str]:
+    return {command.name for command in conversation.commands}
+
+
+class TestExtensions:
+    def test_are_executed_once_for_conversations_one_after_the_other(self, stage: Stage) -> None:
+        stage.install(_NOTING)
+
+        async def scenario() -> None:
+            host = stage.host()
+            for _ in range(2):
+                hosted = await host.open(_OPTIONS, MemoryWorkspace())
+                assert await hosted.conversation.submit("/greet") == CommandReply("hello")
+                await host.end(hosted)
+            assert noted(stage) == ["executed", "registered"]
+            await host.close()
+
+        run(scenario())
+
+        assert noted(stage) == ["executed", "registered", "unloaded"]
+
+    def test_are_executed_once_for_conversations_at_the_same_time(self, stage: Stage) -> None:
+        stage.install(_NOTING)
+
+        async def scenario() -> None:
+            host = stage.host()
+            both = await asyncio.gather(*(host.open(_OPTIONS, MemoryWorkspace()) for _ in range(2)))
+            for hosted in both:
+                assert await hosted.conversation.submit("/greet") == CommandReply("hello")
+            await host.end(both[0])
+            assert await both[1].conversation.submit("/greet") == CommandReply("hello")
+            await host.close()
+
+        run(scenario())
+
+        assert noted(stage) == ["executed", "registered", "unloaded"]
+
+    def test_that_are_unloaded_and_loaded_again_change_what_a_conversation_offers(self, stage: Stage) -> None:
+        stage.install(_NOTING)
+        path = stage.home / "extensions" / "mine.py"
+
+        async def scenario() -> None:
+            host = stage.host()
+            conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
+            assert "greet" in names(conversation)
+
+            host.extensions.unload(str(path))
+            assert "greet" not in names(conversation)
+
+            path.write_text(_NOTING.replace('"greet"', '"welcome"'))
+            host.extensions.load(str(path), load_extension(path))
+            assert "welcome" in names(conversation)
+            assert await conversation.submit("/welcome") == CommandReply("hello")
+            await host.close()
+
+        run(scenario())
+
+    def test_of_another_conversation_are_not_offered(self, stage: Stage) -> None:
+        stage.install(_NOTING)
+        path = stage.home / "extensions" / "mine.py"
+
+        async def scenario() -> None:
+            host = stage.host()
+            before = await host.open(_OPTIONS, MemoryWorkspace())
+            path.rename(path.with_name("moved.py"))  # registers the same command
+            after = await host.open(_OPTIONS, MemoryWorkspace())
+
+            assert "greet" in names(before.conversation) & names(after.conversation)
+            host.extensions.unload(str(path))
+            assert "greet" not in names(before.conversation)
+            assert "greet" in names(after.conversation)
+            await host.close()
+
+        run(scenario())
+
+    def test_with_the_same_command_cannot_be_used_together(self, stage: Stage, tmp_path: Path) -> None:
+        stage.install(_NOTING)
+        other = tmp_path / "other.py"
+        other.write_text(_NOTING)
+        host = Host(HostOptions(extensions=(other,)), Home(stage.home), stage.environ, lambda _: None)
+
+        async def scenario() -> None:
+            for _ in range(2):
+                with pytest.raises(ExtensionError, match=r"other\.py.*'greet' is already registered by .*mine\.py"):
+                    await host.open(_OPTIONS, MemoryWorkspace())
+            await host.close()
+
+        run(scenario())
+
+
+class TestProjects:
+    @pytest.fixture
+    def projects(self) -> Iterator[tuple[Path, Path]]:
+        with folder_elsewhere() as folder:
+            (folder / "one").mkdir()
+            (folder / "two").mkdir()
+            yield folder / "one", folder / "two"
+
+    def test_in_two_directories_have_sandboxes_of_their_own(self, stage: Stage, projects: tuple[Path, Path]) -> None:
+        stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(projects[0].parent)}
+        script = [call("write", path="new.txt", content="new"), say("tried")]
+
+        async def write(hosted: HostedConversation) -> None:
+            stage.server.begin(script)
+            assert isinstance(await hosted.conversation.submit("write"), AgentEnd)
+
+        async def scenario() -> None:
+            host = stage.host()
+            readable = host.workspaces.open(str(projects[0]), SandboxFlags("read-only"))
+            writable = host.workspaces.open(str(projects[1]), SandboxFlags("workspace-write"))
+            try:
+                if not (await readable.sandbox.status()).confined:
+                    pytest.skip("nothing can be confined on this machine")
+                first = await host.open(_OPTIONS, readable)
+                second = await host.open(_OPTIONS, writable)
+                await write(first)
+                await write(second)
+                await write(first)
+                assert [hosted.conversation.workspace.root for hosted in host.conversations] == [*map(str, projects)]
+            finally:
+                await host.close()
+
+        run(scenario())
+
+        assert [path.name for path in projects[0].iterdir()] == []
+        assert [path.name for path in projects[1].iterdir()] == ["new.txt"]
+
+    def test_are_opened_once_for_each_choice(self, stage: Stage, projects: tuple[Path, Path]) -> None:
+        stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(projects[0].parent)}
+        early, open_to_all = SandboxFlags(), SandboxFlags("full-access")
+
+        async def scenario() -> None:
+            host = stage.host()
+            adopted = LocalWorkspace.start(str(projects[0]), env=stage.environ)
+            host.workspaces.adopt(adopted, early)
+            try:
+                assert host.workspaces.open(str(projects[0]), early) is adopted
+                other = host.workspaces.open(str(projects[0]), open_to_all)
+                assert other is not adopted
+                assert host.workspaces.open(f"{projects[1]}/../one", open_to_all) is other
+            finally:
+                await host.close()
+
+        run(scenario())
+
+    def test_are_asked_about_once(self, stage: Stage) -> None:
+        person = Person(TrustDecision("stored"))
+        stage.asker = person
+        options = ConversationOptions(model="m", trust=None)
+        workspace = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
+
+        async def scenario() -> None:
+            host = stage.host()
+            await asyncio.gather(*(host.open(options, workspace) for _ in range(2)))
+            await host.open(options, workspace)
+            await host.close()
+
+        run(scenario())
+
+        assert [question.title for question in person.questions] == ["Do you trust this project?"]
+        assert not any("not trusted" in notice for notice in stage.notices)
+
+    def test_that_were_reviewed_are_trusted_whatever_the_options_say(self, stage: Stage) -> None:
+        stage.asker = Person(TrustDecision("stored"))
+        options = ConversationOptions(model="m", trust="no")
+        workspace = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
+
+        async def scenario() -> None:
+            host = stage.host()
+            conversation = (await host.open(options, workspace)).conversation
+            assert any("not trusted" in notice for notice in stage.notices)
+            stage.notices.clear()
+            await conversation.trust.review()
+            await host.open(options, workspace)
+            assert not any("not trusted" in notice for notice in stage.notices)
+            await host.close()
+
+        run(scenario())
+
+
+def test_notifications_name_the_conversation(stage: Stage) -> None:
+    told: list[Notification] = []
+    host = Host(HostOptions(), Home(stage.home), stage.environ, told.append)
+    project = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
+
+    async def scenario() -> list[str]:
+        opened = [await host.open(_OPTIONS, project), await host.open(_OPTIONS, project)]
+        await host.close()
+        return [hosted.id for hosted in opened]
+
+    ids = run(scenario())
+
+    assert len(set(ids)) == 2
+    assert [notification.conversation for notification in told if "not trusted" in notification.text] == ids
+
+
+class TestSwitching:
+    def test_ends_the_one_before_and_keeps_what_waited(self, stage: Stage) -> None:
+        stage.server.begin([Answer(text=("one", "two"), fault=Fault("stall")), say("never asked")])
+
+        async def scenario() -> None:
+            host = stage.host()
+            before = await host.open(_OPTIONS, MemoryWorkspace())
+            replies = asyncio.Event()
+            before.conversation.subscribe(lambda event: replies.set() if isinstance(event, MessageUpdate) else None)
+            saying = asyncio.ensure_future(before.work.say(user_message("work")))
+            await replies.wait()
+            await before.work.say(user_message("and this"))
+
+            after = await host.switch(before, _OPTIONS, MemoryWorkspace())
+
+            await saying
+            assert not before.is_open
+            assert after.is_open
+            assert host.conversations == (after,)
+            assert [message.content for message in await after.work.take_unsaid()] == [user_message("and this").content]
+            assert await after.work.take_unsaid() == []
+            await host.close()
+
+        run(scenario())
+
+    def test_changes_nothing_if_the_other_cannot_be_opened(self, stage: Stage) -> None:
+        stage.server.begin([say("I am still here")])
+
+        async def scenario() -> None:
+            host = stage.host()
+            before = await host.open(_OPTIONS, MemoryWorkspace())
+
+            with pytest.raises(SessionNotFoundError):
+                await host.switch(
+                    before, ConversationOptions(model="m", session=OpenSession("nowhere")), MemoryWorkspace()
+                )
+
+            assert host.conversations == (before,)
+            await before.work.say(user_message("work"))
+            assert before.conversation.usage.total.replies == 1
+            await host.close()
+
+        run(scenario())
+
+
+def test_what_was_ended_can_be_ended_again(stage: Stage) -> None:
+    async def scenario() -> None:
+        host = stage.host()
+        hosted = await host.open(_OPTIONS, MemoryWorkspace())
+        await host.end(hosted)
+        await host.end(hosted)
+        await host.close()
+        assert host.conversations == ()
+
+    run(scenario())
