@@ -39,6 +39,7 @@ from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.keybindings import GROUPS
 from kaa.frontends.interactive.preferences import SETTINGS, Preferences
 from kaa.frontends.interactive.ui import InteractiveUI
+from kaa.frontends.rpc.commands import AnyCommand
 from kaa.frontends.terminal_commands import TERMINAL_COMMANDS
 from kaa.hands.policy import PROTECTED_NAMES, Mode
 from kaa.shell.approvals.calls import Call, examine
@@ -447,3 +448,14 @@ def _between(start: str, end: str) -> str:
 
 def _quoted(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", text.replace("\n", " "))
+
+
+def test_the_page_on_rpc_mode_names_every_command_and_event() -> None:
+    page = (_ROOT / "docs/rpc.md").read_text()
+    commands = {str(kind.__struct_config__.tag) for kind in get_args(AnyCommand)}
+    events = {str(kind.__struct_config__.tag) for kind in get_args(Event)} - {"user_command_update"}
+
+    named = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", page))
+    assert commands - named == set()
+    assert events - named == set()
+    assert len(commands) == 33

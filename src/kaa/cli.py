@@ -13,6 +13,9 @@ from kaa import __version__
 
 if TYPE_CHECKING:
     from kaa.core.budget import Measure
+    from kaa.frontends.command_line import CommandLine
+    from kaa.shell.safety import Unopened
+    from kaa.workspace.local import LocalWorkspace
 
 _USAGE_ERROR = 2
 _INFORMING = frozenset(("-h", "--help", "-v", "--version"))
@@ -78,7 +81,12 @@ def _parser() -> argparse.ArgumentParser:
 
     mode = parser.add_argument_group("mode")
     mode.add_argument("-p", "--print", action="store_true", help="work on the messages, print the answer, exit")
-    mode.add_argument("--mode", choices=["text", "json"], default="text", help="how to print: text or JSON events")
+    mode.add_argument(
+        "--mode",
+        choices=["text", "json", "rpc"],
+        default="text",
+        help="print text or JSON events; rpc takes JSON commands on stdin",
+    )
     mode.add_argument("--plain", action="store_true", help="line by line, without drawing: for screen readers")
     mode.add_argument("--fullscreen", action="store_true", help="begin on the full screen")
     mode.add_argument("--verbose", action="store_true", help="show what tools print")
@@ -284,6 +292,17 @@ def _run_command(arguments: Sequence[str]) -> int | None:
     return None
 
 
+def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | Unopened], int]":
+    """The frontend without a terminal."""
+    if mode == "rpc":
+        from kaa.frontends.rpc import mode as rpc_mode  # lazy: only this mode needs it
+
+        return rpc_mode.main
+    from kaa.frontends import headless
+
+    return headless.main
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
@@ -337,7 +356,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # What the hands need to know is little. They build their walls while the rest is loaded.
     directory = current_directory()
     opened = open_workspace(hands, directory, sandbox_flags(parsed))
-    from kaa.frontends import headless
+    frontend = _headless(parsed.mode)
     from kaa.frontends.command_line import CommandLine
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual
@@ -345,4 +364,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
-    return headless.main(CommandLine(parsed, directory), opened)
+    return frontend(CommandLine(parsed, directory), opened)

@@ -38,7 +38,13 @@ def test_a_bad_end_is_in_the_last_event_and_on_stderr() -> None:
 
     output.event(AgentEnd("error", (), "the key is wrong"))
 
-    assert lines(out)[-1] == {"type": "agent_end", "reason": "error", "messages": [], "error": "the key is wrong"}
+    assert lines(out)[-1] == {
+        "type": "agent_end",
+        "reason": "error",
+        "messages": [],
+        "error": "the key is wrong",
+        "willRetry": False,
+    }
     assert err.getvalue() == "kaa: the key is wrong\n"
 
 

@@ -322,6 +322,11 @@ class Agent:
         self._follow_up.put(message)
 
     @property
+    def queued(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The texts that wait to steer, and those for when the model would stop."""
+        return self._steering.texts, self._follow_up.texts
+
+    @property
     def has_queued(self) -> bool:
         """Whether messages wait."""
         return bool(self._steering or self._follow_up)

@@ -31,12 +31,12 @@ USAGE_ERRORS = (
 # What the world does to us.
 FAILURES = (CommandError, ProviderError, SessionError, OSError)
 
-_FORESEEN = (*USAGE_ERRORS, *FAILURES, AgentBusyError, ImageError, NoModelError)
+FORESEEN = (*USAGE_ERRORS, *FAILURES, AgentBusyError, ImageError, NoModelError)
 
 
 def told(error: BaseException) -> str:
     """What to tell of an error: its message, or, if it is a bug of ours, all that is needed to report it."""
-    if isinstance(error, _FORESEEN):
+    if isinstance(error, FORESEEN):
         return str(error)
     LOG.error("kaa failed", exc_info=error)
     trace = "".join(traceback.format_exception(error)).rstrip()

@@ -1,6 +1,6 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
-from kaa.core.messages import Json, UserMessage, user_message
+from kaa.core.messages import Json, Message, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import Command, OpenSession, Reply, Submit, Suggestion
 from kaa.ext.asking import Asker
@@ -32,6 +32,7 @@ from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
+from kaa.shell.settings import Settings
 from kaa.shell.status import Status
 from kaa.shell.trust.review import TrustReview
 from kaa.shell.user_commands import UserCommands
@@ -252,6 +253,35 @@ class Conversation:
         return Transcript(self._session.store)
 
     @property
+    def messages(self) -> Sequence[Message]:
+        """What the model is told of the conversation so far."""
+        return self._agent.messages
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The entry that the conversation goes on from; None for before the first."""
+        leaf = self._session.store.tree.leaf
+        return None if leaf is None else leaf.id
+
+    def entry_lines(self, *, whole_tree: bool = False) -> list[bytes]:
+        """The entries of the current branch, or of all, as the session's file has them.
+
+        Raises:
+            SessionReadError: the disk failed.
+        """
+        store = self._session.store
+        return [store.line(node) for node in (store.tree.nodes if whole_tree else store.tree.path())]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._reloading.settings
+
+    def adjust(self, settings: Settings) -> None:
+        """Put other settings in force in this conversation, until they are read again. See `Reloading.adjust`."""
+        self._reloading.adjust(settings)
+
+    @property
     def active_tools(self) -> tuple[str, ...]:
         """Names of the active tools."""
         return self._agent.tool_names
@@ -359,6 +389,11 @@ class Conversation:
         self._agent.follow_up(await self._registry.user_message(message))
 
     @property
+    def queued(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The texts that wait: those that steer, and those for when the model would stop."""
+        return self._agent.queued
+
+    @property
     def has_queued(self) -> bool:
         """Whether messages wait to be given to the model."""
         return self._agent.has_queued
@@ -378,6 +413,10 @@ class Conversation:
     async def reload(self) -> str:
         """Read settings, rules, models and keys again. Returns what that did. See `Reloading.reload`."""
         return await self._reloading.reload()
+
+    def abort_command(self) -> None:
+        """Stop a command of the user's own."""
+        self._user_commands.abort()
 
     def abort(self) -> None:
         """Stop what is under way: the agent, and a command of the user's own."""

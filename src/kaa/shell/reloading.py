@@ -52,6 +52,13 @@ class Reloading:
         """The settings as they were read last."""
         return self._current
 
+    def adjust(self, settings: Settings) -> None:
+        """Put other settings of queues, retries and compaction in force until the settings are read again."""
+        self._current = settings
+        self._agent.configure(
+            settings.steering_mode, settings.follow_up_mode, settings.retry.policy(), settings.retry.patience()
+        )
+
     async def reload(self) -> str:
         """Read settings.json, approvals.json, models.json and auth.json again. Returns what that did, in some lines.
 

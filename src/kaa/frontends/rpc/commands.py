@@ -1,0 +1,227 @@
+"""The commands of rpc mode, as pi 1.5.2 defines them (its `docs/rpc.md` and `rpc-types.d.ts`)."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import ImageContent
+from kaa.core.provider import ThinkingLevel
+from kaa.core.queues import DrainMode
+
+
+class Command(msgspec.Struct, tag_field="type", rename="camel", frozen=True):
+    """Base of all commands. The `id` of a command is read before it, so that errors can name it."""
+
+
+class Prompt(Command, tag="prompt", frozen=True):
+    """Give the model a message, or run a slash command.
+
+    Attributes:
+        streaming_behavior: what to do with a message while the agent works; without it, that is an error.
+    """
+
+    message: str
+    images: tuple[ImageContent, ...] = ()
+    streaming_behavior: Literal["steer", "followUp"] | None = None
+
+
+class Steer(Command, tag="steer", frozen=True):
+    """Give the model a message as soon as the running tools are done."""
+
+    message: str
+    images: tuple[ImageContent, ...] = ()
+
+
+class FollowUp(Command, tag="follow_up", frozen=True):
+    """Give the model a message when it would stop."""
+
+    message: str
+    images: tuple[ImageContent, ...] = ()
+
+
+class Abort(Command, tag="abort", frozen=True):
+    """Stop the run under way."""
+
+
+class ClearQueue(Command, tag="clear_queue", frozen=True):
+    """Take back the messages that wait."""
+
+
+class NewSession(Command, tag="new_session", frozen=True):
+    """Begin a session. `parent_session` is accepted and not used."""
+
+    parent_session: str | None = None
+
+
+class GetState(Command, tag="get_state", frozen=True):
+    """Model, queues, session."""
+
+
+class SetModel(Command, tag="set_model", frozen=True):
+    """Switch the model."""
+
+    provider: str
+    model_id: str
+
+
+class CycleModel(Command, tag="cycle_model", frozen=True):
+    """Switch to the next model of the scope."""
+
+
+class GetAvailableModels(Command, tag="get_available_models", frozen=True):
+    """All models that have credentials."""
+
+
+class SetThinkingLevel(Command, tag="set_thinking_level", frozen=True):
+    """Change how hard the model thinks."""
+
+    level: ThinkingLevel
+
+
+class CycleThinkingLevel(Command, tag="cycle_thinking_level", frozen=True):
+    """Switch to the next thinking level of the model."""
+
+
+class GetAvailableThinkingLevels(Command, tag="get_available_thinking_levels", frozen=True):
+    """The thinking levels of the model."""
+
+
+class SetSteeringMode(Command, tag="set_steering_mode", frozen=True):
+    """How steering messages are handed over."""
+
+    mode: DrainMode
+
+
+class SetFollowUpMode(Command, tag="set_follow_up_mode", frozen=True):
+    """How follow-up messages are handed over."""
+
+    mode: DrainMode
+
+
+class Compact(Command, tag="compact", frozen=True):
+    """Condense the conversation."""
+
+    custom_instructions: str = ""
+
+
+class SetAutoCompaction(Command, tag="set_auto_compaction", frozen=True):
+    """Whether the conversation is condensed when it is nearly too long."""
+
+    enabled: bool
+
+
+class SetAutoRetry(Command, tag="set_auto_retry", frozen=True):
+    """Whether requests are repeated after transient errors."""
+
+    enabled: bool
+
+
+class AbortRetry(Command, tag="abort_retry", frozen=True):
+    """Stop waiting for another try; the run ends."""
+
+
+class Bash(Command, tag="bash", frozen=True):
+    """Run a command of the person's, with the person's rights. The model is told unless it is excluded."""
+
+    command: str
+    exclude_from_context: bool = False
+
+
+class AbortBash(Command, tag="abort_bash", frozen=True):
+    """Stop the person's command."""
+
+
+class GetSessionStats(Command, tag="get_session_stats", frozen=True):
+    """Messages, tokens, money, and how full the window is."""
+
+
+class ExportHtml(Command, tag="export_html", frozen=True):
+    """Write the session as a page."""
+
+    output_path: str | None = None
+
+
+class SwitchSession(Command, tag="switch_session", frozen=True):
+    """Go on with another session."""
+
+    session_path: str
+
+
+class Fork(Command, tag="fork", frozen=True):
+    """Go on in a new session that ends before a message of the person's."""
+
+    entry_id: str
+
+
+class Clone(Command, tag="clone", frozen=True):
+    """Go on in a copy of the current branch."""
+
+
+class GetForkMessages(Command, tag="get_fork_messages", frozen=True):
+    """The messages that `fork` takes."""
+
+
+class GetEntries(Command, tag="get_entries", frozen=True):
+    """The entries of the current branch, as the session file has them."""
+
+
+class GetTree(Command, tag="get_tree", frozen=True):
+    """All entries and where the leaf is."""
+
+
+class GetLastAssistantText(Command, tag="get_last_assistant_text", frozen=True):
+    """The text of the last reply."""
+
+
+class SetSessionName(Command, tag="set_session_name", frozen=True):
+    """Name the session; an empty name clears it."""
+
+    name: str
+
+
+class GetMessages(Command, tag="get_messages", frozen=True):
+    """All messages of the conversation."""
+
+
+class GetCommands(Command, tag="get_commands", frozen=True):
+    """The slash commands that `prompt` runs."""
+
+
+AnyCommand: TypeAlias = (
+    Prompt
+    | Steer
+    | FollowUp
+    | Abort
+    | ClearQueue
+    | NewSession
+    | GetState
+    | SetModel
+    | CycleModel
+    | GetAvailableModels
+    | SetThinkingLevel
+    | CycleThinkingLevel
+    | GetAvailableThinkingLevels
+    | SetSteeringMode
+    | SetFollowUpMode
+    | Compact
+    | SetAutoCompaction
+    | SetAutoRetry
+    | AbortRetry
+    | Bash
+    | AbortBash
+    | GetSessionStats
+    | ExportHtml
+    | SwitchSession
+    | Fork
+    | Clone
+    | GetForkMessages
+    | GetEntries
+    | GetTree
+    | GetLastAssistantText
+    | SetSessionName
+    | GetMessages
+    | GetCommands
+)
+
+# The answer to a question of kaa's; it is no command and gets no response unless it does not fit.
+DIALOG_RESPONSE = "extension_ui_response"

@@ -1,0 +1,186 @@
+"""Questions as the dialogs of pi's protocol (`extension_ui_request`), and the answers that come back.
+
+Every request carries the whole question besides what pi's dialogs know, and a response may carry an answer in kaa's own
+form (`kaa.ext.questions`) instead of `value`, `confirmed` or `cancelled`.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeVar, cast
+
+import msgspec
+
+from kaa.ext.questions import (
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Answer,
+    AnyQuestion,
+    Approval,
+    Choice,
+    Chosen,
+    Confirmation,
+    Confirmed,
+    Deny,
+    Dismissed,
+    Editing,
+    Entered,
+    Question,
+    TextInput,
+    Trust,
+    TrustDecision,
+    UnfitAnswerError,
+)
+
+AnswerT = TypeVar("AnswerT")
+
+# A client that cannot answer must not stop everything for ever: its question counts as dismissed then.
+ANSWER_SECONDS = 300.0
+
+
+class DialogResponse(msgspec.Struct, frozen=True):
+    """What a client answered. `answer`: in kaa's own form."""
+
+    id: str
+    value: str | None = None
+    confirmed: bool | None = None
+    cancelled: bool = False
+    answer: Answer | None = None
+
+
+class Dialogs:
+    """Asks the client (`kaa.ext.asking.Asker`).
+
+    Args:
+        send: writes an object to the client.
+        seconds: how long a question waits for its answer.
+    """
+
+    def __init__(self, send: Callable[[object], None], seconds: float = ANSWER_SECONDS) -> None:
+        self._send = send
+        self._seconds = seconds
+        self._waiting: dict[str, tuple[AnyQuestion, asyncio.Future[Answer]]] = {}
+        self._number = 0
+        self._is_closed = False
+
+    @property
+    def can_ask(self) -> bool:
+        """Until the client is gone."""
+        return not self._is_closed
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        """Send the question and wait for its answer; see `Asker`."""
+        if self._is_closed:
+            return Dismissed()
+        self._number += 1
+        request_id = f"question-{self._number}"
+        asked = cast("AnyQuestion", question)  # there are no other subclasses
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = asked, answered
+        self._send(_request(request_id, asked, self._seconds))
+        try:
+            async with asyncio.timeout(self._seconds):
+                return question.fit(await answered)
+        except TimeoutError:
+            self._withdraw(request_id, "timeout")
+            return Dismissed()
+        except asyncio.CancelledError:
+            self._withdraw(request_id, "cancelled")
+            raise
+        finally:
+            self._waiting.pop(request_id, None)
+
+    def take(self, response: DialogResponse) -> None:
+        """Take what the client answered.
+
+        Raises:
+            UnfitAnswerError: nothing is asked under this id, or the answer does not fit; the question goes on waiting.
+        """
+        asked = self._waiting.get(response.id)
+        if asked is None:
+            raise UnfitAnswerError(f"no question waits under the id {response.id!r}")
+        question, answered = asked
+        answer = question.fit(_answer(question, response))
+        if not answered.done():
+            answered.set_result(answer)
+
+    def close(self) -> None:
+        """The client is gone: dismiss what waits and what is asked from now on."""
+        self._is_closed = True
+        for _, answered in self._waiting.values():
+            if not answered.done():
+                answered.set_result(Dismissed())
+
+    def _withdraw(self, request_id: str, reason: Literal["timeout", "cancelled"]) -> None:
+        self._send({"type": "question_withdrawn", "id": request_id, "reason": reason})
+
+
+def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str, object]:
+    dialog: Mapping[str, object]
+    match question:
+        case Confirmation(details=details):
+            dialog = {"method": "confirm", "message": details}
+        case TextInput(placeholder=placeholder):
+            dialog = {"method": "input", "placeholder": placeholder}
+        case Editing(text=text):
+            dialog = {"method": "editor", "prefill": text}
+        case _:
+            dialog = {"method": "select", "options": list(_options(question))}
+    common = {"type": "extension_ui_request", "id": request_id, "title": _title(question)}
+    return {**common, **dialog, "timeout": int(seconds * 1000), "question": question}
+
+
+def _title(question: AnyQuestion) -> str:
+    """The question for a client that shows nothing but titles: an approval says what it depends on."""
+    if not isinstance(question, Approval):
+        return question.title
+    lifts = tuple(f"A yes {lift.text}." for lift in question.lifts)
+    notes = filter(None, (question.problem, question.warning, *lifts, *question.reasons))
+    return "\n".join([f"Allow {question.tool}? {question.title}", *notes])
+
+
+def _options(question: AnyQuestion) -> Mapping[str, Answer]:
+    """The answers of a question that is a list to choose from, by their labels."""
+    match question:
+        case Approval(suggestion=suggestion):
+            always: dict[str, Answer] = {}
+            if suggestion is not None:
+                always[f"Allow always: {' '.join(suggestion.split())}"] = AllowAlways(suggestion)
+            return {
+                "Allow once": AllowOnce(),
+                "Allow this exact call for the session": AllowForSession(),
+                **always,
+                "Deny": Deny(),
+                "Deny and stop": Abort(),
+            }
+        case Trust():
+            return {
+                "Do not trust it this time": Dismissed(),
+                "Do not trust it, do not ask again": TrustDecision("no"),
+                "Trust it this time": TrustDecision("yes"),
+                "Trust it until it changes": TrustDecision("stored"),
+            }
+        case Choice(options=options):
+            return {option: Chosen(option) for option in options}
+        case _:
+            return {}
+
+
+def _answer(question: AnyQuestion, response: DialogResponse) -> Answer:
+    if response.answer is not None:
+        return response.answer
+    if response.cancelled:
+        return Dismissed()
+    match question, response:
+        case Confirmation(), DialogResponse(confirmed=bool(confirmed)):
+            return Confirmed(confirmed)
+        case ((TextInput() | Editing()), DialogResponse(value=str(value))):
+            return Entered(value)
+        case ((Approval() | Trust() | Choice()), DialogResponse(value=str(value))):
+            options = _options(question)
+            if value not in options:
+                raise UnfitAnswerError(f"invalid option {value!r}: use one of {list(options)}")
+            return options[value]
+        case _:
+            raise UnfitAnswerError("an answer needs value, confirmed, cancelled or answer, as the question asks for")

@@ -1,0 +1,150 @@
+"""JSON lines over the standard streams: split at LF and nothing else, bounded in memory in both directions."""
+
+import asyncio
+import os
+import select
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+
+# A prompt with images is the longest line there is; pi has no limit.
+MAX_LINE_BYTES = 256 * 1024 * 1024
+_READ_BYTES = 64 * 1024
+# Lines that were read and not yet looked at. Then the client has to wait.
+_WAITING_LINES = 64
+# Output that the client has not taken. Beyond this the agent waits for the client.
+_MAX_PENDING_BYTES = 4 * 1024 * 1024
+_POLL_MILLISECONDS = 1_000
+
+
+class LineTooLongError(ValueError):
+    """A line is longer than any command may be."""
+
+
+async def read_lines(fd: int) -> AsyncIterator[bytes | LineTooLongError]:
+    """The lines of a descriptor of any kind, without their ends, until its end; a line that is too long as an error.
+
+    A thread reads, because event loops do not read regular files.
+    """
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | LineTooLongError | None] = asyncio.Queue(_WAITING_LINES)
+
+    def put(item: bytes | LineTooLongError | None) -> None:
+        asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
+
+    def read() -> None:
+        try:
+            for line in _split(lambda: os.read(fd, _READ_BYTES)):
+                put(line)
+            put(None)
+        except (OSError, RuntimeError, asyncio.CancelledError):  # the loop has ended, and with it all interest
+            return
+
+    threading.Thread(target=read, name="rpc-input", daemon=True).start()
+    while (line := await queue.get()) is not None:
+        yield line
+
+
+def _split(read: Callable[[], bytes]) -> Iterator[bytes | LineTooLongError]:
+    """Cut what is read into lines."""
+    parts: list[bytes] = []
+    length = 0
+    while True:
+        data = _or_nothing(read)
+        if not data:
+            if parts and length <= MAX_LINE_BYTES:
+                yield b"".join(parts)
+            return
+        *ended, rest = data.split(b"\n")
+        for end in ended:
+            parts.append(end)
+            length += len(end)
+            too_long = length > MAX_LINE_BYTES
+            line = b"" if too_long else b"".join(parts).removesuffix(b"\r")
+            parts, length = [], 0
+            yield LineTooLongError(f"a line of over {MAX_LINE_BYTES} bytes was ignored") if too_long else line
+        length += len(rest)
+        if rest and length <= MAX_LINE_BYTES:
+            parts.append(rest)
+        elif length > MAX_LINE_BYTES:
+            parts = []  # only its end matters
+
+
+def _or_nothing(read: Callable[[], bytes]) -> bytes:
+    try:
+        return read()
+    except OSError:  # a terminal or a peer that went away
+        return b""
+
+
+class LineWriter:
+    """Writes lines without waiting for the client, up to a limit; then it waits.
+
+    Args:
+        fd: where to; becomes non-blocking until `close`.
+        on_gone: called once if the client does not read any more.
+    """
+
+    def __init__(self, fd: int, on_gone: Callable[[], None]) -> None:
+        self._fd = fd
+        self._on_gone = on_gone
+        self._loop = asyncio.get_running_loop()
+        self._pending = bytearray()
+        self._is_watched = False
+        self._is_gone = False
+        self._was_blocking = os.get_blocking(fd)
+        os.set_blocking(fd, False)
+
+    def write(self, line: bytes) -> None:
+        """Write a line; `line` is without its end."""
+        if self._is_gone:
+            return
+        self._pending += line
+        self._pending += b"\n"
+        self._flush()
+        while len(self._pending) > _MAX_PENDING_BYTES and not self._is_gone:
+            self._wait()
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, waiting for the client."""
+        while self._pending and not self._is_gone:
+            self._wait()
+            self._flush()
+        self._unwatch()
+        os.set_blocking(self._fd, self._was_blocking)
+
+    def _wait(self) -> None:
+        poll = select.poll()
+        poll.register(self._fd, select.POLLOUT)
+        poll.poll(_POLL_MILLISECONDS)
+
+    def _flush(self) -> None:
+        try:
+            while self._pending:
+                with memoryview(self._pending) as view:
+                    written = os.write(self._fd, view[:_READ_BYTES])
+                del self._pending[:written]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._is_gone = True
+            self._pending.clear()
+            self._on_gone()
+        if self._pending:
+            self._watch()
+        else:
+            self._unwatch()
+
+    def _watch(self) -> None:
+        if not self._is_watched:
+            try:
+                self._loop.add_writer(self._fd, self._flush)
+            except (OSError, PermissionError):  # a regular file, which is never full
+                self._wait()
+                return
+            self._is_watched = True
+
+    def _unwatch(self) -> None:
+        if self._is_watched:
+            self._is_watched = False
+            self._loop.remove_writer(self._fd)

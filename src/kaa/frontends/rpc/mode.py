@@ -1,0 +1,193 @@
+"""The loop of rpc mode: reads commands, answers each, several at a time; ends in order at the end of the input."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import get_args
+
+import msgspec
+
+from kaa.ext.questions import UnfitAnswerError
+from kaa.frontends.command_line import CommandLine
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.failures import FORESEEN, told
+from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.json_text import encoded
+from kaa.frontends.rpc import commands as rpc
+from kaa.frontends.rpc.commands import DIALOG_RESPONSE, AnyCommand
+from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
+from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
+from kaa.frontends.rpc.session import RpcError, RpcSession, notice
+from kaa.shell.home import Home
+from kaa.shell.host import Host, Notification
+from kaa.shell.safety import Unopened
+from kaa.workspace.local import LocalWorkspace
+
+_KNOWN = frozenset(str(kind.__struct_config__.tag) for kind in get_args(AnyCommand))
+# These do not wait for commands before them: they stop something, or take long while others go on.
+_AT_ONCE = (rpc.Abort, rpc.AbortRetry, rpc.AbortBash, rpc.Bash, rpc.Compact, rpc.ExportHtml)
+# Their data is null where there is nothing to switch to.
+_NULLABLE = frozenset(("cycle_model", "cycle_thinking_level"))
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What every line has."""
+
+    type: str = ""
+    id: str | int | None = None
+
+
+def main(command_line: CommandLine, workspace: LocalWorkspace | Unopened) -> int:
+    """Run rpc mode. Returns the exit code."""
+    if isinstance(workspace, Unopened):
+        sys.stderr.write(f"kaa: {workspace.reason}\n")
+        return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
+    if command_line.messages:
+        sys.stderr.write("kaa: rpc mode takes no messages: send them with the prompt command\n")
+        return ExitCode.USAGE
+    return run_to_exit_code(_run(command_line, workspace))
+
+
+async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
+    gone = asyncio.Event()
+    writer = LineWriter(sys.stdout.fileno(), gone.set)
+
+    def send(message: object) -> None:
+        writer.write(encoded(message))
+
+    def notify(notification: Notification) -> None:
+        send(notice(notification.text))
+
+    dialogs = Dialogs(send)
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs)
+    host.workspaces.adopt(workspace, command_line.sandbox)
+
+    async def open_session() -> RpcSession:
+        options = command_line.conversation_options()
+        return RpcSession(host, await host.open(options, workspace), options, workspace, send)
+
+    client = Client(send, dialogs)
+    try:
+        await client.serve(open_session, gone)
+    except FORESEEN as error:
+        sys.stderr.write(f"kaa: {error}\n")
+        return ExitCode.FAILED
+    finally:
+        dialogs.close()
+        await host.close()
+        writer.close()
+    return ExitCode.DONE
+
+
+class Client:
+    """Reads what the client sends, and answers.
+
+    Args:
+        send: writes an object to the client.
+        dialogs: takes the client's answers to questions.
+    """
+
+    def __init__(self, send: Callable[[object], None], dialogs: Dialogs) -> None:
+        self._send = send
+        self._dialogs = dialogs
+        self._answering: set[asyncio.Task[None]] = set()
+        self._brief: set[asyncio.Task[None]] = set()  # those that do not take as long as a run
+        self._in_order = asyncio.Lock()
+
+    async def serve(self, open_session: Callable[[], Awaitable[RpcSession]], gone: asyncio.Event) -> None:
+        """Carry out commands until the input ends or the client does not read any more.
+
+        Raises:
+            Exception: the session cannot be opened, as `open_session` says.
+        """
+        opening = asyncio.ensure_future(open_session())
+        ends = [asyncio.create_task(self._read(opening)), asyncio.create_task(gone.wait())]
+        try:
+            await asyncio.wait([*ends, opening], return_when=asyncio.FIRST_COMPLETED)
+            if opening.done():
+                opening.result()  # a session that cannot be opened ends it all
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            self._dialogs.close()
+            session = await opening
+            if self._brief:  # what was asked before the end is answered
+                await asyncio.wait(self._brief)
+            await session.close()
+        finally:
+            for task in (*ends, opening, *self._answering):
+                task.cancel()
+            await asyncio.wait([*ends, opening, *self._answering])
+
+    async def _read(self, opening: asyncio.Future[RpcSession]) -> None:
+        async for line in read_lines(sys.stdin.fileno()):
+            if isinstance(line, LineTooLongError):
+                self._respond("parse", None, error=str(line))
+            elif line.strip():
+                self._take(line, opening)
+
+    def _take(self, line: bytes, opening: asyncio.Future[RpcSession]) -> None:
+        try:
+            head = msgspec.json.decode(line, type=_Head)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._respond("parse", None, error=f"Failed to parse command: {error}")
+            return
+        if head.type == DIALOG_RESPONSE:
+            self._take_answer(line, head)
+            return
+        if head.type not in _KNOWN:
+            self._respond(head.type, head.id, error=f"Unknown command: {head.type}")
+            return
+        try:
+            command = msgspec.json.decode(line, type=AnyCommand)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._respond(head.type, head.id, error=f"Invalid command: {error}")
+            return
+        task = asyncio.create_task(self._answer(command, head, opening))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+        if not isinstance(command, _AT_ONCE):
+            self._brief.add(task)
+            task.add_done_callback(self._brief.discard)
+
+    def _take_answer(self, line: bytes, head: _Head) -> None:
+        try:
+            self._dialogs.take(msgspec.json.decode(line, type=DialogResponse))
+        except (msgspec.DecodeError, UnicodeDecodeError, UnfitAnswerError) as error:
+            self._respond(DIALOG_RESPONSE, head.id, error=str(error))
+
+    async def _answer(self, command: AnyCommand, head: _Head, opening: asyncio.Future[RpcSession]) -> None:
+        """Carry a command out and respond. Commands take effect in their order, but for those that may take long."""
+        accepted = False
+
+        def accept(data: object) -> None:
+            nonlocal accepted
+            accepted = True
+            self._respond(head.type, head.id, data=data)
+
+        try:
+            session = await asyncio.shield(opening)
+            if isinstance(command, _AT_ONCE):
+                data = await session.carry_out(command, accept)
+            else:
+                async with self._in_order:
+                    data = await session.carry_out(command, accept)
+        except (RpcError, UnfitAnswerError, *FORESEEN) as error:
+            self._respond(head.type, head.id, error=str(error))
+        except asyncio.CancelledError:
+            self._respond(head.type, head.id, error="stopped: kaa ends")
+        except Exception as error:  # noqa: BLE001 isolation boundary: a bug in one command must not end the session
+            self._respond(head.type, head.id, error=told(error))
+        else:
+            if not accepted:
+                self._respond(head.type, head.id, data=data)
+
+    def _respond(
+        self, command: str, command_id: str | int | None, *, data: object = None, error: str | None = None
+    ) -> None:
+        response: dict[str, object] = {} if command_id is None else {"id": command_id}
+        response |= {"type": "response", "command": command, "success": error is None}
+        if error is not None:
+            response["error"] = error
+        elif data is not None or command in _NULLABLE:
+            response["data"] = data
+        self._send(response)

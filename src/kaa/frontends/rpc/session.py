@@ -1,0 +1,438 @@
+"""Carries out the commands of rpc mode on the conversation that is open."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
+
+import msgspec
+
+from kaa.core.events import AgentEnd, AgentStart, Event
+from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, user_message
+from kaa.core.provider import Model, ThinkingLevel
+from kaa.ext.invocation import invocation_in
+from kaa.frontends.event_json import EventJson
+from kaa.frontends.failures import FORESEEN, told
+from kaa.frontends.rpc import commands as rpc
+from kaa.session.export.request import ExportRequest
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Outcome, SessionToOpen
+from kaa.shell.host import Host, HostedConversation
+from kaa.shell.options import (
+    CloneSession,
+    ConversationOptions,
+    ForkSession,
+    NewSession,
+    OpenSession,
+    SessionChoice,
+    UnkeptSession,
+)
+from kaa.workspace.protocol import Workspace
+
+Send = Callable[[object], None]
+Accept = Callable[[object], None]
+
+
+class RpcError(Exception):
+    """A command cannot be carried out; the message is for the client."""
+
+
+class RpcSession:
+    """The conversation that a client talks with: one at a time, another after a switch.
+
+    Args:
+        host: opens conversations.
+        hosted: the first one.
+        options: what was chosen for it; holds for the next ones too.
+        workspace: the project.
+        send: writes an object to the client.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        hosted: HostedConversation,
+        options: ConversationOptions,
+        workspace: Workspace,
+        send: Send,
+    ) -> None:
+        self._host = host
+        self._options = options
+        self._workspace = workspace
+        self._send = send
+        self._events = EventJson()
+        self._runs: set[asyncio.Task[None]] = set()
+        self._begin: Callable[[str], None] | None = None  # tells that what was just said is under way
+        self._is_compacting = False
+        self._serve(hosted)
+
+    async def carry_out(self, command: rpc.AnyCommand, accept: Accept) -> object:
+        """Carry a command out. Returns the data of its response, None if it has none.
+
+        Args:
+            command: what is to be done.
+            accept: sends the response of a prompt that begins a run, before the first event of the run.
+
+        Raises:
+            RpcError: it cannot be carried out.
+            Exception: as the conversation says.
+        """
+        match command:
+            case rpc.Prompt() | rpc.Steer() | rpc.FollowUp():
+                return await self._say(command, accept)
+            case rpc.Abort() | rpc.AbortRetry():
+                await self._hosted.work.abort()
+            case rpc.ClearQueue():
+                return self._cleared()
+            case rpc.Bash(command=text, exclude_from_context=excluded):
+                return await self._bash(text, in_context=not excluded)
+            case rpc.AbortBash():
+                self._conversation.abort_command()
+            case rpc.Compact(custom_instructions=instructions):
+                return await self._compact(instructions)
+            case rpc.ExportHtml(output_path=path):
+                exported = await self._conversation.exporting.export(ExportRequest(path, "html"))
+                return {"path": str(exported.path)}
+            case rpc.SetSessionName(name=name):
+                self._conversation.naming.set_name(name)
+            case (
+                rpc.SetModel()
+                | rpc.CycleModel()
+                | rpc.GetAvailableModels()
+                | rpc.SetThinkingLevel()
+                | rpc.CycleThinkingLevel()
+                | rpc.GetAvailableThinkingLevels()
+            ):
+                return await self._model(command)
+            case rpc.SetSteeringMode() | rpc.SetFollowUpMode() | rpc.SetAutoCompaction() | rpc.SetAutoRetry():
+                self._adjust(command)
+            case rpc.NewSession() | rpc.SwitchSession() | rpc.Fork() | rpc.Clone():
+                return await self._switch(command)
+            case _:
+                return await self._look(command)
+        return None
+
+    async def close(self) -> None:
+        """Stop what is under way and wait until it has ended."""
+        self._conversation.abort_command()
+        await self._hosted.work.abort()
+        if self._runs:
+            await asyncio.wait(self._runs)
+
+    # Saying something.
+
+    async def _say(self, command: rpc.Prompt | rpc.Steer | rpc.FollowUp, accept: Accept) -> object:
+        message = user_message(command.message, command.images)
+        if invocation_in(message) is not None:
+            if not isinstance(command, rpc.Prompt):
+                raise RpcError("slash commands cannot be queued: send them with prompt")
+            return await self._accepted(self._run_command(command.message), accept)
+        follow_up = isinstance(command, rpc.FollowUp)
+        if self._conversation.is_running or self._runs:
+            if isinstance(command, rpc.Prompt):
+                if command.streaming_behavior is None:
+                    raise RpcError(
+                        "the agent is working: set streamingBehavior to steer or followUp to queue the message"
+                    )
+                follow_up = command.streaming_behavior == "followUp"
+            await self._hosted.work.say(message, follow_up=follow_up)
+            return _disposition("queued")
+        return await self._accepted(self._run(message, follow_up=follow_up), accept)
+
+    async def _accepted(self, work: Coroutine[Any, Any, None], accept: Accept) -> object:
+        """Begin something. Returns as soon as it is known whether it runs, or was handled.
+
+        Raises:
+            Exception: it failed before it began.
+        """
+        begun: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+        def begin(disposition: str) -> None:
+            if not begun.done():
+                accept(_disposition(disposition))
+                begun.set_result(None)
+
+        async def whole() -> None:
+            self._begin = begin
+            try:
+                await work
+                begin("handled")
+            except (RpcError, *FORESEEN) as error:
+                if begun.done():
+                    self._send(notice(str(error), "error"))
+                else:
+                    begun.set_exception(error)
+            finally:
+                self._begin = None
+
+        task = asyncio.create_task(whole())
+        self._runs.add(task)
+        task.add_done_callback(self._settled)
+        return await asyncio.shield(begun)
+
+    def _settled(self, task: asyncio.Task[None]) -> None:
+        self._runs.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._send(notice(told(error), "error"))
+        if not self._runs:
+            self._send({"type": "agent_settled", "aborted": self._was_aborted})
+
+    async def _run(self, message: UserMessage, *, follow_up: bool) -> None:
+        await self._hosted.work.say(message, follow_up=follow_up)
+
+    async def _run_command(self, text: str) -> None:
+        outcome: Outcome = await self._hosted.work.command(text)
+        match outcome:
+            case CommandReply(text=said, refused=True) | CommandNotRun(text=said):
+                raise RpcError(said)
+            case CommandReply(text=said):
+                if said:
+                    self._send({"type": "command_reply", "text": said})
+            case SessionToOpen(path=path, text=said):
+                if said:
+                    self._send({"type": "command_reply", "text": said})
+                await self._go_to(OpenSession(path))
+            case _:
+                pass
+
+    def _cleared(self) -> dict[str, list[str]]:
+        steering, follow_up = self._conversation.queued
+        self._conversation.clear_queues()
+        return {"steering": list(steering), "followUp": list(follow_up)}
+
+    # Looking.
+
+    async def _look(self, command: rpc.AnyCommand) -> object:
+        conversation = self._conversation
+        match command:
+            case rpc.GetState():
+                return self._state()
+            case rpc.GetMessages():
+                return {"messages": list(conversation.messages)}
+            case rpc.GetSessionStats():
+                return self._stats()
+            case rpc.GetForkMessages():
+                points = conversation.navigation.points()
+                return {"messages": [{"entryId": point.entry_id, "text": point.text} for point in points]}
+            case rpc.GetEntries():
+                return {"entries": self._entries(whole_tree=False), "leafId": conversation.leaf_id}
+            case rpc.GetTree():
+                return {"entries": self._entries(whole_tree=True), "leafId": conversation.leaf_id}
+            case rpc.GetLastAssistantText():
+                replies = (one.text for one in reversed(conversation.messages) if isinstance(one, AssistantMessage))
+                return {"text": next(filter(None, replies), None)}
+            case rpc.GetCommands():
+                return {
+                    "commands": [
+                        {"name": one.name, "description": one.description, "source": "extension"}
+                        for one in conversation.commands
+                    ]
+                }
+            case _:
+                raise RpcError(f"Unknown command: {type(command).__name__}")
+
+    def _state(self) -> dict[str, object]:
+        conversation = self._conversation
+        settings, current = conversation.settings, conversation.models.current
+        steering, follow_up = conversation.queued
+        state = {
+            "model": _model(current.model),
+            "thinkingLevel": current.thinking,
+            "isStreaming": conversation.is_running and not self._is_compacting,
+            "isCompacting": self._is_compacting,
+            "steeringMode": settings.steering_mode,
+            "followUpMode": settings.follow_up_mode,
+            "sessionFile": conversation.session_path,
+            "sessionId": conversation.session_id,
+            "sessionName": conversation.naming.name,
+            "autoCompactionEnabled": settings.compaction.enabled,
+            "messageCount": len(conversation.messages),
+            "pendingMessageCount": len(steering) + len(follow_up),
+        }
+        return {name: value for name, value in state.items() if value is not None}
+
+    def _stats(self) -> dict[str, object]:
+        conversation = self._conversation
+        messages, report = conversation.messages, conversation.usage
+        replies = [one for one in messages if isinstance(one, AssistantMessage)]
+        used = report.total.usage
+        return {
+            "sessionFile": conversation.session_path,
+            "sessionId": conversation.session_id,
+            "userMessages": sum(isinstance(one, UserMessage) for one in messages),
+            "assistantMessages": len(replies),
+            "toolCalls": sum(len(one.tool_calls) for one in replies),
+            "toolResults": sum(isinstance(one, ToolResultMessage) for one in messages),
+            "totalMessages": len(messages),
+            "tokens": {
+                "input": used.input,
+                "output": used.output,
+                "cacheRead": used.cache_read,
+                "cacheWrite": used.cache_write,
+                "total": used.input + used.output + used.cache_read + used.cache_write,
+            },
+            "cost": None if report.total.unpriced else used.cost.total,
+            "contextUsage": {
+                "tokens": report.context.tokens,
+                "contextWindow": report.context.window,
+                "percent": 100 * report.context.share,
+            },
+        }
+
+    def _entries(self, *, whole_tree: bool) -> list[msgspec.Raw]:
+        return [msgspec.Raw(line) for line in self._conversation.entry_lines(whole_tree=whole_tree)]
+
+    # The model.
+
+    async def _model(
+        self,
+        command: rpc.SetModel
+        | rpc.CycleModel
+        | rpc.GetAvailableModels
+        | rpc.SetThinkingLevel
+        | rpc.CycleThinkingLevel
+        | rpc.GetAvailableThinkingLevels,
+    ) -> object:
+        models = self._conversation.models
+        match command:
+            case rpc.SetModel(provider=provider, model_id=model_id):
+                if not any((one.provider, one.id) == (provider, model_id) for one in models.available()):
+                    raise RpcError(f"Model not found: {provider}/{model_id}. get_available_models lists them")
+                return _model((await models.choose(f"{provider}/{model_id}")).model)
+            case rpc.CycleModel():
+                scoped = bool(models.scoped())
+                if len(models.scoped() or models.available()) < 2:
+                    return None
+                state = await models.cycle()
+                return {"model": _model(state.model), "thinkingLevel": state.thinking, "isScoped": scoped}
+            case rpc.GetAvailableModels():
+                return {"models": [_model(model) for model in models.available()]}
+            case rpc.SetThinkingLevel(level=level):
+                models.set_thinking(level)
+                return None
+            case rpc.CycleThinkingLevel():
+                levels: tuple[ThinkingLevel, ...] = models.current.levels
+                return {"level": models.cycle_thinking()} if len(levels) > 1 else None
+            case rpc.GetAvailableThinkingLevels():
+                return {"levels": list(models.current.levels)}
+
+    # The run and the conversation.
+
+    async def _bash(self, command: str, *, in_context: bool) -> dict[str, object]:
+        end = await self._conversation.run_command(command, in_context=in_context)
+        path = {} if end.full_output_path is None else {"fullOutputPath": end.full_output_path}
+        return {
+            "output": end.output,
+            "exitCode": end.exit_code,
+            "cancelled": end.cancelled,
+            "truncated": end.truncated,
+            **path,
+        }
+
+    async def _compact(self, instructions: str) -> dict[str, object]:
+        self._is_compacting = True
+        try:
+            end = (await self._hosted.work.aside(lambda: self._conversation.compaction.compact(instructions))).result
+        finally:
+            self._is_compacting = False
+        if end.aborted:
+            raise RpcError("the compaction was stopped")
+        if end.error is not None:
+            raise RpcError(end.error)
+        kept = next(
+            (entry for line in reversed(self._conversation.entry_lines()) if (entry := _compaction(line))), None
+        )
+        return {
+            "summary": end.summary,
+            "firstKeptEntryId": None if kept is None else kept.first_kept_entry_id,
+            "tokensBefore": end.tokens_before,
+            "estimatedTokensAfter": end.tokens_after,
+        }
+
+    def _adjust(
+        self, command: rpc.SetSteeringMode | rpc.SetFollowUpMode | rpc.SetAutoCompaction | rpc.SetAutoRetry
+    ) -> None:
+        settings = self._conversation.settings
+        replace = msgspec.structs.replace
+        match command:
+            case rpc.SetSteeringMode(mode=mode):
+                settings = replace(settings, steering_mode=mode)
+            case rpc.SetFollowUpMode(mode=mode):
+                settings = replace(settings, follow_up_mode=mode)
+            case rpc.SetAutoCompaction(enabled=enabled):
+                settings = replace(settings, compaction=replace(settings.compaction, enabled=enabled))
+            case rpc.SetAutoRetry(enabled=enabled):
+                settings = replace(settings, retry=replace(settings.retry, enabled=enabled))
+        self._conversation.adjust(settings)
+
+    # Going to another session.
+
+    async def _switch(self, command: rpc.NewSession | rpc.SwitchSession | rpc.Fork | rpc.Clone) -> dict[str, object]:
+        text: dict[str, object] = {}
+        choice: SessionChoice
+        match command:
+            case rpc.NewSession():
+                unkept = isinstance(self._options.session, UnkeptSession)
+                choice = UnkeptSession() if unkept else NewSession()
+            case rpc.SwitchSession(session_path=path):
+                choice = OpenSession(path)
+            case rpc.Fork(entry_id=entry_id):
+                message = self._conversation.navigation.message_at(entry_id)
+                if message is None:
+                    raise RpcError("fork needs the entry of a message: get_fork_messages lists them")
+                text = {"text": message.text}
+                choice = ForkSession(self._path(), entry_id)
+            case rpc.Clone():
+                choice = CloneSession(self._path())
+        await self._go_to(choice)
+        return {**text, "cancelled": False}
+
+    def _path(self) -> str:
+        if self._conversation.session_path is None:
+            raise RpcError("this session is not kept, so it cannot be copied")
+        return self._conversation.session_path
+
+    async def _go_to(self, choice: SessionChoice) -> None:
+        options = msgspec.structs.replace(self._options, session=choice)
+        self._serve(await self._host.switch(self._hosted, options, self._workspace))
+
+    def _serve(self, hosted: HostedConversation) -> None:
+        """From now on the client talks with this conversation."""
+        self._hosted = hosted
+        self._conversation: Conversation = hosted.conversation
+        self._was_aborted = False
+        self._events.know_free_models(self._conversation.models.is_free)
+        self._conversation.subscribe(self._note)
+
+    def _note(self, event: Event) -> None:
+        if self._begin is not None and isinstance(event, AgentStart):
+            self._begin("started")
+        if isinstance(event, AgentEnd):
+            self._was_aborted = event.reason == "aborted"
+        self._send(self._events.of(event))
+
+
+def _disposition(disposition: str) -> object:
+    """What became of a message."""
+    return {"disposition": disposition}
+
+
+def notice(text: str, kind: Literal["info", "error"] = "info") -> dict[str, object]:
+    """What a client shows to the person without asking anything."""
+    return {"type": "extension_ui_request", "id": "", "method": "notify", "message": text, "notifyType": kind}
+
+
+class _Compaction(msgspec.Struct, rename="camel", frozen=True):
+    """A compaction entry, as far as it matters here."""
+
+    type: str
+    first_kept_entry_id: str = ""
+
+
+def _compaction(line: bytes) -> _Compaction | None:
+    entry = msgspec.json.decode(line, type=_Compaction)
+    return entry if entry.type == "compaction" else None
+
+
+def _model(model: Model) -> dict[str, Any]:
+    """A model in pi's form; prices that are not known are null."""
+    told: dict[str, Any] = msgspec.to_builtins(model)
+    return told | {"name": model.name or model.id}

@@ -1,0 +1,418 @@
+"""rpc mode, driven as a client would: a real process, JSON lines in both directions."""
+
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from kaa.core.messages import Json
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.model_script import Refusal
+from tests.support.model_server import ModelServer, call, say
+from tests.support.rpc_client import RpcClient, rpc
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def texts(client: RpcClient) -> list[str]:
+    """What the model said, as it grew."""
+    updates = (line["assistantMessageEvent"] for line in client.seen if line.get("type") == "message_update")
+    return [update["delta"] for update in updates if update["type"] == "text_delta"]
+
+
+def test_a_prompt_is_answered_with_events(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say("Hello.")])
+
+    with rpc(kaa) as client:
+        end = client.prompt("hi")
+        code, err = client.end()
+
+    assert (code, err) == (0, "")
+    assert [message["role"] for message in end["messages"]] == ["user", "assistant"]
+    assert end["willRetry"] is False
+    assert "".join(texts(client)) == "Hello."
+    order = [line["type"] for line in client.seen]
+    assert order.index("response") < order.index("message_end")
+    assert order[-2:] == ["agent_end", "agent_settled"]
+    assert client.seen[-1] == {"type": "agent_settled", "aborted": False}
+
+
+def test_the_state_names_model_session_and_queues(kaa: Kaa, server: ModelServer) -> None:
+    with rpc(kaa) as client:
+        state = client.data("get_state")
+
+    assert state["model"]["provider"] == "test"
+    assert state["isStreaming"] is False
+    assert (state["steeringMode"], state["followUpMode"]) == ("one-at-a-time", "one-at-a-time")
+    assert (state["messageCount"], state["pendingMessageCount"]) == (0, 0)
+    assert state["autoCompactionEnabled"] is True
+
+
+def test_steering_and_follow_ups_reach_the_model(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="sleep 0.3"), say("One."), say("Two.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.data("prompt", message="go")
+        client.event("tool_execution_start")
+        assert "streamingBehavior" in client.error("prompt", message="and this?")
+        assert client.data("steer", message="faster") == {"disposition": "queued"}
+        assert client.data("prompt", message="then stop", streamingBehavior="followUp") == {"disposition": "queued"}
+        assert client.data("get_state")["pendingMessageCount"] == 2
+        client.event("agent_settled")
+
+    said = [text for who, text in conversation(server.requests[-1]) if who == "user"]
+    assert said == ["go", "faster", "then stop"]
+
+
+def test_messages_that_wait_can_be_taken_back(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="sleep 0.3"), say("Done.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.data("prompt", message="go")
+        client.event("tool_execution_start")
+        client.data("steer", message="one")
+        client.data("follow_up", message="two")
+        assert client.data("clear_queue") == {"steering": ["one"], "followUp": ["two"]}
+        client.event("agent_settled")
+
+
+def test_abort_ends_the_run(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="sleep 60")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.data("prompt", message="go")
+        client.event("tool_execution_start")
+        client.data("abort")
+        end, settled = client.event("agent_end"), client.event("agent_settled")
+
+    assert end["reason"] == "aborted"
+    assert settled["aborted"] is True
+
+
+class TestQuestions:
+    def test_an_approval_is_a_dialog_that_pi_knows(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="touch made"), say("Done.")])
+
+        with rpc(kaa, "--approvals", "ask") as client:
+            client.data("prompt", message="go")
+            asked = client.event("extension_ui_request")
+            client.send({"type": "extension_ui_response", "id": asked["id"], "value": "Allow once"})
+            end = client.event("agent_end")
+
+        assert asked["method"] == "select"
+        assert "Allow bash?" in asked["title"]
+        assert asked["question"]["kind"] == "approval"
+        assert asked["question"]["arguments"] == {"command": "touch made"}
+        assert end["reason"] == "done"
+        assert (kaa.project / "made").exists()
+
+    def test_an_answer_of_kaas_own_is_taken_too(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="touch made"), say("I see.")])
+
+        with rpc(kaa, "--approvals", "ask") as client:
+            client.data("prompt", message="go")
+            asked = client.event("extension_ui_request")
+            answer = {"kind": "deny", "reason": "use another name"}
+            client.send({"type": "extension_ui_response", "id": asked["id"], "answer": answer})
+            client.event("agent_end")
+
+        assert not (kaa.project / "made").exists()
+        assert any("use another name" in text for _, text in conversation(server.requests[-1]))
+
+    def test_an_answer_that_does_not_fit_is_refused_and_asked_again(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="touch made"), say("Done.")])
+
+        with rpc(kaa, "--approvals", "ask") as client:
+            client.data("prompt", message="go")
+            asked = client.event("extension_ui_request")
+            client.send({"type": "extension_ui_response", "id": asked["id"], "value": "Maybe"})
+            refused = client.event("response")
+            client.send({"type": "extension_ui_response", "id": asked["id"], "cancelled": True})
+            client.event("agent_end")
+
+        assert "invalid option 'Maybe'" in refused["error"]
+        assert not (kaa.project / "made").exists()
+
+    def test_a_client_that_goes_away_has_said_no(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="touch made"), say("Done.")])
+
+        with rpc(kaa, "--approvals", "ask") as client:
+            client.data("prompt", message="go")
+            client.event("extension_ui_request")
+            code, _ = client.end()
+
+        assert code == 0
+        assert not (kaa.project / "made").exists()
+
+    def test_trust_is_asked_for_before_anything_of_the_project_is_used(self, kaa: Kaa, server: ModelServer) -> None:
+        (kaa.project / ".kaa").mkdir()
+        (kaa.project / ".kaa" / "SYSTEM.md").write_text("Speak French.")
+        server.begin([say("Bonjour.")])
+
+        with rpc(kaa) as client:
+            asked = client.event("extension_ui_request")
+            client.send({"type": "extension_ui_response", "id": asked["id"], "value": "Trust it this time"})
+            client.prompt("hi")
+
+        assert asked["question"]["kind"] == "trust"
+        assert "Speak French." in conversation_system(server)
+
+    def test_a_tool_of_an_extension_can_ask(self, kaa: Kaa, server: ModelServer) -> None:
+        extension(kaa, _ASKING)
+        server.begin([call("pick"), say("Done.")])
+
+        with rpc(kaa, "--approvals", "auto") as client:
+            client.data("prompt", message="go")
+            for _ in range(2):  # first whether the tool may run, as nothing confines an extension
+                asked = client.event("extension_ui_request")
+                value = "Allow once" if asked["question"]["kind"] == "approval" else "blue"
+                client.send({"type": "extension_ui_response", "id": asked["id"], "value": value})
+            client.event("agent_end")
+
+        assert ("tool", "picked blue") in conversation(server.requests[-1])
+
+
+class TestSessions:
+    def test_new_fork_clone_and_switch(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("One."), say("Two."), say("Three.")])
+
+        with rpc(kaa) as client:
+            client.prompt("first")
+            client.prompt("second")
+            first = client.data("get_state")
+            points = client.data("get_fork_messages")["messages"]
+            forked = client.data("fork", entryId=points[1]["entryId"])
+            in_fork = client.data("get_messages")["messages"]
+            client.data("clone")
+            cloned = client.data("get_state")
+            client.data("new_session")
+            new = client.data("get_state")
+            client.data("switch_session", sessionPath=first["sessionFile"])
+            back = client.data("get_state")
+
+        assert [point["text"] for point in points] == ["first", "second"]
+        assert forked == {"text": "second", "cancelled": False}
+        assert [message["role"] for message in in_fork] == ["user", "assistant"]
+        assert len({first["sessionId"], cloned["sessionId"], new["sessionId"]}) == 3
+        assert (cloned["messageCount"], new["messageCount"], back["messageCount"]) == (2, 0, 4)
+        assert back["sessionId"] == first["sessionId"]
+
+    def test_entries_and_tree_are_those_of_the_file(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("One.")])
+
+        with rpc(kaa) as client:
+            client.prompt("first")
+            entries, tree = client.data("get_entries"), client.data("get_tree")
+            client.data("set_session_name", name="a name")
+            state = client.data("get_state")
+
+        assert [entry["type"] for entry in entries["entries"]][-2:] == ["message", "message"]
+        assert entries == tree
+        assert tree["leafId"] == tree["entries"][-1]["id"]
+        assert state["sessionName"] == "a name"
+
+    def test_compaction_export_and_figures(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("One. " * 3000), say("Two."), say("A summary.")])
+        kaa.settings(compaction={"keepRecentTokens": 100})
+
+        with rpc(kaa) as client:
+            client.prompt("first " * 500)
+            client.prompt("second")
+            stats = client.data("get_session_stats")
+            condensed = client.data("compact", customInstructions="be brief")
+            page = client.data("export_html", outputPath="out.html")
+            last = client.data("get_last_assistant_text")
+
+        assert (stats["userMessages"], stats["assistantMessages"], stats["totalMessages"]) == (2, 2, 4)
+        assert "A summary." in condensed["summary"]
+        assert condensed["firstKeptEntryId"]
+        assert page["path"].endswith("out.html")
+        assert (kaa.project / "out.html").stat().st_size > 1000
+        assert last == {"text": "Two."}
+
+
+def test_commands_of_the_person_run_beside(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say("Seen.")])
+
+    with rpc(kaa) as client:
+        done = client.data("bash", command="echo beside")
+        client.send({"id": "long", "type": "bash", "command": "echo begun; sleep 60"})
+        client.wait(lambda line: line.get("type") == "bash_execution_update" and "begun" in line["delta"])
+        client.data("abort_bash")
+        stopped = client.wait(lambda line: line.get("id") == "long")
+        client.prompt("what did I do?")
+
+    assert (done["output"], done["exitCode"], done["cancelled"]) == ("beside", 0, False)
+    assert stopped["data"]["cancelled"] is True
+    assert any("echo beside" in text for _, text in conversation(server.requests[-1]))
+
+
+def test_models_and_thinking(kaa: Kaa, server: ModelServer) -> None:
+    with rpc(kaa) as client:
+        models = client.data("get_available_models")["models"]
+        chosen = client.data("set_model", provider="test", modelId=models[0]["id"])
+        unknown = client.error("set_model", provider="nowhere", modelId="nope")
+        levels = client.data("get_available_thinking_levels")["levels"]
+        cycled = client.ask("cycle_model")
+        client.data("set_steering_mode", mode="all")
+        client.data("set_auto_compaction", enabled=False)
+        client.data("set_auto_retry", enabled=False)
+        state = client.data("get_state")
+
+    assert chosen["id"] == models[0]["id"]
+    assert "nope" in unknown
+    assert levels
+    assert cycled["data"] is None
+    assert state["steeringMode"] == "all"
+    assert state["autoCompactionEnabled"] is False
+
+
+def test_slash_commands_are_handled(kaa: Kaa, server: ModelServer) -> None:
+    with rpc(kaa) as client:
+        names = [command["name"] for command in client.data("get_commands")["commands"]]
+        handled = client.data("prompt", message="/cost")
+        reply = next(line for line in client.seen if line.get("type") == "command_reply")
+        refused = client.error("prompt", message="/undo")
+        queued = client.error("steer", message="/cost")
+
+    assert {"undo", "compact", "cost"} <= set(names)
+    assert handled == {"disposition": "handled"}
+    assert reply["text"]
+    assert refused
+    assert "prompt" in queued
+
+
+class TestBadInput:
+    def test_everything_is_answered(self, kaa: Kaa, server: ModelServer) -> None:
+        with rpc(kaa) as client:
+            client.send_bytes(b"not json\n")
+            broken = client.event("response")
+            client.send_bytes(b'{"id":"a","type":"bogus"}\n')
+            bogus = client.event("response")
+            client.send_bytes(b'{"id":"b","type":"prompt"}\r\n')
+            incomplete = client.event("response")
+            client.send_bytes(b'{"id":"c","type":"prompt","message":"\xff"}\n')
+            no_text = client.event("response")
+            client.send_bytes(b'[1]\n"x"\n\n')
+            lists = [client.event("response") for _ in range(2)]
+            client.send({"type": "extension_ui_response", "id": "nothing", "value": "x"})
+            unasked = client.event("response")
+            assert client.data("get_state")["messageCount"] == 0
+
+        assert (broken["command"], broken["success"]) == ("parse", False)
+        assert "id" not in broken
+        assert bogus == {
+            "id": "a",
+            "type": "response",
+            "command": "bogus",
+            "success": False,
+            "error": "Unknown command: bogus",
+        }
+        assert "message" in incomplete["error"]
+        assert (incomplete["id"], incomplete["command"]) == ("b", "prompt")
+        assert no_text["success"] is False
+        assert [line["command"] for line in lists] == ["parse", "parse"]
+        assert "no question waits" in unasked["error"]
+
+    def test_separators_that_are_no_line_feeds_stay_in_their_line(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("Seen.")])
+        text = "one\u2028two\u2029three\x85four"
+
+        with rpc(kaa) as client:
+            client.send_bytes(msgspec.json.encode({"id": "1", "type": "prompt", "message": text}) + b"\n")
+            client.event("agent_end")
+
+        assert ("user", text) in conversation(server.requests[-1])
+
+    def test_a_message_on_the_command_line_is_refused(self, kaa: Kaa, server: ModelServer) -> None:
+        done = kaa.run("--mode", "rpc", "hello")
+
+        assert done.code == 2
+        assert "prompt command" in done.err
+
+    def test_a_session_that_cannot_be_opened_ends_it(self, kaa: Kaa, server: ModelServer) -> None:
+        done = kaa.run("--mode", "rpc", "--session", "nothing")
+
+        assert done.code != 0
+        assert "nothing" in done.err
+
+
+class TestTheEnd:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_ends_in_order(self, kaa: Kaa, server: ModelServer, number: signal.Signals) -> None:
+        server.begin([call("bash", command="sleep 60")])
+
+        with rpc(kaa, "--approvals", "auto") as client:
+            client.data("prompt", message="go")
+            client.event("tool_execution_start")
+            client.process.send_signal(number)
+            client.event("agent_end")
+
+            assert client.process.wait(60) == 128 + number
+        assert "by the user before it" in kaa.session_text
+
+    def test_the_end_of_the_input_stops_the_run_and_keeps_the_session(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="sleep 60")])
+
+        with rpc(kaa, "--approvals", "auto") as client:
+            client.data("prompt", message="go")
+            client.event("tool_execution_start")
+            code, err = client.end()
+
+        assert (code, err) == (0, "")
+        assert "by the user before it" in kaa.session_text
+
+    def test_a_client_that_does_not_read_any_more_ends_it(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say(*["word "] * 20_000)])
+
+        with rpc(kaa) as client:
+            client.data("get_state")
+            assert client.process.stdout is not None
+            client.send({"type": "prompt", "message": "go"})
+            client.event("agent_start")
+            client.process.terminate()
+            assert client.process.wait(60) in (128 + signal.SIGTERM, 0)
+
+    def test_a_failing_server_is_told_by_events(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([Refusal(401)])
+
+        with rpc(kaa) as client:
+            end = client.prompt("hi")
+
+        assert end["reason"] == "error"
+
+
+_ASKING = """
+import msgspec
+from kaa.core.tool import TypedTool, text_result
+from kaa.ext.questions import Choice, Chosen
+
+class Nothing(msgspec.Struct): pass
+
+async def pick(arguments, context):
+    answer = await context.asker.ask(Choice("Which colour?", ("red", "blue")))
+    return text_result(f"picked {answer.option}" if isinstance(answer, Chosen) else "nothing picked")
+
+def extend(api):
+    api.register_tool(TypedTool("pick", "Pick a colour", Nothing, pick))
+"""
+
+
+def extension(kaa: Kaa, source: str) -> None:
+    folder = kaa.home / "extensions"
+    folder.mkdir()
+    (folder / "mine.py").write_text(source)
+
+
+def conversation_system(server: ModelServer) -> str:
+    """The system prompt of the last request."""
+    body: dict[str, Json] = server.requests[-1].json
+    messages: Any = body["messages"]
+    return str(messages[0]["content"])
