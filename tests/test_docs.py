@@ -21,6 +21,7 @@ from kaa.builtin import (
     naming_commands,
     navigation_commands,
     prompt,
+    session_commands,
     sharing_commands,
     tools,
     usage_reports,
@@ -169,6 +170,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         compaction_commands,
         naming_commands,
         navigation_commands,
+        session_commands,
         sharing_commands,
     ):
         registry.load(module.__name__, module.extend)
@@ -282,6 +284,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         compaction_commands,
         naming_commands,
         navigation_commands,
+        session_commands,
         sharing_commands,
     ):
         registry.load(module.__name__, module.extend)

@@ -285,7 +285,7 @@ def test_slash_command_that_cannot_do_it_fails(kaa: Kaa) -> None:
     assert (told.events[-1]["type"], told.events[-1]["reason"]) == ("agent_end", "error")
 
 
-@pytest.mark.parametrize("command", ["/rewind", "/search parser", "/tree"])
+@pytest.mark.parametrize("command", ["/fullscreen", "/search parser"])
 def test_slash_command_of_the_terminal_is_not_sent_to_the_model(kaa: Kaa, command: str) -> None:
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")
@@ -327,17 +327,17 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
 def test_slash_command_of_an_extension_may_be_called_like_one_of_the_terminal(kaa: Kaa) -> None:
     (kaa.project / "own.py").write_text(
         "from kaa.ext.api import Reply\n"
-        "async def tree(arguments, context):\n"
-        "    return Reply('an oak')\n"
+        "async def theme(arguments, context):\n"
+        "    return Reply('love')\n"
         "def extend(api):\n"
-        "    api.register_command('tree', 'Show a tree', tree)\n"
+        "    api.register_command('theme', 'Show a theme', theme)\n"
     )
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")
 
-        done = kaa.run("-e", "own.py", "-p", "/tree")
+        done = kaa.run("-e", "own.py", "-p", "/theme")
 
-    assert (done.code, done.out) == (0, "an oak\n")
+    assert (done.code, done.out) == (0, "love\n")
 
 
 def test_end_of_json_mode_is_the_last_line_even_if_the_recording_goes_on(kaa: Kaa) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kaa.session.export.source import SnapshotFile
 from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
-from kaa.shell.options import ConversationOptions, UnkeptSession
+from kaa.shell.options import ConversationOptions, OpenSession, UnkeptSession
 from tests.support.model_script import say
 from tests.support.sessions import HEADER, user_entry, write_session
 from tests.support.stage import Stage
@@ -135,9 +135,11 @@ def test_an_imported_session_is_asked_to_be_opened(stage: Stage, tmp_path: Path)
     outcome = stage.play(scene)
 
     assert isinstance(outcome, SessionToOpen)
-    with SnapshotFile.open(Path(outcome.path)) as imported:
+    assert isinstance(outcome.choice, OpenSession)
+    path = Path(outcome.choice.query)
+    with SnapshotFile.open(path) as imported:
         assert imported.header.id == HEADER["id"]
-    assert Path(outcome.path).is_relative_to(tmp_path / "home" / "sessions")
+    assert path.is_relative_to(tmp_path / "home" / "sessions")
     assert "/home/u/p is not on this machine" in outcome.text
 
 

@@ -29,6 +29,7 @@ from kaa.ext.occasions import (
     SessionEndHook,
     SessionStartHook,
 )
+from kaa.ext.places_to_go import SessionList, SessionNavigation
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -139,7 +140,29 @@ class OpenSession(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-CommandAction: TypeAlias = Reply | Submit | OpenSession
+class BeginSession(msgspec.Struct, frozen=True):
+    """Go on with a new session. `text`: what was done, to be shown."""
+
+    text: str = ""
+
+
+class CopySession(msgspec.Struct, frozen=True):
+    """Go on in a copy of a session.
+
+    Attributes:
+        path: the file of the session to copy.
+        text: what was done, to be shown.
+        before: copy what leads to this entry, without the entry itself; None copies all of the current branch.
+        draft: put into the editor, where there is one, to be said anew.
+    """
+
+    path: str
+    text: str = ""
+    before: str | None = None
+    draft: str = ""
+
+
+CommandAction: TypeAlias = Reply | Submit | OpenSession | BeginSession | CopySession
 
 
 class SessionAccounts(Protocol):
@@ -175,30 +198,6 @@ class SessionBudget(Protocol):
 
     def set_limit(self, scope: Scope, measure: Measure, limit: float | None) -> None:
         """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
-        ...
-
-
-class SessionNavigation(Protocol):
-    """Goes elsewhere in the session. All raise CommandError where there is nowhere to go."""
-
-    async def undo(
-        self,
-        *,
-        uncertain: Literal["keep", "restore"] = "keep",
-        restore: Literal["conversation", "both"] = "both",
-    ) -> str:
-        """Take back the user's last message and what was done for it to files. Returns what that did, in words.
-
-        `uncertain`: what happens to files that changed while only a background process ran. `restore`: what goes back.
-        """
-        ...
-
-    async def redo(self, *, restore: Literal["conversation", "both"] = "both") -> str:
-        """Return to where the conversation and its files were. Returns what that did, in words."""
-        ...
-
-    def label_here(self, text: str) -> None:
-        """Give the last thing said a name; an empty text takes it away."""
         ...
 
 
@@ -388,6 +387,11 @@ class CommandContext(Protocol):
     @property
     def navigation(self) -> SessionNavigation:
         """Goes elsewhere in the session."""
+        ...
+
+    @property
+    def sessions(self) -> SessionList:
+        """The other sessions there are."""
         ...
 
     @property

@@ -28,12 +28,9 @@ from kaa.ext.api import (
     CommandContext,
     CompactionRequest,
     CondensedText,
-    OpenSession,
     PromptContext,
     RegisteredTool,
-    Reply,
     Risk,
-    Submit,
     Suggestion,
 )
 from kaa.ext.calling import call, failed, first_verdict, returned, tell
@@ -197,9 +194,9 @@ class Registry:
             raise
         except Exception as error:  # isolation boundary, as above
             raise failed(scope, f"the command /{name}", error) from error
-        if action is None or isinstance(action, Reply | Submit | OpenSession):
+        if action is None or isinstance(action, CommandAction):
             return action
-        raise returned(scope, f"the command /{name}", action, "Reply, Submit or OpenSession")
+        raise returned(scope, f"the command /{name}", action, "an action, such as Reply, or None")
 
     def obstacle(self, name: str, context: CommandContext, *, is_running: bool) -> str | None:
         """Why a slash command cannot be used now, in a sentence; None if it can.

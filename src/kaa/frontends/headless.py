@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
 from kaa.core.spending import IsFree
-from kaa.frontends.command_line import CommandLine
+from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
@@ -27,6 +27,7 @@ from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, Notification
+from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
 from kaa.shell.safety import Unopened
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
@@ -101,14 +102,15 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Out
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify)
     host.workspaces.adopt(workspace, command_line.sandbox)
     try:
-        messages, hosted = await _open(command_line, host, workspace, output)
+        messages, options, hosted = await _open(command_line, host, workspace, output)
         try:
-            conversation = hosted.conversation
-            output.know_free_models(conversation.models.is_free)
-            output.header(conversation.session_header)
-            conversation.subscribe(output.event)
-            await hosted.begin()
-            return await _submit_all(messages, conversation, output)
+            await _begin(hosted, output)
+            while isinstance(ended := await _submit_all(messages, hosted.conversation, output), SessionToOpen):
+                session = _followed(options.session, ended.choice)
+                hosted = await host.switch(hosted, msgspec.structs.replace(options, session=session), workspace)
+                await _begin(hosted, output)
+                output.reply(ended.text)
+            return ended
         finally:
             await host.end(hosted)
     except NoModelError as error:
@@ -135,33 +137,60 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Out
 
 async def _open(
     command_line: CommandLine, host: Host, workspace: LocalWorkspace, output: Output
-) -> tuple[list[UserMessage], HostedConversation]:
-    """What is to be said, and the conversation in which to say it."""
+) -> tuple[list[UserMessage], ConversationOptions, HostedConversation]:
+    """What is to be said, what was chosen for the conversation in which to say it, and that."""
     try:
         first, rest = await compose(command_line.messages, await piped_input(sys.stdin), workspace)
         options = command_line.conversation_options()
         # A decision made elsewhere was not made for a run nobody watches.
-        hosted = await host.open(msgspec.structs.replace(options, trust=options.trust or "no"), workspace)
+        options = msgspec.structs.replace(options, trust=options.trust or "no")
+        hosted = await host.open(options, workspace)
     except asyncio.CancelledError:
         output.event(AgentEnd("aborted", (), "stopped by the user"))  # later it is the agent that says so
         raise
-    return [first, *rest], hosted
+    return [first, *rest], options, hosted
 
 
-async def _submit_all(messages: list[UserMessage], conversation: Conversation, output: Output) -> int:
-    for number, message in enumerate(messages, 1):
+async def _begin(hosted: HostedConversation, output: Output) -> None:
+    output.know_free_models(hosted.conversation.models.is_free)
+    output.header(hosted.conversation.session_header)
+    hosted.conversation.subscribe(output.event)
+    await hosted.begin()
+
+
+def _followed(chosen: SessionChoice, wanted: SessionChoice) -> SessionChoice:
+    """The session to go on with, where a command leads to `wanted`.
+
+    Raises:
+        UsageError: sessions are not kept.
+    """
+    if not isinstance(chosen, UnkeptSession):
+        return wanted
+    if isinstance(wanted, NewSession):
+        return chosen
+    raise UsageError("kaa was started with --no-session: start it without to go on with a session")
+
+
+async def _submit_all(
+    messages: list[UserMessage], conversation: Conversation, output: Output
+) -> ExitCode | SessionToOpen:
+    """Submit messages; each one leaves the list. Returns how it ended, or the session to go on with."""
+    while messages:
+        message = messages.pop(0)
         outcome = await conversation.submit(message)
-        if isinstance(outcome, CommandNotRun):
-            output.failure(why_not_here(message) or outcome.text)
-            return ExitCode.FAILED
-        if isinstance(outcome, CommandReply) and outcome.refused:
-            output.failure(outcome.text)
-            return ExitCode.FAILED
-        if isinstance(outcome, CommandReply | SessionToOpen):
-            output.reply(outcome.text)
-            if isinstance(outcome, SessionToOpen) and number < len(messages):
-                output.failure(f"what follows was not sent: it is for another session, kaa --session {outcome.path}")
+        match outcome:
+            case CommandNotRun(text=text):
+                output.failure(why_not_here(message) or text)
                 return ExitCode.FAILED
-        elif outcome.reason != "done":
-            return of_reason(outcome.reason)
+            case CommandReply(text=text, refused=True):
+                output.failure(text)
+                return ExitCode.FAILED
+            case CommandReply(text=text):
+                output.reply(text)
+            case SessionToOpen():
+                return outcome
+            case AgentEnd(reason=reason) if reason != "done":
+                return of_reason(reason)
+            case _:
+                pass
     return ExitCode.DONE

@@ -6,31 +6,24 @@ There such a message would otherwise go to the model, which can do nothing of th
 from kaa.core.messages import UserMessage
 from kaa.ext.invocation import invocation_in
 
-_LISTED = "`kaa sessions list` lists them, --session ID goes on with one"
 # Each with what does the same, or nearly, without a terminal.
 TERMINAL_COMMANDS = {
-    "branch": "/undo goes back by one message",
+    "branch": "/tree does the same",
     "changelog": "",
-    "clear": "without -c a new session begins",
-    "clone": "--fork ID goes on in a copy",
+    "clear": "/new does the same",
     "copy": "",
     "exit": "",
-    "fork": "--fork ID goes on in a copy",
     "fullscreen": "",
     "hotkeys": "/help lists the slash commands",
     "login": "`kaa login PROVIDER` does the same",
     "logout": "`kaa logout PROVIDER` does the same",
-    "new": "without -c a new session begins",
     "quit": "",
     "redraw": "",
-    "resume": _LISTED,
-    "rewind": "/undo goes back by one message",
     "scoped-models": "",
     "search": "`kaa sessions search TEXT` does the same",
     "settings": "",
     "theme": "",
     "transcript": "`kaa sessions export ID` writes all of it",
-    "tree": "/undo goes back by one message",
 }
 
 

@@ -10,15 +10,16 @@ from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, Message, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
-from kaa.ext.api import Command, OpenSession, Reply, Submit, Suggestion
+from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, Reply, Submit, Suggestion
 from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
-from kaa.ext.invocation import invocation_in, unknown_command
+from kaa.ext.invocation import Invocation, invocation_in, unknown_command
 from kaa.ext.occasions import EndReason, NavigationRequest, SessionEnd, SessionStart, StartReason, SwitchKind
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
+from kaa.shell import options
 from kaa.shell.accounting import Accounting
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.budgeting import Budgeting
@@ -30,6 +31,8 @@ from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
+from kaa.shell.options import SessionChoice
+from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings
@@ -59,10 +62,17 @@ class CommandNotRun(msgspec.Struct, frozen=True):
 
 
 class SessionToOpen(msgspec.Struct, frozen=True):
-    """A slash command leads to another session: the frontend's to open. `text`: what was done, to be shown."""
+    """A slash command leads to another session, which the frontend opens.
 
-    path: str
+    Attributes:
+        choice: the session.
+        text: what was done, to be shown.
+        draft: to be put into an editor, if there is one.
+    """
+
+    choice: SessionChoice
     text: str = ""
+    draft: str = ""
 
 
 Outcome: TypeAlias = AgentEnd | CommandReply | CommandNotRun | SessionToOpen
@@ -175,6 +185,11 @@ class Conversation:
     def navigation(self) -> Navigation:
         """Goes elsewhere in the session."""
         return self._session.navigation
+
+    @property
+    def sessions(self) -> OtherSessions:
+        """The other sessions there are."""
+        return self._session.others
 
     @property
     def checkpoints(self) -> FileTravel:
@@ -355,23 +370,10 @@ class Conversation:
             message = user_message(message)
         called = invocation_in(message)
         if called is not None:
-            if called.name not in (known := self._registry.commands):
-                return CommandNotRun(unknown_command(called.name, known))
-            if reason := self._registry.obstacle(called.name, self, is_running=self.is_running):
-                return CommandNotRun(reason)
-            try:
-                action = await self._registry.run_command(called.name, called.arguments, self)
-            except CommandError as error:
-                return CommandReply(str(error), refused=True)
-            match action:
-                case None:
-                    return CommandReply("")
-                case Reply(text=text):
-                    return CommandReply(text)
-                case OpenSession(path=path, text=text):
-                    return SessionToOpen(path, text)
-                case Submit(text=text):
-                    message = user_message(text, origin="command")
+            answer = await self._run_called(called)
+            if not isinstance(answer, UserMessage):
+                return answer
+            message = answer
         self._session.recorder.require_writable()
         return await self._agent.run(await self._registry.user_message(message))
 
@@ -458,6 +460,32 @@ class Conversation:
                 await self._registry.session.ended(SessionEnd(reason, self.session_id, self.session_path))
         finally:
             await self._closing.aclose()
+
+    async def _run_called(self, called: Invocation) -> CommandReply | CommandNotRun | SessionToOpen | UserMessage:
+        """Run a slash command. Returns what it answered, or the message that it has for the model."""
+        if called.name not in (known := self._registry.commands):
+            return CommandNotRun(unknown_command(called.name, known))
+        if reason := self._registry.obstacle(called.name, self, is_running=self.is_running):
+            return CommandNotRun(reason)
+        try:
+            action = await self._registry.run_command(called.name, called.arguments, self)
+        except CommandError as error:
+            return CommandReply(str(error), refused=True)
+        match action:
+            case None:
+                return CommandReply("")
+            case Reply(text=text):
+                return CommandReply(text)
+            case Submit(text=text):
+                return user_message(text, origin="command")
+            case OpenSession(path=path, text=text):
+                return SessionToOpen(options.OpenSession(path), text)
+            case BeginSession(text=text):
+                return SessionToOpen(options.NewSession(), text)
+            case CopySession(path=path, text=text, before=None, draft=draft):
+                return SessionToOpen(options.CloneSession(path), text, draft)
+            case CopySession(path=path, text=text, before=before, draft=draft):
+                return SessionToOpen(options.ForkSession(path, before), text, draft)
 
     async def _sandbox_status(self) -> tuple[SandboxStatus | None, str | None]:
         """What holds tools back, or why that is not known."""

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.builtin.counted import counted
-from kaa.core.agent import Agent
+from kaa.core.agent import Agent, AgentBusyError
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
@@ -37,6 +37,11 @@ Uncertain: TypeAlias = Literal["keep", "restore"]
 
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
 _KEPT = " (/undo --all would restore it)"
+_ARRIVED = {
+    "tree": "the conversation goes on from there",
+    "undo": "took back the last message",
+    "redo": "went forward",
+}
 _AGAIN = "Repeat the command when the reason is gone: it does the rest"
 
 
@@ -288,6 +293,23 @@ class Navigation:
             raise CommandError("there is nothing to do again: nothing was taken back, or something was said since")
         return await self._go_along("redo", destination, restore, "/redo --conversation returns only the conversation")
 
+    async def travel(self, entry_id: str, *, restore: Along = "conversation") -> str:
+        """Go on from an entry: before a message of the user's, behind every other one. Returns what that did, in words.
+
+        Args:
+            entry_id: where to.
+            restore: what goes there.
+
+        Raises:
+            CommandError: there is no such entry, the agent works, files are to go along and cannot, or the system
+                refused to change one. The rest is as with `go`.
+        """
+        destination = (await self.to(entry_id)).keeping_uncertain()
+        try:
+            return await self._go_along("tree", destination, restore, "only the conversation can go there")
+        except AgentBusyError as error:
+            raise CommandError("the agent works: wait until it is done, or stop it") from error
+
     def label_here(self, text: str) -> None:
         """Give the last thing said a name; an empty text takes it away.
 
@@ -312,7 +334,7 @@ class Navigation:
         self._store.request_sync()
 
     async def _go_along(
-        self, kind: Literal["undo", "redo"], destination: Destination, restore: Along, alone: str
+        self, kind: Literal["tree", "undo", "redo"], destination: Destination, restore: Along, alone: str
     ) -> str:
         """Go there and say what that did.
 
@@ -331,7 +353,8 @@ class Navigation:
                 f"nothing was changed, because files cannot be restored: {destination.files_problem}. {alone}"
             )
         arrival = await self.go(destination, restore=restore, kind=kind)
-        lines = [f"took back: {_beginning(arrival.message.text)}"] if arrival.message is not None else ["went forward"]
+        said = arrival.message
+        lines = [_ARRIVED[kind] if said is None else f"took back: {_beginning(said.text)}"]
         if restore == "conversation":
             lines.append("files stay as they are")
         if arrival.files is not None:

@@ -40,6 +40,7 @@ from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
 from kaa.shell.options import ConversationOptions
+from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
 from kaa.shell.prompt_profile import profile_for
 from kaa.shell.reloading import Reloading
@@ -304,6 +305,7 @@ def _session_parts(
             summarizer,
             registry.session.before_navigation,
         ),
+        OtherSessions(at.home, at.workspace.root, folder),
     )
 
 

@@ -11,6 +11,7 @@ from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.exporting import Exporting
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
+from kaa.shell.other_sessions import OtherSessions
 
 
 class SessionParts(msgspec.Struct, frozen=True):
@@ -26,6 +27,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         exporting: writes it into files of the user's.
         checkpoints: are taken of the project's files.
         navigation: goes elsewhere in it.
+        others: the other sessions there are.
     """
 
     store: SessionStore
@@ -37,3 +39,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     exporting: Exporting
     checkpoints: TurnCheckpoints
     navigation: Navigation
+    others: OtherSessions

@@ -122,8 +122,7 @@ class Actions:
                 "Condense the conversation; say what the summary is to look at, or nothing",
                 self._ui.asides.compact,
             ),
-            UiCommand("clone", "Go on in a copy of the session", lambda _: sessions.clone()),
-            UiCommand("fork", "Go on before one of your messages, in a copy", lambda _: sessions.fork()),
+            UiCommand("fork", "", lambda _: sessions.fork(), only_bare=True),
             UiCommand(
                 "redo",
                 "Return to where the conversation and its files were",
@@ -131,9 +130,9 @@ class Actions:
                 _among(STEP_OPTIONS["redo"]),
             ),
             UiCommand("resume", "Choose another session to go on with", sessions.resume, is_independent=True),
-            UiCommand("rewind", "Go back to an earlier message", lambda _: navigator.rewind()),
+            UiCommand("rewind", "", lambda _: navigator.rewind(), only_bare=True),
             UiCommand("search", "Find where something was said, in all sessions", sessions.search, is_independent=True),
-            UiCommand("tree", "Show the tree of the session, to go on from anywhere", lambda _: navigator.tree()),
+            UiCommand("tree", "", lambda _: navigator.tree(), only_bare=True),
             UiCommand(
                 "undo",
                 "Take back your last message and what it did to files",

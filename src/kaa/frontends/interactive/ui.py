@@ -39,7 +39,6 @@ from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.transcript import Transcript
 from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
 from kaa.shell.conversation import SessionToOpen
-from kaa.shell.options import OpenSession
 from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
 
 
@@ -159,7 +158,12 @@ class InteractiveUI:
 
     def _go_to(self, session: SessionToOpen) -> None:
         """A slash command led to another session."""
-        self.conversations.open_other(OpenSession(session.path), session.text, lambda: None, self.board.show_failure)
+
+        def opened() -> None:
+            if session.draft:
+                self._desk.editor.set_text(session.draft)
+
+        self.conversations.open_other(session.choice, session.text, opened, self.board.show_failure)
 
     def _take_commands(self, commands: Sequence[CoreCommand]) -> None:
         """Extensions came or went, or another conversation is open."""

@@ -186,10 +186,10 @@ class RpcSession:
             case CommandReply(text=said):
                 if said:
                     self._send({"type": "command_reply", "text": said})
-            case SessionToOpen(path=path, text=said):
+            case SessionToOpen(choice=choice, text=said):
                 if said:
                     self._send({"type": "command_reply", "text": said})
-                await self._go_to(OpenSession(path))
+                await self._go_to(choice)
             case _:
                 pass
 

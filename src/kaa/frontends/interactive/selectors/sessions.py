@@ -11,7 +11,7 @@ from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.navigation.navigator import Navigator
 from kaa.frontends.interactive.selectors.lists import Lists
-from kaa.shell.options import CloneSession, ForkSession
+from kaa.shell.options import ForkSession
 
 if TYPE_CHECKING:
     from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
@@ -90,21 +90,6 @@ class SessionSelectors:
         self._navigator.choose_message(
             "Copy the session up to before which message?", "the session stays as it is", self._fork
         )
-
-    def clone(self) -> None:
-        """Go on in a copy of this session."""
-
-        async def path(engine: Engine) -> str | None:
-            return engine.conversation.session_path
-
-        def clone(found: str | None) -> None:
-            if found is None:
-                self._desk.say(_UNKEPT, "warning")
-                return
-            notice = "A copy of the session goes on here. The one before is kept."
-            self._conversations.open_other(CloneSession(found), notice, lambda: None, self._on_failure)
-
-        self._core.call(path, clone, self._on_failure)
 
     def _search(self) -> "SpokenSearch":
         from kaa.frontends.interactive.sessions.opening import SessionOpening  # lazy, as above

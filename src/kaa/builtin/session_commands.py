@@ -1,0 +1,189 @@
+"""The slash commands that go on in another session, or at another place of this one."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kaa.builtin.completing import flags
+from kaa.builtin.picking import pick
+from kaa.ext.api import (
+    BeginSession,
+    CommandAction,
+    CommandContext,
+    CopySession,
+    ExtensionAPI,
+    OpenSession,
+    Reply,
+    Suggestion,
+)
+from kaa.ext.errors import CommandError
+from kaa.ext.places_to_go import PersonsMessage
+
+if TYPE_CHECKING:
+    from kaa.session.outline import Outline
+
+_UNCHANGED = Reply("nothing was changed")
+_NO_MESSAGE = "there is no message to go back to"
+_TEXT_CHARACTERS = 80
+
+
+def extend(api: ExtensionAPI) -> None:
+    """Register the commands."""
+    api.register_command("new", "Begin a new session", _new, while_running=True)
+    api.register_command(
+        "resume", "Go on with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
+    )
+    api.register_command("clone", "Go on in a copy of the session", _clone, while_running=True)
+    api.register_command(
+        "fork",
+        "Go on before one of your messages, in a copy",
+        _fork,
+        argument_hint="[ENTRY]",
+        complete=_messages,
+        while_running=True,
+    )
+    api.register_command(
+        "rewind",
+        "Go back to before one of your messages, with its files",
+        _rewind,
+        argument_hint="[ENTRY] [--conversation]",
+        complete=_messages,
+    )
+    api.register_command(
+        "tree",
+        "Show the tree of the session, or go on from one of its entries",
+        _tree,
+        argument_hint="[ENTRY] [--files]",
+        complete=flags("--files"),
+        while_running=True,
+    )
+
+
+async def _new(_arguments: str, _context: CommandContext) -> CommandAction:
+    return BeginSession("A new session has begun. The one before is kept.")
+
+
+async def _resume(arguments: str, context: CommandContext) -> CommandAction:
+    query = arguments
+    if not query:
+        listed = {f"{one.id}  {one.title}": one.path for one in await context.sessions.here()}
+        if not listed:
+            raise CommandError("there is no session of this directory yet")
+        chosen = await pick(context.asker, "Which session?", tuple(listed))
+        if chosen is None:
+            return _UNCHANGED
+        query = listed[chosen]
+    path = await context.sessions.find(query)
+    return OpenSession(path, f"It goes on with {path}. The session before is kept.")
+
+
+async def _clone(_arguments: str, context: CommandContext) -> CommandAction:
+    return CopySession(_kept(context), "A copy of the session goes on here. The one before is kept.")
+
+
+async def _fork(arguments: str, context: CommandContext) -> CommandAction:
+    path = _kept(context)
+    message = await _chosen(arguments, context, "Copy the session up to before which message?")
+    if message is None:
+        return _UNCHANGED
+    notice = "A copy of the session goes on here, from before that message. The one before is kept."
+    return CopySession(path, notice, before=message.entry_id, draft=message.text)
+
+
+async def _rewind(arguments: str, context: CommandContext) -> CommandAction:
+    entry, alone = _parsed("rewind", arguments, "--conversation")
+    message = await _chosen(entry, context, "Go back to before which message?")
+    if message is None:
+        return _UNCHANGED
+    return Reply(await context.navigation.travel(message.entry_id, restore="conversation" if alone else "both"))
+
+
+async def _tree(arguments: str, context: CommandContext) -> CommandAction:
+    entry, with_files = _parsed("tree", arguments, "--files")
+    if entry:
+        return Reply(await context.navigation.travel(entry, restore="both" if with_files else "conversation"))
+    return Reply(_drawn(await context.navigation.outline()))
+
+
+def _parsed(command: str, arguments: str, flag: str) -> tuple[str, bool]:
+    """The entry, empty if none is named, and whether the flag is there.
+
+    Raises:
+        CommandError: there is something else.
+    """
+    words = arguments.split()
+    rest = [word for word in words if word != flag]
+    if len(rest) > 1 or any(word.startswith("-") for word in rest):
+        raise CommandError(f"/{command} takes the id of an entry, which /tree shows, and {flag}")
+    return "".join(rest), flag in words
+
+
+def _kept(context: CommandContext) -> str:
+    """The session's file.
+
+    Raises:
+        CommandError: there is none.
+    """
+    if context.session_path is None:
+        raise CommandError("this session is not kept in a file, so there is nothing to copy")
+    return context.session_path
+
+
+async def _chosen(entry_id: str, context: CommandContext, title: str) -> PersonsMessage | None:
+    """A message of the person's. None: none was chosen.
+
+    Raises:
+        CommandError: there is none, or not this one; or nobody can be asked.
+    """
+    points = context.navigation.points()
+    if not points:
+        raise CommandError(_NO_MESSAGE)
+    listed = {_listed(point): point for point in reversed(points)}
+    if not entry_id:
+        chosen = await pick(context.asker, title, tuple(listed))
+        return None if chosen is None else listed[chosen]
+    found = next((point for point in points if point.entry_id == entry_id), None)
+    if found is None:
+        known = "\n".join(listed)
+        raise CommandError(f"{entry_id} is not a message of yours on this branch:\n{known}")
+    return found
+
+
+def _messages(typed: str, context: CommandContext) -> list[Suggestion]:
+    points: Sequence[PersonsMessage] = context.navigation.points()
+    return [
+        Suggestion(point.entry_id, _shortened(point.text))
+        for point in reversed(points)
+        if point.entry_id.startswith(typed)
+    ]
+
+
+def _listed(point: PersonsMessage) -> str:
+    return f"{point.entry_id}  {_shortened(point.text) or '(no text)'}"
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text[: 4 * _TEXT_CHARACTERS].split())
+    return line if len(line) <= _TEXT_CHARACTERS else f"{line[: _TEXT_CHARACTERS - 1]}…"
+
+
+def _drawn(outline: "Outline") -> str:
+    """The tree as lines: ids, what each entry is, and branches one step further right; `*` marks the way to here."""
+    parents = {row.entry_id: row.parent_id for row in outline.rows}
+    shown = {row.entry_id: row for row in outline.rows if outline.shows(row, "default")}
+
+    above: dict[str, str | None] = {}  # the nearest entry above that is shown
+    for row in outline.rows:
+        parent = row.parent_id
+        above[row.entry_id] = parent if parent in shown or parent is None else above.get(parent, parents.get(parent))
+    siblings: dict[str | None, int] = {}
+    for entry_id in shown:
+        siblings[above[entry_id]] = siblings.get(above[entry_id], 0) + 1
+    depths: dict[str | None, int] = {None: 0}
+    lines = []
+    for entry_id, row in shown.items():
+        parent = above[entry_id]
+        depth = depths[entry_id] = depths.get(parent, 0) + (siblings[parent] > 1)
+        label = f"  [{row.label}]" if row.label else ""
+        mark = "*" if row.is_current else " "
+        lines.append(f"{mark} {entry_id}  {'  ' * depth}{row.kind.replace('_', ' ')}: {_shortened(row.text)}{label}")
+    return "\n".join(lines) or "nothing was said yet"

@@ -1,0 +1,67 @@
+"""The sessions that a conversation can be left for, for commands. Light: few sessions are left."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kaa.ext.errors import CommandError
+from kaa.session.errors import SessionError
+from kaa.shell.home import Home
+
+if TYPE_CHECKING:
+    from kaa.shell.sessions import Sessions
+
+
+class ListedSession(msgspec.Struct, frozen=True):
+    """A session as a list shows it. See `kaa.ext.places_to_go.ListedSession`."""
+
+    id: str
+    path: str
+    title: str
+
+
+class OtherSessions:
+    """See `kaa.ext.places_to_go.SessionList`.
+
+    Args:
+        home: the user's folder.
+        cwd: the project's directory.
+        session_dir: one folder for the sessions of all projects, None where each project has its own.
+    """
+
+    def __init__(self, home: Home, cwd: str, session_dir: Path | None) -> None:
+        self._home = home
+        self._cwd = cwd
+        self._session_dir = session_dir
+
+    async def here(self) -> tuple[ListedSession, ...]:
+        """The sessions of this directory, the newest first."""
+        return await asyncio.to_thread(self._here)
+
+    async def find(self, query: str) -> str:
+        """The file of the session that a path, the beginning of an id, or a part of a title means.
+
+        Raises:
+            CommandError: none, or several.
+        """
+        try:
+            return str(await asyncio.to_thread(self._sessions().resolve, query))
+        except SessionError as error:
+            listed = await self.here()
+            fitting = [one for one in listed if query.lower() in one.title.lower()]
+            if len(fitting) == 1:
+                return fitting[0].path
+            if fitting:
+                several = "\n".join(f"{one.id}  {one.title}" for one in fitting)
+                raise CommandError(f"several titles contain {query!r}; use an id:\n{several}") from error
+            raise CommandError(str(error)) from error
+
+    def _here(self) -> tuple[ListedSession, ...]:
+        return tuple(ListedSession(one.id, str(one.path), one.title) for one in self._sessions().list())
+
+    def _sessions(self) -> "Sessions":
+        from kaa.shell.sessions import Sessions  # lazy, as above
+
+        return Sessions(self._home, self._cwd, self._session_dir)
