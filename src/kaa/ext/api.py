@@ -592,10 +592,10 @@ class ExtensionAPI(Protocol):
 
         The hook gets the `Request` (model, system prompt, messages, tools) and returns None or
         `ReplaceMessages(messages)`: these are sent this time; the next hook sees them, the conversation and the session
-        do not change. kaa repairs the messages first: tool calls without results, and results without calls, are left
-        out. Where they differ from those of the request before, what follows is not read from the provider's cache and
-        costs the full price. Where a hook raises, the request is not sent and the run ends with the error. Requests
-        beside the conversation, such as those for summaries, are not shown.
+        do not change. kaa repairs the messages first: a result without its call is left out, a call without a result
+        gets one that says so. Where they differ from those of the request before, what follows is not read from the
+        provider's cache and costs the full price. Where a hook raises, the request is not sent and the run ends with
+        the error. Requests beside the conversation, such as those for summaries, are not shown.
         """
         ...
 
