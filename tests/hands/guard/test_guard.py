@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,18 @@ from kaa.hands.policy import PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import Settings
 from kaa.hands.wire import Connection
+from tests.support.patience import HANG_SECONDS
 
+_LOOKS = 1000  # at something that changes: enough to come upon it in between
+_COMES_AND_GOES = """
+import os, sys
+name, content = sys.argv[1], sys.argv[2].encode()
+while True:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT)
+    os.write(descriptor, content)
+    os.close(descriptor)
+    os.unlink(name)
+"""
 _EVIL = "[core]\n\tfsmonitor = ./evil\n"
 _needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -54,7 +66,7 @@ class Brain:
 
     def hang_up(self) -> None:
         self._connection.close()
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
         assert not self._thread.is_alive()
         self._theirs.close()
 
@@ -437,6 +449,26 @@ def test_a_rebase_that_stops_and_goes_on_is_let_alone(project: Path, start: Call
     assert brain.check() == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [(".git/rebase-merge/git-rebase-todo", "pick 123456 x\n"), (".hg/hgrc", "[paths]\n")]
+)
+def test_a_harmless_file_that_comes_and_goes_while_it_is_looked_at_is_let_alone(
+    project: Path, start: Callable[..., Brain], name: str, content: str
+) -> None:
+    _repository(project / ".git")
+    file = project / name
+    file.parent.mkdir()
+    brain = start(git_writable=True)
+    writer = subprocess.Popen([sys.executable, "-c", _COMES_AND_GOES, file, content])
+
+    try:
+        for _ in range(_LOOKS):
+            assert brain.check() == {}
+    finally:
+        writer.kill()
+        writer.wait()
+
+
 def test_a_command_that_the_user_planned_stays(project: Path, start: Callable[..., Brain]) -> None:
     todo = _repository(project / ".git") / "rebase-merge" / "git-rebase-todo"
     todo.parent.mkdir()
@@ -745,7 +777,7 @@ def test_it_acts_before_it_is_asked(project: Path, start: Callable[..., Brain]) 
     (project / "sub").mkdir()
     _repository(project / "sub" / ".git", _EVIL)
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_SECONDS
     while not (project / "sub" / ".git" / "config.kaa-blocked").exists():
         assert time.monotonic() < deadline
         time.sleep(0.001)

@@ -5,6 +5,7 @@ exchanged meanwhile leads nowhere else.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -12,10 +13,15 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from kaa.hands.git_state import Judge
+
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
 MAX_FILES = 512  # of one guarded directory
 MAX_DEPTH = 4  # of one guarded directory
+_MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
+_NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+_EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?")
 
 # Called with an open file or directory, before it is read; for a directory, with the names that matter in it.
@@ -37,8 +43,21 @@ class Item(NamedTuple):
     content: bytes | None = None
     mode: int = 0o644
 
+    @property
+    def has_other_names(self) -> bool:
+        """Whether it is, or was, a file with a hard link: what holds the one name does not hold the other."""
+        return _OTHER_NAMES in self.dangers
+
+    def after(self, former: "Item") -> "Item":
+        """The same as a harmless change of another one.
+
+        What was opened by a name that is gone can still be written.
+        """
+        return self._replace(dangers=self.dangers | {_OTHER_NAMES}) if former.has_other_names else self
+
 
 _DIRECTORY = "a directory"
+_OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, Item]  # by path below the guarded name, which itself is ""
 
 
@@ -61,22 +80,69 @@ def kept_names(name: str) -> Iterator[str]:
         yield f"{name}.kaa-blocked-{os.urandom(6).hex()}"
 
 
+class Opened(NamedTuple):
+    """An open regular file or directory."""
+
+    descriptor: int
+    status: os.stat_result
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is no directory."""
+        return stat.S_ISREG(self.status.st_mode)
+
+
+class Unopened(NamedTuple):
+    """Something that is there and cannot be read: a link, a device, a file that nobody may open.
+
+    Attributes:
+        leads_to: what matters of it: where a link leads.
+    """
+
+    leads_to: str = "nothing that can be read"
+
+    def items(self, path: str, reason: str) -> Items:
+        """The only item at a path."""
+        return {path: Item(frozenset({f"-> {self.leads_to}"}), reason)}
+
+
 @contextlib.contextmanager
-def opened(name: str, directory: int | None = None) -> Iterator[tuple[int, os.stat_result] | None]:
-    """An open regular file or directory; None if it is neither, not there or not for us."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+def opened(name: str, directory: int | None = None) -> Iterator[Opened | Unopened | None]:
+    """What is under a name in a directory; None if nothing is."""
+    found = _open(name, directory)
     try:
-        kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
-            raise OSError  # opening a device or a FIFO may do something
-        descriptor = os.open(name, flags, dir_fd=directory)
-    except OSError:
-        yield None
-        return
-    try:
-        yield descriptor, os.fstat(descriptor)
+        yield found
     finally:
+        if isinstance(found, Opened):
+            os.close(found.descriptor)
+
+
+def _open(name: str, directory: int | None) -> Opened | Unopened | None:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    for _ in range(_MAX_EXCHANGES):
+        try:
+            kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+            if stat.S_ISLNK(kind):
+                return Unopened(os.readlink(name, dir_fd=directory))
+            if not _can_be_opened(kind):
+                return Unopened()
+            descriptor = os.open(name, flags, dir_fd=directory)
+        except OSError as error:
+            if error.errno in _NOTHING_THERE:
+                return None
+            if error.errno in _EXCHANGED:
+                continue
+            return Unopened()
+        found = Opened(descriptor, os.fstat(descriptor))
+        if _can_be_opened(found.status.st_mode):
+            return found
         os.close(descriptor)
+    return Unopened()
+
+
+def _can_be_opened(kind: int) -> bool:
+    """Whether opening it does nothing else, unlike with a device or a FIFO."""
+    return stat.S_ISREG(kind) or stat.S_ISDIR(kind)
 
 
 def protected_items(directory: int, name: str, watch: Watch) -> Items:
@@ -87,22 +153,20 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
 
     def collect(directory: int, name: str, path: str, depth: int) -> None:
         with opened(name, directory) as found:
-            if found is None:
-                items.update(special_items(directory, name, path, reason))
+            if not isinstance(found, Opened):
+                items.update(found.items(path, reason) if found else {})
                 return
-            descriptor, status = found
-            if stat.S_ISREG(status.st_mode):
+            watch(found.descriptor, None)
+            if found.is_file:
                 nonlocal room
-                watch(descriptor, None)
-                item = file_item(descriptor, status, reason)
+                item = file_item(found, reason)
                 room -= len(item.content or b"")
                 items[path] = item if room >= 0 else item._replace(content=None)
                 return
-            watch(descriptor, None)
             items[path] = Item(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
-            for entry in names_in(descriptor) if depth < MAX_DEPTH else ():
+            for entry in names_in(found.descriptor) if depth < MAX_DEPTH else ():
                 if len(items) < MAX_FILES:
-                    collect(descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)
+                    collect(found.descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)
 
     collect(directory, name, "", 0)
     return items
@@ -113,29 +177,22 @@ def whatever(content: bytes) -> frozenset[str]:
     return frozenset({hashlib.sha256(content).hexdigest()})
 
 
-def file_item(descriptor: int, status: os.stat_result, reason: str) -> Item:
-    """An open file of which every change matters."""
-    content = os.pread(descriptor, MAX_CONTENT_BYTES + 1, 0)
-    dangers = whatever(content) | other_names(status)
-    mode = stat.S_IMODE(status.st_mode)
-    if len(content) <= MAX_CONTENT_BYTES:
-        return Item(dangers, reason, content, mode)
-    return Item(dangers | {f"{status.st_size} bytes"}, reason, None, mode)
+def file_item(found: Opened, reason: str, judge: Judge = whatever, max_bytes: int = MAX_CONTENT_BYTES) -> Item:
+    """An open file.
 
-
-def other_names(status: os.stat_result) -> frozenset[str]:
-    """A hard link: what is harmless now can be written by its other name."""
-    return frozenset({"another name"}) if status.st_nlink > 1 else frozenset()
-
-
-def special_items(directory: int, name: str, path: str, reason: str) -> Items:
-    """What is neither file nor directory, if there is anything: where a link leads is what matters of it."""
-    try:
-        kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        target = os.readlink(name, dir_fd=directory) if stat.S_ISLNK(kind) else "nothing that can be read"
-    except OSError:
-        return {}
-    return {path: Item(frozenset({f"-> {target}"}), reason)}
+    Args:
+        found: the file.
+        reason: what is dangerous about it.
+        judge: says what of its content is; the default: every change.
+        max_bytes: of a longer one every change matters.
+    """
+    content = os.pread(found.descriptor, max_bytes + 1, 0)
+    is_whole = len(content) <= max_bytes
+    dangers = judge(content) if is_whole else whatever(content) | {f"{found.status.st_size} bytes"}
+    if found.status.st_nlink > 1:  # what is harmless now can be written by its other name
+        dangers |= {_OTHER_NAMES}
+    kept = content if len(content) <= MAX_CONTENT_BYTES else None
+    return Item(dangers, reason, kept, stat.S_IMODE(found.status.st_mode))
 
 
 def names_in(directory: int | None) -> list[str]:

@@ -1,20 +1,19 @@
 """What executes of files that package managers and version control make by themselves, and mostly without harm."""
 
-import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from kaa.hands.git_state import Judge
 from kaa.hands.guard.items import (
     MAX_DEPTH,
     MAX_FILES,
     Items,
+    Opened,
     Watch,
     file_item,
     names_in,
     opened,
-    other_names,
-    special_items,
     whatever,
 )
 
@@ -40,7 +39,6 @@ _MAX_DOTS = 64  # in a line: tomllib takes minutes for a key of 60,000 parts, an
 _OPTIONS_OF_CARGO = ("--config", "-C", "-Z")
 _PROGRAMS_OF_YARN = (b"path", b"plugins", b"shell", b"\\")  # an escape could hide the others
 
-Judge: TypeAlias = Callable[[bytes], frozenset[str]]
 _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
 
 
@@ -53,21 +51,18 @@ def judged_items(directory: int, name: str, watch: Watch) -> Items:
 
 def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items, watch: Watch) -> None:
     with opened(name, directory) as found:
-        if found is None:
-            items.update(special_items(directory, name, path, _REASON))
-        elif stat.S_ISDIR(found[1].st_mode):
+        if not isinstance(found, Opened):
+            items.update(found.items(path, _REASON) if found else {})
+        elif not found.is_file:
             everything = judges if "" in judges else None
-            watch(found[0], None if everything else frozenset(path.partition("/")[0] for path in judges))
-            for inner in names_in(found[0]) if path.count("/") < MAX_DEPTH else ():
+            watch(found.descriptor, None if everything else frozenset(path.partition("/")[0] for path in judges))
+            for inner in names_in(found.descriptor) if path.count("/") < MAX_DEPTH else ():
                 below = everything or _below(judges, inner)
                 if below and len(items) < MAX_FILES:
-                    _collect(found[0], inner, f"{path}/{inner}" if path else inner, below, items, watch)
+                    _collect(found.descriptor, inner, f"{path}/{inner}" if path else inner, below, items, watch)
         elif judge := judges.get(""):
-            watch(found[0], None)
-            item = file_item(*found, _REASON)
-            if item.content is not None:
-                item = item._replace(dangers=judge(item.content) | other_names(found[1]))
-            items[path] = item
+            watch(found.descriptor, None)
+            items[path] = file_item(found, _REASON, judge)
 
 
 def _below(judges: _Judges, name: str) -> _Judges:

@@ -17,12 +17,12 @@ from kaa.hands.guard.items import (
     MAX_FILES,
     Item,
     Items,
+    Opened,
+    Unopened,
     Watch,
     file_item,
     names_in,
     opened,
-    other_names,
-    special_items,
     whatever,
 )
 
@@ -56,12 +56,11 @@ def repository_items(
     reason = "git obeys the repository it makes"
     items: Items = {}
     with opened(name, directory) as found:
-        if found is None:
-            return special_items(directory, name, "", reason)
-        descriptor, status = found
-        if stat.S_ISREG(status.st_mode):
-            watch(descriptor, None)
-            item = file_item(descriptor, status, reason)
+        if not isinstance(found, Opened):
+            return found.items("", reason) if found else {}
+        if found.is_file:
+            watch(found.descriptor, None)
+            item = file_item(found, reason)
             target = (item.content or b"").decode("utf-8", "surrogateescape").strip().removeprefix("gitdir: ")
             # One that git has not written the content of yet is refused by git, and looked at again.
             is_harmless = item.content == b"" or (allowed and is_known(target))
@@ -69,7 +68,7 @@ def repository_items(
             _Collection(items, watch, links, directory).follow(target)
         else:
             items[""] = Item(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
-            _Collection(items, watch, links, directory, name).collect(_Place(descriptor, "", work_tree=""))
+            _Collection(items, watch, links, directory, name).collect(_Place(found.descriptor, "", work_tree=""))
     return items
 
 
@@ -235,10 +234,10 @@ class _Collection:
 
     def _content(self, directory: int, name: str) -> bytes:
         with opened(name, directory) as found:
-            if found is None or not stat.S_ISREG(found[1].st_mode):
+            if not isinstance(found, Opened) or not found.is_file:
                 return b""
-            self._watch(found[0], None)
-            with open(found[0], "rb", closefd=False) as file:
+            self._watch(found.descriptor, None)
+            with open(found.descriptor, "rb", closefd=False) as file:
                 content = file.read(_MAX_INDEX_BYTES + 1)
         if len(content) > _MAX_INDEX_BYTES:
             raise IndexRefusedError("it is too large")
@@ -276,13 +275,13 @@ class _Collection:
     ) -> Iterator[int | None]:
         """A directory inside a git directory, of which `names` matter; a link in its place is an item."""
         with opened(name, directory) as found:
-            if found is None or not stat.S_ISDIR(found[1].st_mode):
-                if found is None and directory is not None:
-                    self._items.update(special_items(directory, name, path, "git would follow it"))
+            if not isinstance(found, Opened) or found.is_file:
+                if isinstance(found, Unopened):
+                    self._items.update(found.items(path, "git would follow it"))
                 yield None
                 return
-            self._watch(found[0], names)
-            yield found[0]
+            self._watch(found.descriptor, names)
+            yield found.descriptor
 
     def _file(
         self, place: _Place, name: str, judge: Judge, reason: str, max_bytes: int = MAX_CONTENT_BYTES
@@ -290,16 +289,12 @@ class _Collection:
         """Add a file of a directory; its content, if it is short enough to be judged."""
         path = place.inside(name)
         with opened(name, place.directory) as found:
-            if found is None:
-                self._items.update(special_items(place.directory, name, path, reason))
-            elif stat.S_ISREG(found[1].st_mode):
-                self._watch(found[0], None)
-                item = file_item(*found, reason)
-                content = os.pread(found[0], max_bytes + 1, 0) if item.content is None else item.content
-                if len(content) <= max_bytes:
-                    item = item._replace(dangers=judge(content) | other_names(found[1]))
-                self._items[path] = item
-                return content if len(content) <= max_bytes else None
+            if isinstance(found, Unopened):
+                self._items.update(found.items(path, reason))
+            elif found is not None and found.is_file:
+                self._watch(found.descriptor, None)
+                item = self._items[path] = file_item(found, reason, judge, max_bytes)
+                return item.content
         return None
 
 
