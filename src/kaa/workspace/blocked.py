@@ -8,12 +8,28 @@ from typing import Literal, TypeAlias
 import msgspec
 
 BlockedKind: TypeAlias = Literal[
-    "write", "read-only", "read", "git", "protected", "kaa", "network", "flood", "unchecked", "outside", "placeholder"
+    "write",
+    "read-only",
+    "read",
+    "git",
+    "protected",
+    "kaa",
+    "network",
+    "outside",
+    "placeholder",
+    "unmoved",
+    "more",
+    "flood",
+    "unchecked",
 ]
 
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 
 _OF_THE_GUARD = {
+    "unmoved": "{what} has changed while commands could write it, other programs execute or obey it, and kaa could not"
+    " move it away. Look at it before you use git or open the project in another program.",
+    "more": "kaa moved {what} more names that other programs execute or obey: find . -name '*.kaa-blocked*' lists"
+    " them.",
     "flood": "Commands made protected names in a loop: kaa stopped all commands that were running.",
     "unchecked": "kaa could not check whether commands wrote files that other programs execute: the guard did not"
     " answer. Stop background processes, and look at what changed (git status) before you open the project in"
@@ -27,9 +43,9 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
             to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
-            `network`; or whatever else would have to happen `outside` the sandbox. `flood` and `unchecked` are the
-            guard's, about all that runs.
-        what: the path or the host; empty if it is not known.
+            `network`; or whatever else would have to happen `outside` the sandbox. The guard's own: something that
+            stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about all that runs.
+        what: the path or the host; of `more`, how many. Empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
 
@@ -66,7 +82,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        return self.kind not in ("flood", "unchecked", "placeholder") and (not self.kept_as or self.kind == "git")
+        never = ("unmoved", "more", "flood", "unchecked", "placeholder")
+        return self.kind not in never and (not self.kept_as or self.kind == "git")
 
     @property
     def _reason(self) -> str:
@@ -103,8 +120,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             case "network":
                 host = f" to {self.what}" if self.what else ""
                 return f"Network access{host} is blocked. (--net allows more.)"
-            case "flood" | "unchecked":
-                return _OF_THE_GUARD[self.kind]
+            case "unmoved" | "more" | "flood" | "unchecked":
+                return _OF_THE_GUARD[self.kind].format(what=self.what)
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
 

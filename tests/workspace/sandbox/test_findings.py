@@ -159,6 +159,59 @@ def test_what_is_found_when_everything_ends_is_told_before_the_workspace_is_clos
     assert "sub/.envrc" in told
 
 
+def test_that_there_were_more_than_a_result_lists_is_in_it(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        result = await scene.sh("for n in $(seq 60); do mkdir sub/$n; touch sub/$n/.envrc; done")
+
+        (more,) = (one for one in result.blocked if one.kind == "more")
+        assert int(more.what) + len(result.blocked) - 1 == 60
+
+    assert play(folder, scene) == []
+
+
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize("name", [".vscode/settings.json", ".git/config"])
+@pytest.mark.parametrize("before", ["true", "rm sub/notes"], ids=["there", "removed"])
+def test_a_mounted_file_that_commands_can_write_by_another_name_is_not_held(
+    folder: Path, name: str, before: str
+) -> None:
+    file = folder / "project" / name
+    file.parent.mkdir(exist_ok=True)
+    (folder / "project" / ".git").mkdir(exist_ok=True)
+    (folder / "project" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    file.write_text("")
+    os.link(file, folder / "project" / "sub" / "notes")
+
+    async def scene(scene: Scene) -> None:
+        script = "exec 3>>sub/notes; touch runs; until test -e go; do sleep 0.01; done; {write} >&3; touch written"
+        write = r"printf '[core]\n\tfsmonitor = x\n'"
+        await scene.workspace.run_in_background(Command(["sh", "-c", script.format(write=write)]))
+        await scene.sh("until test -e runs; do sleep 0.01; done")
+        for script in (before, "true", "true"):  # in between, the guard takes in what is there now
+            await scene.sh(script)
+
+        result = await scene.sh("touch go; until test -e written; do sleep 0.01; done")
+
+        assert [(one.kind, one.what) for one in result.blocked] == [("unmoved", str(file))]
+        assert (await scene.sh("true")).blocked == ()
+
+    assert play(folder, scene) == []
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_mounted_file_that_the_user_changes_in_place_is_let_alone(folder: Path) -> None:
+    (folder / "project" / ".git").mkdir()
+    file = folder / "project" / ".git" / "config"
+    file.touch()
+
+    async def scene(scene: Scene) -> None:
+        await scene.serve()
+        file.write_text("[core]\n\tfsmonitor = mine\n")
+        assert (await scene.sh("true")).blocked == ()
+
+    assert play(folder, scene) == []
+
+
 def test_a_finding_goes_to_every_call_that_may_have_caused_it_and_once_to_each() -> None:
     findings, told = Findings(), list[str]()
     findings.tell(told.append)

@@ -440,7 +440,9 @@ class Guard:
                 return
             before = self._base.get(subject, {})
             harmful = [path for path in _harmful(before, items) if not self._is_kept(subject, path)]
-            harmless = {path: item for path, item in items.items() if path in before and path not in harmful}
+            harmless = {
+                path: item.after(before[path]) for path, item in items.items() if path in before and path not in harmful
+            }
             self._remember(subject, {path: item for path, item in items.items() if not item.dangers})
             if adopt:
                 before.update(harmless)
@@ -538,8 +540,9 @@ class Guard:
         with open_below(Root(subject.directory.root.path, directory), parent) as descriptor:
             if descriptor is None:
                 return
-            if self._held.holds(descriptor, name):  # since before any command ran: the user changed it
-                self._accept_item(subject, path, items[path])
+            versions = (items[path], before.get(path))
+            if not any(item and item.has_other_names for item in versions) and self._held.holds(descriptor, name):
+                self._accept_item(subject, path, items[path])  # since before any command ran: the user changed it
                 return
             try:
                 moved = move_away(descriptor, name)

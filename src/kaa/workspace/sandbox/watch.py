@@ -22,7 +22,7 @@ _ALARMS = 65536  # bytes; as many as a pipe holds
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that appeared or changed and was defused: `path` became `kept_as`."""
+    """Something that appeared or changed and was defused: `path` became `kept_as`. Empty: it is still there."""
 
     path: str
     kept_as: str
@@ -32,11 +32,12 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def blocked(self) -> Blocked:
         """The same as something that was blocked."""
-        return Blocked(self.kind, self.path, self.kept_as)
+        return Blocked(self.kind, self.path, self.kept_as) if self.kept_as else Blocked("unmoved", self.path)
 
 
 class _Answer(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
+    more: int = 0
     flooded: bool = False
     stuck: bool = False
     scans: bool = False
@@ -284,6 +285,8 @@ class Watch:
         self._stuck = self._stuck or answer.stuck
         self.scans = answer.scans
         self._deliver(finding.blocked for finding in answer.findings)
+        if answer.more:
+            self._deliver([Blocked("more", str(answer.more))])
         if answer.flooded:
             self._deliver([_FLOOD])
             self._stop()
