@@ -28,8 +28,8 @@ _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 _OF_THE_GUARD = {
     "unmoved": "{what} has changed while commands could write it, other programs execute or obey it, and kaa could not"
     " move it away. Look at it before you use git or open the project in another program.",
-    "more": "kaa moved {what} more names that other programs execute or obey: find . -name '*.kaa-blocked*' lists"
-    " them.",
+    "more": "kaa moved more names than it lists, that other programs execute or obey: find . -name '*.kaa-blocked*'"
+    " shows all of them.",
     "flood": "Commands made protected names in a loop: kaa stopped all commands that were running.",
     "unchecked": "kaa could not check whether commands wrote files that other programs execute: the guard did not"
     " answer. Stop background processes, and look at what changed (git status) before you open the project in"
@@ -45,7 +45,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
             `network`; or whatever else would have to happen `outside` the sandbox. The guard's own: something that
             stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about all that runs.
-        what: the path or the host; of `more`, how many. Empty if it is not known.
+        what: the path or the host; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
 

@@ -216,7 +216,9 @@ def test_what_was_opened_before_it_could_be_held_is_put_back(folder: Path) -> No
     project = folder / "project"
     git(folder, "init")
     evil = "printf '[core]\\n\\tfsmonitor = evil\\n'"
-    script = "until test -e replaced; do sleep 0.01; done; exec 3>> .git/config; touch opened; read _ < go; {} >&3"
+    # Whenever another process is started for commands, what was replaced is held: then it is replaced once more.
+    opening = "until rm replaced; do sleep 0.01; done 2>&-; command exec 3>> .git/config 2>&-"
+    script = f"until {{{{ {opening}; }}}}; do touch refused; done; touch opened; read _ < go; {{}} >&3"
 
     async def scenario(workspace: LocalWorkspace) -> None:
         if (await workspace.sandbox.status()).tier != "full":
@@ -224,10 +226,12 @@ def test_what_was_opened_before_it_could_be_held_is_put_back(folder: Path) -> No
         os.mkfifo(project / "go")
         writer = asyncio.create_task(sh(workspace, script.format(evil)))
         await sh(workspace, "true")
-        git(folder, "remote", "add", "one", "https://git.example/x")
-        (project / "replaced").touch()
         while not (project / "opened").exists():
-            await asyncio.sleep(0.01)
+            (project / "refused").unlink(missing_ok=True)
+            git(folder, "config", "remote.one.url", "https://git.example/x")
+            (project / "replaced").touch()
+            while not (project / "opened").exists() and not (project / "refused").exists():
+                await asyncio.sleep(0.01)
         assert (await sh(workspace, f"{evil} >> .git/config")).exit_code != 0  # it is held again
 
         await asyncio.to_thread((project / "go").write_text, "\n")

@@ -286,7 +286,7 @@ class Watch:
         self.scans = answer.scans
         self._deliver(finding.blocked for finding in answer.findings)
         if answer.more:
-            self._deliver([Blocked("more", str(answer.more))])
+            self._deliver([Blocked("more")])
         if answer.flooded:
             self._deliver([_FLOOD])
             self._stop()
