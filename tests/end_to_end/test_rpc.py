@@ -289,6 +289,32 @@ def test_slash_commands_are_handled(kaa: Kaa, server: ModelServer) -> None:
     assert "prompt" in queued
 
 
+def test_slash_commands_that_choose_ask_and_those_that_lead_elsewhere_do(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say("One."), say("Two.")])
+
+    with rpc(kaa) as client:
+        client.prompt("first")
+        before = client.data("get_state")["sessionId"]
+        client.send({"id": "c", "type": "prompt", "message": "/approvals"})
+        asked = client.event("extension_ui_request")
+        client.send({"type": "extension_ui_response", "id": asked["id"], "value": "step"})
+        chosen = client.event("command_reply")
+        client.data("prompt", message="/clone")
+        copy = client.data("get_state")
+        listed = client.data("get_fork_messages")["messages"]
+        mistyped = client.error("prompt", message="/aprovals auto")
+        client.data("prompt", message="/new")
+        new = client.data("get_state")
+
+    assert asked["method"] == "select"
+    assert set(asked["options"]) == {"ask", "auto", "never", "step"}
+    assert chosen["text"] == "approvals: step"
+    assert before != copy["sessionId"] != new["sessionId"]
+    assert [message["text"] for message in listed] == ["first"]
+    assert new["messageCount"] == 0
+    assert "did you mean /approvals?" in mistyped
+
+
 class TestBadInput:
     def test_everything_is_answered(self, kaa: Kaa, server: ModelServer) -> None:
         with rpc(kaa) as client:

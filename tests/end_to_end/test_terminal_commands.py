@@ -20,6 +20,14 @@ def test_an_unknown_command_keeps_what_was_typed(seat: Seat) -> None:
     assert seat.model.requests == []
 
 
+def test_commands_of_the_command_line_are_answered_or_refused(seat: Seat) -> None:
+    with seat.open("/session", "/aprovals auto", "hi", script=[say("Hello.")]) as program:
+        program.wait_for("Hello.")
+
+        assert "model" in program.screen.text()
+        assert "unknown command /aprovals; did you mean /approvals?" in program.screen.text()
+
+
 def test_a_path_is_a_message(seat: Seat) -> None:
     with seat.open(script=[say("A folder.")]) as program:
         enter(program, "/etc/hosts is what?")

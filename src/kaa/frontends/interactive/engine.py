@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
+from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.interactive.audience import Audience, Respondent
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import Reporter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.attachments import compose
-from kaa.shell.conversation import Conversation
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, Notification
 from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
@@ -179,7 +180,12 @@ class Engine:
             return
         first, rest = await compose(words, "", self.workspace)
         for message in (first, *rest):
-            await self.work.say(message)
+            if invocation_in(message) is None:
+                await self.work.say(message)
+                continue
+            outcome = await self.work.command(message.text)
+            if isinstance(outcome, CommandReply | CommandNotRun) and outcome.text:
+                self._notify(Notification(outcome.text))
 
     @property
     def can_ask(self) -> bool:
