@@ -129,7 +129,7 @@ class Submit(msgspec.Struct, frozen=True):
 
 
 class OpenSession(msgspec.Struct, frozen=True):
-    """Go on with another session, where somebody is there to see it.
+    """Go on with another session.
 
     Attributes:
         path: its file.

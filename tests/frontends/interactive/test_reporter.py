@@ -1,0 +1,72 @@
+"""What the terminal is told of a conversation."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kaa.core.events import Event
+from kaa.ext.loader import load_extension
+from kaa.frontends.interactive.commands import CoreCommand
+from kaa.frontends.interactive.reporter import Reporter
+from kaa.shell.options import ConversationOptions
+from kaa.shell.status import Status
+from kaa.workspace.git import Head
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+from tests.support.model_server import ModelServer
+from tests.support.stage import Stage
+
+
+class Listener:
+    """Notes the commands."""
+
+    def __init__(self) -> None:
+        self.commands: list[Sequence[CoreCommand]] = []
+
+    def show_events(self, events: Sequence[Event]) -> None:
+        pass
+
+    def show_status(self, status: Status) -> None:
+        pass
+
+    def show_head(self, head: Head | None) -> None:
+        pass
+
+    def show_commands(self, commands: Sequence[CoreCommand]) -> None:
+        self.commands.append(commands)
+
+
+def _now(function: Callable[[], object]) -> None:
+    function()
+
+
+_GREETING = """
+from kaa.ext.api import Reply
+
+async def greet(arguments, context):
+    return Reply("hello")
+
+def extend(api):
+    api.register_command("greet", "Say hello", greet, argument_hint="NAME", complete=lambda typed, context: [])
+"""
+
+
+def test_commands_are_told_again_when_extensions_come_and_go(tmp_path: Path) -> None:
+    listener = Listener()
+
+    async def scenario(stage: Stage) -> None:
+        stage.install(_GREETING)
+        path = stage.home / "extensions" / "mine.py"
+        host = stage.host()
+        hosted = await host.open(ConversationOptions(model="m"), MemoryWorkspace())
+        reporter = Reporter(hosted.conversation, listener, _now)
+        host.extensions.unload(str(path))
+        host.extensions.load(str(path), load_extension(path))
+        await reporter.close()
+        host.extensions.unload(str(path))
+        await host.close()
+
+    with ModelServer() as server:
+        run(scenario(Stage(server, tmp_path)))
+
+    greet = CoreCommand("greet", "Say hello", "NAME", completes=True)
+    assert [greet in commands for commands in listener.commands] == [True, False, True]
