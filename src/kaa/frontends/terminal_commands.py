@@ -1,7 +1,4 @@
-"""The slash commands that only the interactive terminal has, for the modes that have to say so.
-
-There such a message would otherwise go to the model, which can do nothing of the kind and would be paid for trying.
-"""
+"""The slash commands that only the interactive terminal has, and what does the same in the modes that refuse them."""
 
 from kaa.core.messages import UserMessage
 from kaa.ext.invocation import invocation_in
