@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from kaa.shell.checkpoints.entries import CHECKPOINT
 from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import Answer, Tokens, call, say
 from tests.support.program import Program
@@ -225,6 +226,8 @@ def test_where_files_cannot_be_looked_at_it_is_asked_whether_only_the_conversati
     changed.write_text("old\n")
     with seat.open(script=[*_WRITING, say("Yes.")]) as program:
         have_written(program)
+        # The checkpoint is taken behind the run: its file is complete when the session names it.
+        program.wait_for(lambda _: f'"{CHECKPOINT}"' in seat.session_files[0].read_text())
         for kept in seat.home.glob("checkpoints/*/sets/*"):
             kept.unlink()
         enter(program, command)
