@@ -7,6 +7,7 @@ from kaa.frontends.interactive.dialogs.paragraph import details_of
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.tui.components.select_list import SelectItem, SelectList
 from kaa.tui.context import Context
+from kaa.tui.fuzzy import rank
 
 
 class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
@@ -30,4 +31,5 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
             [SelectItem(option, option) for option in self._options],
             on_select=lambda item: self._answer(Chosen(item.value)),
             on_cancel=lambda: self._answer(Dismissed()),
+            rank=rank,
         )
