@@ -257,7 +257,9 @@ def test_bad_flags_are_told_in_the_last_event_too(kaa: Kaa, arguments: list[str]
     done = kaa.run("--mode", "json", *arguments)
 
     assert done.code == 2
-    assert done.events == [{"type": "agent_end", "reason": "error", "messages": [], "error": reason}]
+    assert done.events == [
+        {"type": "agent_end", "reason": "error", "messages": [], "error": reason, "willRetry": False}
+    ]
     assert done.err == f"kaa: {reason}\n"
 
 
