@@ -208,6 +208,7 @@ def test_waiting_for_input_can_be_interrupted(kaa: Kaa) -> None:
         "reason": "aborted",
         "messages": [],
         "error": "stopped by the user",
+        "willRetry": False,
     }
     assert err == "kaa: stopped by the user\n"
 
