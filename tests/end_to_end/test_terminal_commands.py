@@ -231,7 +231,7 @@ def test_arguments_are_completed_by_the_command(seat: Seat) -> None:
     extension = seat.project / "mine.py"
     extension.write_text(
         "from kaa.ext.api import Reply, Suggestion\n"
-        "async def deploy(arguments, context):\n    return Reply(f'deployed to {arguments}')\n"
+        "async def deploy(arguments, context):\n    return Reply(f'deployed to {arguments}.')\n"
         "def places(typed, context):\n"
         "    return [Suggestion(p, context.model_name) for p in ('staging', 'production') if p.startswith(typed)]\n"
         "def extend(api):\n"
@@ -241,7 +241,10 @@ def test_arguments_are_completed_by_the_command(seat: Seat) -> None:
     with seat.open("-e", str(extension)) as program:
         program.type("/deploy")
         program.wait_for("PLACE Deploy")
-        program.type("_to:cloud st")
+        program.type("_to:cloud ")
+        program.press("enter")
+        program.wait_for("deployed to .")
+        program.type("/deploy_to:cloud st")
         program.wait_for("staging")
         program.press("tab")
         program.wait_for(re.compile(r"^/deploy_to:cloud staging", re.MULTILINE))
