@@ -270,6 +270,29 @@ def test_a_brain_killed_while_it_writes_leaves_a_whole_file_and_nothing_else(
         assert [path.name for path in project.iterdir()] == ["file"]
 
 
+@pytest.mark.usefixtures("mounts")
+def test_interrupted_hands_leave_nothing_in_the_project(project: Path, processes: Processes) -> None:
+    (project / "file").touch()
+
+    async def scenario() -> None:
+        workspace = LocalWorkspace.start(str(project))
+        try:
+            if (await workspace.sandbox.status()).tier != "full":
+                pytest.skip("only tier full has placeholders")
+            await workspace.run(Command(["true"]))
+            assert (project / ".vscode").exists()
+            hands = processes.hands()
+
+            os.kill(hands, signal.SIGINT)
+
+            processes.wait_until_gone(hands)
+            assert [path.name for path in project.iterdir()] == ["file"]
+        finally:
+            await workspace.close()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "answer",
     [b"", b"\xff" * 20, b"\0\0\0\2\0\0\0\0[]", b"\0\0\0\3\0\0\0\0{x}"],

@@ -34,11 +34,13 @@ def main() -> NoReturn:
     except ConfinementError as error:
         connection.send({"failed": str(error)})
         os._exit(1)
-    server = ForkServer(connection, settings, policy, confinement)
-    gc.collect()
-    gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
-    server.serve()
-    confinement.close()
+    try:
+        server = ForkServer(connection, settings, policy, confinement)
+        gc.collect()
+        gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
+        server.serve()
+    finally:
+        confinement.close()  # whatever ends this process, nothing of ours stays in the project
     os._exit(0)
 
 

@@ -21,7 +21,8 @@ from kaa.workspace.launch import LaunchedHands, launch
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 _PATIENCE_SECONDS = 30.0  # for what takes milliseconds, on a machine that swaps
-_STOP_SECONDS = 3.0  # the hands give their slots two
+# The hands give their slots two, and take what they made out of the project, which takes seconds on a busy machine.
+_STOP_SECONDS = 20.0
 _EXIT_SECONDS = 0.05  # it has closed its socket: it is ending right now
 _WORDS_BYTES = 1000  # of a wrapper that fails
 

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -157,6 +159,30 @@ def test_what_is_found_when_everything_ends_is_told_before_the_workspace_is_clos
     (told,) = play(folder, scene)
 
     assert "sub/.envrc" in told
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
+def test_a_rebase_that_executes_goes_on_beside_a_background_process_while_git_writes_are_not_allowed(
+    folder: Path,
+) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        subprocess.run(["git", *identity, *arguments], cwd=folder / "project", check=True, capture_output=True)
+
+    git("init", "-q")
+    for number in range(3):
+        git("commit", "-q", "--allow-empty", "-m", str(number))
+
+    async def scene(scene: Scene) -> None:
+        if (await scene.workspace.sandbox.status()).tier != "full":
+            pytest.skip("only tier full holds .git as a whole")
+        await scene.serve()
+        await asyncio.to_thread(git, "rebase", "-x", "touch executed", "HEAD~2")
+        assert (await scene.sh("true")).blocked == ()
+
+    assert play(folder, scene) == []
+    assert (folder / "project" / "executed").exists()
 
 
 def test_that_there_were_more_than_a_result_lists_is_in_it(folder: Path) -> None:
