@@ -15,7 +15,7 @@ from kaa.ext.questions import TrustDecision
 from kaa.session.errors import SessionNotFoundError
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
-from kaa.shell.host import Host, HostedConversation, Notification
+from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, HostOptions, OpenSession
 from kaa.shell.safety import SandboxFlags
 from kaa.workspace.local import LocalWorkspace
@@ -234,7 +234,7 @@ class TestProjects:
 
 
 def test_notifications_name_the_conversation(stage: Stage) -> None:
-    told: list[Notification] = []
+    told: list[HostNotice] = []
     host = Host(HostOptions(), Home(stage.home), stage.environ, told.append)
     project = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
 

@@ -26,7 +26,7 @@ from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
-from kaa.shell.host import Host, HostedConversation, Notification
+from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
 from kaa.shell.safety import Unopened
 from kaa.tui.sanitize import sanitize
@@ -96,8 +96,8 @@ def _output(command_line: CommandLine) -> Output:
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
 
-    def notify(notification: Notification) -> None:
-        output.progress(notification.text)
+    def notify(notice: HostNotice) -> None:
+        output.progress(notice.text)
 
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify)
     host.workspaces.adopt(workspace, command_line.sandbox)

@@ -33,7 +33,7 @@ def current_directory() -> str | None:
     """The directory that kaa was started in, absolute; None if it does not exist any more."""
     try:
         return os.getcwd()
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

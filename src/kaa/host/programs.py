@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from kaa.host.paths import is_below, trail
+from kaa.host.process import current_directory
 
 # Lists of directories or files from which programs load code; an empty or relative entry means the current directory.
 _LISTS = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "NODE_PATH", "PERL5LIB", "RUBYLIB")
@@ -41,11 +42,8 @@ def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
     Args:
         environ: the user's variables; the process's if None.
     """
-    try:
-        project = [os.getcwd()]
-    except FileNotFoundError:
-        project = []
-    return HostPrograms(os.environ if environ is None else environ, (*project, *_written))
+    project = current_directory()
+    return HostPrograms(os.environ if environ is None else environ, filter(None, (project, *_written)))
 
 
 class HostPrograms:

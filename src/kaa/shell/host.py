@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kaa.shell.trust.decisions import TrustDecisions
 
 
-class Notification(msgspec.Struct, frozen=True):
+class HostNotice(msgspec.Struct, frozen=True):
     """Something worth knowing that stops nothing.
 
     Attributes:
@@ -90,7 +90,7 @@ class Host:
         options: HostOptions,
         home: Home,
         environ: Mapping[str, str],
-        notify: Callable[[Notification], None],
+        notify: Callable[[HostNotice], None],
         asker: Asker = NOBODY,
     ) -> None:
         self.home = home
@@ -208,7 +208,7 @@ class Host:
         """Tells of a conversation, or of the process; the user's log too, if there is to be one."""
 
         def tell(text: str) -> None:
-            self._notify(Notification(text, conversation))
+            self._notify(HostNotice(text, conversation))
 
         if not self._environ.get("KAA_LOG"):
             return tell

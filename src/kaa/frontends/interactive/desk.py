@@ -1,6 +1,5 @@
 """What is on the screen from the first frame on: the document, the editor, and the small things around it."""
 
-import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -14,6 +13,7 @@ from kaa.frontends.interactive.themes import ThemeLibrary
 from kaa.frontends.interactive.transcript.header import Header
 from kaa.frontends.interactive.transcript.view import View
 from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
+from kaa.host.process import current_directory
 from kaa.tui.application import Application
 from kaa.tui.components.editor import Editor
 from kaa.tui.components.stack import Spacer
@@ -87,7 +87,7 @@ class Desk:
         self.status = StatusLine(self.context)
         self.working = WorkingLine(self.context, time.monotonic, self._stop_hint)
         self.queued = QueuedMessages(self.context, self._dequeue_hint)
-        cwd = _working_directory()
+        cwd = current_directory() or ""
         self.footer = Footer(self.context, FooterState(directory=short_path(cwd)))
         self.dock = Dock((Spacer(), self.working, self.queued, self.status), self.editor, (self.footer,))
         self.document = Document(self.dock)
@@ -156,10 +156,3 @@ class Desk:
     def _dequeue_hint(self) -> str:
         key = self.key_of("app.message.dequeue")
         return f"{key} takes the last one back" if key else ""
-
-
-def _working_directory() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""

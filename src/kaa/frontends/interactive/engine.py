@@ -22,7 +22,7 @@ from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation
 from kaa.shell.home import Home
-from kaa.shell.host import Host, HostedConversation, Notification
+from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
 from kaa.shell.safety import Unopened
 from kaa.shell.work_queue import WorkQueue
@@ -185,7 +185,7 @@ class Engine:
                 continue
             outcome = await self.work.command(message.text)
             if isinstance(outcome, CommandReply | CommandNotRun) and outcome.text:
-                self._notify(Notification(outcome.text))
+                self._notify(HostNotice(outcome.text))
 
     @property
     def can_ask(self) -> bool:
@@ -236,5 +236,5 @@ class Engine:
             self._host.workspaces.adopt(opened, self._command_line.sandbox)
         return opened
 
-    def _notify(self, notification: Notification) -> None:
-        self._post(lambda: self._audience.show_notice(notification.text))
+    def _notify(self, notice: HostNotice) -> None:
+        self._post(lambda: self._audience.show_notice(notice.text))
