@@ -238,6 +238,17 @@ class TestSessions:
         assert last == {"text": "Two."}
 
 
+def test_extensions_learn_of_each_session(kaa: Kaa, server: ModelServer) -> None:
+    extension(kaa, _NOTING)
+
+    with rpc(kaa) as client:
+        client.data("new_session")
+        client.end()
+
+    noted = (kaa.home / "extensions" / "noted.txt").read_text().split()
+    assert noted == ["executed", "start:startup", "end:new", "start:new", "end:quit"]
+
+
 def test_commands_of_the_person_run_beside(kaa: Kaa, server: ModelServer) -> None:
     server.begin([say("Seen.")])
 
@@ -414,6 +425,24 @@ class TestTheEnd:
 
         assert end["reason"] == "error"
 
+
+_NOTING = """
+from pathlib import Path
+
+def note(word):
+    with Path(__file__).with_name("noted.txt").open("a") as file:
+        print(word, file=file)
+
+note("executed")
+
+def extend(api):
+    async def started(start, context):
+        note("start:" + start.reason)
+    async def ended(end, context):
+        note("end:" + end.reason)
+    api.on_session_start(started)
+    api.on_session_end(ended)
+"""
 
 _ASKING = """
 import msgspec

@@ -20,7 +20,7 @@ from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.frontends.rpc.session import RpcError, RpcSession, notice
 from kaa.shell.home import Home
-from kaa.shell.host import Host, Notification
+from kaa.shell.host import Host, HostNotice
 from kaa.shell.safety import Unopened
 from kaa.workspace.local import LocalWorkspace
 
@@ -56,8 +56,8 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
     def send(message: object) -> None:
         writer.write(encoded(message))
 
-    def notify(notification: Notification) -> None:
-        send(notice(notification.text))
+    def notify(told: HostNotice) -> None:
+        send(notice(told.text))
 
     dialogs = Dialogs(send)
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs)
@@ -65,7 +65,10 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
 
     async def open_session() -> RpcSession:
         options = command_line.conversation_options()
-        return RpcSession(host, await host.open(options, workspace), options, workspace, send)
+        hosted = await host.open(options, workspace)
+        session = RpcSession(host, hosted, options, workspace, send)
+        await hosted.begin()
+        return session
 
     client = Client(send, dialogs)
     try:

@@ -393,6 +393,7 @@ class RpcSession:
     async def _go_to(self, choice: SessionChoice) -> None:
         options = msgspec.structs.replace(self._options, session=choice)
         self._serve(await self._host.switch(self._hosted, options, self._workspace))
+        await self._hosted.begin()
 
     def _serve(self, hosted: HostedConversation) -> None:
         """From now on the client talks with this conversation."""
