@@ -1,5 +1,8 @@
 """The user changes files in another terminal while a background process of kaa's runs: no command is to blame."""
 
+import re
+import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import IO
@@ -7,8 +10,10 @@ from typing import IO
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
+from tests.end_to_end.seat import Seat
 from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ModelServer, call, say
+from tests.support.screen import Screen
 
 pytestmark = pytest.mark.usefixtures("confined")
 
@@ -68,3 +73,44 @@ def test_what_is_found_after_the_last_call_is_told_before_kaa_exits(kaa: Kaa) ->
 
     assert finished.code == 0, finished.err
     assert "sub/.envrc.kaa-blocked" in finished.err
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_checkout_by_hand_is_told_on_the_screen_and_blames_no_command(seat: Seat) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        subprocess.run(["git", *identity, *arguments], cwd=seat.project, env=seat.environ, check=True)
+
+    file, kept = seat.project / "sub" / ".envrc", seat.project / "sub" / ".envrc.kaa-blocked"
+    file.parent.mkdir()
+    file.write_text("mine")
+    (seat.project / "main").touch()
+    git("init", "-q", "-b", "main")
+    git("add", "main")
+    git("commit", "-q", "-m", "main")
+    git("checkout", "-q", "-b", "other")
+    git("add", "sub")
+    git("commit", "-q", "-m", "other")
+    git("checkout", "-q", "main")
+    file.parent.mkdir(exist_ok=True)  # git does not keep it
+    script = [_SERVER, say("Started."), call("bash", command="echo all is well"), say("Next.")]
+
+    with seat.open("--approvals", "auto", script=script, screen=Screen(columns=240, rows=50), sandbox="") as terminal:
+        terminal.type("serve\r")
+        terminal.wait_for("Started.")
+        _wait_for(seat.project / "runs")
+
+        git("checkout", "-q", "other")
+
+        terminal.wait_for(lambda screen: f"mv {kept} {file}" in _unwrapped(screen))
+        terminal.type("go on\r")
+        terminal.wait_for("Next.")
+        after = terminal.screen.text().rpartition("go on")[2]
+        assert "all is well" in after
+        assert "[sandbox]" not in after
+        assert kept.read_text() == "mine"
+
+
+def _unwrapped(screen: Screen) -> str:
+    """What is on the screen, without the ends and beginnings of lines."""
+    return re.sub(r"\s*\n\s*", " ", screen.text())
