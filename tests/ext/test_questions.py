@@ -28,7 +28,7 @@ from tests.support.agents import run
 from tests.support.person import Person, yes_or_no
 
 QUESTIONS: list[AnyQuestion] = [
-    Approval("ls", "1", "bash", "command", {"command": "ls"}, (JudgedPart("ls", None),), lifts=(OUTSIDE,)),
+    Approval("ls", "1", "bash", "command", {"command": "ls"}, (JudgedPart("ls", None),), escalations=(OUTSIDE,)),
     Confirmation("Go on?", "with more"),
     Choice("Which?", ("a", "b")),
     TextInput("Name?", "anything"),

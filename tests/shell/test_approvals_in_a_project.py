@@ -17,7 +17,7 @@ from kaa.ext.questions import (
     AllowOnce,
     Deny,
     Dismissed,
-    Lift,
+    Escalation,
     Question,
 )
 from kaa.shell.conversation import Conversation
@@ -134,7 +134,7 @@ def test_a_commit_is_lifted_once_for_the_session(project: Project) -> None:
     end, told = project.play(person, call("bash", command=commit), call("bash", command=commit))
 
     (request,) = person.questions
-    assert (request.lifts, request.was_run) == ((Lift("git"),), True)
+    assert (request.escalations, request.was_run) == ((Escalation("git"),), True)
     assert end.reason == "done"
     assert told == ["(no output)", "(no output)"]
     log = subprocess.run(["git", "log", "--oneline"], cwd=project.root, capture_output=True, check=True)
@@ -148,7 +148,7 @@ def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, outside: P
         person, call("bash", command=f"echo 1 >> {outside}"), call("bash", command=f"echo 2 >> {outside}")
     )
 
-    assert [request.lifts for request in person.questions] == [(Lift("outside"),)] * 2
+    assert [request.escalations for request in person.questions] == [(Escalation("outside"),)] * 2
     assert outside.read_text() == "1\n"
     assert end.reason == "denied"
 
@@ -273,7 +273,7 @@ def test_a_host_is_allowed_for_the_session(project: Project) -> None:
 
     _, told = project.play(person, call("bash", command=fetch), call("bash", command=fetch))
 
-    assert [request.lifts for request in person.questions] == [(Lift("network", "name.invalid"),)]
+    assert [request.escalations for request in person.questions] == [(Escalation("network", "name.invalid"),)]
     assert all("502" in text for text in told)
 
 

@@ -8,7 +8,6 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from kaa.core.aside import Aside
-from kaa.core.asking import Asking
 from kaa.core.budget import Allowance, Unlimited
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
@@ -18,10 +17,11 @@ from kaa.core.hooks import FixedHooks, Hooks
 from kaa.core.keeper import ContextKeeper, NoKeeper
 from kaa.core.loop import Limits, Loop
 from kaa.core.messages import Message, UserMessage
-from kaa.core.patience import Patience
+from kaa.core.model_caller import ModelCaller
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
 from kaa.core.queues import DrainMode, MessageQueue
 from kaa.core.retry import RetryPolicy
+from kaa.core.stream_timeouts import StreamTimeouts
 from kaa.core.tool import Tool, ToolRun
 
 # Of a window that is smaller than the catalogue says, what one reply may take.
@@ -43,7 +43,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
     max_parallel_tools: int = 10
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
-    patience: Patience = Patience()
+    timeouts: StreamTimeouts = StreamTimeouts()
 
 
 class AgentBusyError(RuntimeError):
@@ -174,17 +174,17 @@ class Agent:
         return self._config.retry
 
     @property
-    def patience(self) -> Patience:
+    def timeouts(self) -> StreamTimeouts:
         """How long a reply may take."""
-        return self._config.patience
+        return self._config.timeouts
 
     def configure(
-        self, steering_mode: DrainMode, follow_up_mode: DrainMode, retry: RetryPolicy, patience: Patience
+        self, steering_mode: DrainMode, follow_up_mode: DrainMode, retry: RetryPolicy, timeouts: StreamTimeouts
     ) -> None:
         """Change how queues are handed over, at once, and what is done about failing servers, from the next run on."""
         self._steering.mode, self._follow_up.mode = steering_mode, follow_up_mode
         self._config = msgspec.structs.replace(
-            self._config, steering_mode=steering_mode, follow_up_mode=follow_up_mode, retry=retry, patience=patience
+            self._config, steering_mode=steering_mode, follow_up_mode=follow_up_mode, retry=retry, timeouts=timeouts
         )
 
     def refuse_if_busy(self) -> None:
@@ -242,7 +242,7 @@ class Agent:
             AgentBusyError: a run is under way.
         """
         self.refuse_if_busy()
-        asking = Asking(
+        asking = ModelCaller(
             provider=lambda: self._provider,
             request=self._request,
             hooks=self._hooks,
@@ -250,7 +250,7 @@ class Agent:
             emit=self._emit,
             keeper=self._keeper,
             retry=self._config.retry,
-            patience=self._config.patience,
+            timeouts=self._config.timeouts,
             fallback=self._fallback,
             allowance=self._allowance,
         )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kaa.core.asking import Asking
 from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.events import AgentEnd, AgentStart, EndReason, Event, MessageEnd, MessageStart, TurnEnd, TurnStart
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
 from kaa.core.hooks import Continue, Hooks
 from kaa.core.messages import AssistantMessage, UserMessage, user_message
+from kaa.core.model_caller import ModelCaller
 from kaa.core.queues import MessageQueue
 
 
@@ -49,7 +49,7 @@ class Loop:
     def __init__(
         self,
         *,
-        asking: Asking,
+        asking: ModelCaller,
         executor: ToolExecutor,
         steering: MessageQueue,
         follow_up: MessageQueue,

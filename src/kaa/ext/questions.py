@@ -113,13 +113,13 @@ def _tag(kind: type[_Answer]) -> str:
 
 # What a yes changes beyond this call being run: the call leaves the sandbox; `.git` may be written in this session;
 # a host may be reached in this session.
-LiftKind: TypeAlias = Literal["outside", "git", "network"]
+EscalationKind: TypeAlias = Literal["outside", "git", "network"]
 
 
-class Lift(msgspec.Struct, rename="camel", frozen=True):
+class Escalation(msgspec.Struct, rename="camel", frozen=True):
     """A limit of the sandbox that a yes removes. `what`: the host, for the network."""
 
-    kind: LiftKind
+    kind: EscalationKind
     what: str = ""
 
     @property
@@ -134,7 +134,7 @@ class Lift(msgspec.Struct, rename="camel", frozen=True):
                 return f"allows network access to {self.what} for this session"
 
 
-OUTSIDE: Final = Lift("outside")
+OUTSIDE: Final = Escalation("outside")
 
 
 class JudgedPart(msgspec.Struct, rename="camel", frozen=True):
@@ -155,7 +155,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         parts: of a command, its simple commands.
         reasons: why this is asked, whole sentences.
         warning: what would be lost or is not what it seems, None if nothing is known to be.
-        lifts: what a yes changes besides letting the call run.
+        escalations: what a yes changes besides letting the call run.
         was_run: the call was run and blocked; a yes runs it again from its beginning.
         suggestion: rules for "always", one on each line, to be shown and edited; None if no rule could allow this.
         problem: why the answer before could not be taken.
@@ -170,7 +170,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     parts: tuple[JudgedPart, ...] = ()
     reasons: tuple[str, ...] = ()
     warning: str | None = None
-    lifts: tuple[Lift, ...] = ()
+    escalations: tuple[Escalation, ...] = ()
     was_run: bool = False
     suggestion: str | None = None
     problem: str | None = None

@@ -1,4 +1,4 @@
-"""Asking once more without what a server has refused."""
+"""ModelCaller once more without what a server has refused."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing

@@ -62,7 +62,7 @@ class Containment(Sandbox, Protocol):
 
 def contain(workspace: Workspace) -> Containment:
     """What holds back the tools that work in this workspace."""
-    return Contained(workspace) if isinstance(workspace, LocalWorkspace) else Harmless(workspace)
+    return Contained(workspace) if isinstance(workspace, LocalWorkspace) else NoSandbox(workspace)
 
 
 class Contained:
@@ -165,7 +165,7 @@ class Contained:
         return forward.host_port
 
 
-class Harmless:
+class NoSandbox:
     """For a workspace that touches no machine: nothing is held back and nothing can be switched."""
 
     confined = True

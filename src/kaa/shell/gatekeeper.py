@@ -107,7 +107,7 @@ class Gatekeeper:
         return await self.load().after(call, result)
 
 
-def appoint(
+def create_gatekeeper(
     policy: ApprovalPolicy | None,
     chosen: ApprovalSettings,
     risk_of: Callable[[str], Risk],

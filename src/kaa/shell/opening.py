@@ -33,7 +33,7 @@ from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Conversation
 from kaa.shell.exporting import Exporting
-from kaa.shell.gatekeeper import Gatekeeper, appoint
+from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home, expanded, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
 from kaa.shell.models.link import link_session_model
@@ -126,7 +126,7 @@ async def open_conversation(
     def abort() -> None:
         built.agent.abort()  # which comes after the gate that can stop it
 
-    gate = appoint(
+    gate = create_gatekeeper(
         options.approvals,
         settings.approvals,
         registry.risk_of,
@@ -271,7 +271,7 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
         follow_up_mode=settings.follow_up_mode,
         limits=Limits(max_turns=options.max_turns),
         retry=settings.retry.policy(),
-        patience=settings.retry.patience(),
+        timeouts=settings.retry.timeouts(),
     )
 
 

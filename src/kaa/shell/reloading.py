@@ -56,7 +56,7 @@ class Reloading:
         """Put other settings of queues, retries and compaction in force until the settings are read again."""
         self._current = settings
         self._agent.configure(
-            settings.steering_mode, settings.follow_up_mode, settings.retry.policy(), settings.retry.patience()
+            settings.steering_mode, settings.follow_up_mode, settings.retry.policy(), settings.retry.timeouts()
         )
 
     async def reload(self) -> str:
@@ -74,7 +74,7 @@ class Reloading:
         except SettingsError as error:
             raise CommandError(f"nothing was changed: {error}") from error
         before, self._current = self._current, new
-        self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy(), new.retry.patience())
+        self._agent.configure(new.steering_mode, new.follow_up_mode, new.retry.policy(), new.retry.timeouts())
         if new.enabled_models != before.enabled_models:  # else what the command line says holds
             self._models.set_scope(new.enabled_models)
         self._models.tune(new.tuning)

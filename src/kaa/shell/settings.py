@@ -13,10 +13,10 @@ import msgspec
 
 from kaa.core.budget import LEAST, Budget
 from kaa.core.messages import Json
-from kaa.core.patience import Patience
 from kaa.core.provider import ThinkingLevel
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
+from kaa.core.stream_timeouts import StreamTimeouts
 from kaa.hands.policy import Mode
 from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
@@ -87,10 +87,10 @@ class RetrySettings(msgspec.Struct, rename="camel", frozen=True):
             jitter=_JITTER,
         )
 
-    def patience(self) -> Patience:
+    def timeouts(self) -> StreamTimeouts:
         """How long a reply may take."""
         whole = self.provider.timeout_ms
-        return Patience(
+        return StreamTimeouts(
             reply_seconds=None if whole is None else whole / 1000,
             silence_seconds=self.provider.silence_timeout_ms / 1000,
         )

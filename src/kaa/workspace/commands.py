@@ -75,7 +75,7 @@ class CommandRunner:
         *,
         cwd: str,
         env: Mapping[str, str],
-        timeout: float | None,  # noqa: ASYNC109 - not the caller's patience but the command's limit; its end is an answer
+        timeout: float | None,  # noqa: ASYNC109 - not the caller's timeouts but the command's limit; its end is an answer
         output: Callable[[bytes], None] | StandardStreams,
     ) -> Ending:
         """Run a command to its end.

@@ -21,9 +21,9 @@ from kaa.ext.questions import (
     Choice,
     Confirmation,
     Editing,
+    Escalation,
+    EscalationKind,
     JudgedPart,
-    Lift,
-    LiftKind,
     TextInput,
     Trust,
 )
@@ -40,7 +40,7 @@ from kaa.session.transcript import DisplayEntry, Unreadable
 
 TOOLS = ("bash", "edit", "find", "grep", "ls", "process", "read", "write", "unknown")
 _STOP_REASONS: tuple[StopReason, ...] = get_args(StopReason)
-_LIFTS: tuple[LiftKind, ...] = get_args(LiftKind)
+_LIFTS: tuple[EscalationKind, ...] = get_args(EscalationKind)
 
 
 class Chance:
@@ -123,7 +123,7 @@ class Chance:
             parts=tuple(JudgedPart(self.text(2), self.text(2) or None) for _ in range(self.random.randrange(3))),
             reasons=tuple(self.text(3) for _ in range(self.random.randrange(3))),
             warning=self.random.choice([None, self.text(4)]),
-            lifts=tuple(Lift(kind, self.text(1)) for kind in _LIFTS if self.one_in(3)),
+            escalations=tuple(Escalation(kind, self.text(1)) for kind in _LIFTS if self.one_in(3)),
             was_run=self.one_in(2),
             suggestion=self.random.choice([None, self.text(3)]),
             problem=self.random.choice([None, self.text(3)]),

@@ -21,7 +21,7 @@ from kaa.ext.questions import (
     AllowOnce,
     Answer,
     Deny,
-    Lift,
+    Escalation,
 )
 from kaa.hands.policy import Mode
 from kaa.llm.scripted import reply
@@ -171,7 +171,7 @@ class TestBefore:
         assert question.arguments == {"command": "make $x && git status"}
         assert [part.text for part in question.parts] == ["make $x", "git status"]
         assert question.reasons == ("no rule can allow it: it contains a variable",)
-        assert (question.suggestion, question.lifts, question.was_run) == (None, (), False)
+        assert (question.suggestion, question.escalations, question.was_run) == (None, (), False)
 
     def test_a_no_blocks_the_call_tells_the_model_and_is_no_success(self) -> None:
         stage = Stage(Deny("not on a Friday"))
@@ -294,7 +294,7 @@ class TestBefore:
         stage.play(("write", {"path": "/etc/hosts"}), ("write", {"path": "a"}), ("deploy", {}))
 
         assert set(stage.ran) == {("/etc/hosts", "outside at /etc/hosts"), ("a", None), ("deploy", None)}
-        assert [question.lifts for question in stage.person.questions] == [(Lift("outside"),), ()]
+        assert [question.escalations for question in stage.person.questions] == [(Escalation("outside"),), ()]
 
     def test_a_rule_that_says_outside_gives_a_permit_without_a_question(self) -> None:
         stage = Stage(allow=["outside bash: docker ps"])
@@ -312,7 +312,7 @@ class TestBefore:
 
         (question,) = stage.person.questions
         assert "docker is /project/bin/docker, which commands in the sandbox can write" in question.reasons[0]
-        assert question.lifts == (Lift("outside"),)
+        assert question.escalations == (Escalation("outside"),)
         assert stage.ran == [("docker ps", "outside")]
 
     def test_where_nothing_confines_every_write_and_command_is_asked_in_auto(self) -> None:
@@ -607,7 +607,7 @@ class TestAfter:
 
         (question,) = stage.person.questions
         assert end.reason == "done"
-        assert (question.lifts, question.was_run, question.suggestion) == ((Lift("git"),), True, None)
+        assert (question.escalations, question.was_run, question.suggestion) == ((Escalation("git"),), True, None)
         assert question.reasons == ("Writing to .git is blocked until the user allows git writes for this session.",)
         assert [what for what, _ in stage.ran].count("git add a") == 2
         assert all(result.text == "ran" and not result.is_error for result in results(end))
@@ -639,7 +639,7 @@ class TestAfter:
         )
 
         assert stage.commands("git init").reason == "done"
-        assert stage.person.questions[0].lifts == (Lift("git"),)
+        assert stage.person.questions[0].escalations == (Escalation("git"),)
 
     def test_one_reason_for_many_files_is_said_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
@@ -674,7 +674,7 @@ class TestAfter:
 
         end = stage.commands("make")
 
-        assert stage.person.questions[0].lifts == (Lift("outside"),)
+        assert stage.person.questions[0].escalations == (Escalation("outside"),)
         assert stage.person.questions[0].suggestion == "outside bash: make"
         assert (end.reason, stage.ran) == ("done", [("make", None), ("make", "outside")])
 
@@ -736,7 +736,10 @@ class TestAfter:
 
         end = stage.commands("git add a")
 
-        assert [question.lifts for question in stage.person.questions] == [(Lift("git"),), (Lift("outside"),)]
+        assert [question.escalations for question in stage.person.questions] == [
+            (Escalation("git"),),
+            (Escalation("outside"),),
+        ]
         assert end.reason == "done"
 
     def test_a_call_that_is_blocked_for_ever_ends(self) -> None:
@@ -786,10 +789,10 @@ class TestAfter:
 @pytest.mark.parametrize(
     ("lift", "text"),
     [
-        (Lift("outside"), "runs this call outside the sandbox"),
-        (Lift("git"), "allows writing to .git for this session"),
-        (Lift("network", "pypi.org"), "allows network access to pypi.org for this session"),
+        (Escalation("outside"), "runs this call outside the sandbox"),
+        (Escalation("git"), "allows writing to .git for this session"),
+        (Escalation("network", "pypi.org"), "allows network access to pypi.org for this session"),
     ],
 )
-def test_what_a_yes_does_is_said(lift: Lift, text: str) -> None:
+def test_what_a_yes_does_is_said(lift: Escalation, text: str) -> None:
     assert lift.text == text

@@ -1,4 +1,4 @@
-"""Asking models beside the conversation, and summaries of branches."""
+"""ModelCaller models beside the conversation, and summaries of branches."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import CoreCommand
 from kaa.frontends.interactive.desk import Desk
-from kaa.frontends.interactive.navigation.arrival import Arrived, restored_files
+from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
 from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.frontends.interactive.transcript.transcript import Transcript
@@ -23,7 +23,7 @@ from kaa.workspace.git import Head
 
 
 class Board:
-    """What is told becomes what is seen (`kaa.frontends.interactive.audience.Audience`).
+    """What is told becomes what is seen (`kaa.frontends.interactive.core_listener.CoreListener`).
 
     Args:
         desk: has the footer.
@@ -84,7 +84,7 @@ class Board:
         self._activity.observe(events)
         self._desk.app.refresh()
 
-    def show_arrival(self, there: Arrived) -> None:
+    def show_arrival(self, there: NavigationResult) -> None:
         """The conversation goes on from another place of its session."""
         if there.restored != "files":
             before = "from before that message" if there.message is not None else "from here"

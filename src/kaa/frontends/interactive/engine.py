@@ -1,7 +1,7 @@
 """The core of the interactive terminal, in its own thread: opens conversations and passes on what happens in them.
 
-Everything here runs on the core's event loop. The user interface is reached through `Audience` and `Respondent`, whose
-methods are called in its own thread.
+Everything here runs on the core's event loop. The user interface is reached through `CoreListener` and
+`QuestionPresenter`, whose methods are called in its own thread.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import msgspec
 
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
-from kaa.frontends.interactive.audience import Audience, Respondent
+from kaa.frontends.interactive.core_listener import CoreListener, QuestionPresenter
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import Reporter
 from kaa.frontends.interactive.transcript.preload import preload
@@ -59,24 +59,24 @@ class Engine:
         self._command_line = command_line
         self._messages = command_line.messages
         self._reopen = reopen
-        self._served: tuple[Audience, Respondent] | None = None
+        self._served: tuple[CoreListener, QuestionPresenter] | None = None
         self._post = post
         self._host = Host(command_line.host_options(), Home.of(os.environ), os.environ, self._notify, asker=self)
         self._workspace = self._adopted(opened)
         self._hosted: HostedConversation | None = None
         self._reporter: Reporter | None = None
 
-    async def serve(self, audience: Audience, respondent: Respondent) -> None:
+    async def serve(self, audience: CoreListener, respondent: QuestionPresenter) -> None:
         """Tell the one and ask the other; called before anything else."""
         self._served = audience, respondent
 
     @property
-    def _audience(self) -> Audience:
+    def _audience(self) -> CoreListener:
         assert self._served is not None
         return self._served[0]
 
     @property
-    def _respondent(self) -> Respondent:
+    def _respondent(self) -> QuestionPresenter:
         assert self._served is not None
         return self._served[1]
 

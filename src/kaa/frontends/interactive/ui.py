@@ -22,9 +22,9 @@ from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.image_input import ImageInput
 from kaa.frontends.interactive.login.logging_in import LoggingIn
 from kaa.frontends.interactive.look import Look
-from kaa.frontends.interactive.navigation.arrival import Arrived
-from kaa.frontends.interactive.navigation.departure import Departure
 from kaa.frontends.interactive.navigation.navigator import Navigator
+from kaa.frontends.interactive.navigation.result import NavigationResult
+from kaa.frontends.interactive.navigation.steps import NavigationSteps
 from kaa.frontends.interactive.project_paths import ProjectPaths
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.questions import Questions
@@ -92,7 +92,7 @@ class InteractiveUI:
         self.logging_in = LoggingIn(desk, core, lists, self.board, self.copying.copy, self.conversations.open)
         self.model_selectors = ModelSelectors(desk, core, lists, fail)
         self.conversation_selectors = ConversationSelectors(desk, core, lists, fail)
-        departure = Departure(desk, core, self.asides, self.activity, self._arrived, fail)
+        departure = NavigationSteps(desk, core, self.asides, self.activity, self._arrived, fail)
         self.navigator = Navigator(desk, core, lists, departure, fail)
         self.session_selectors = SessionSelectors(
             desk, core, lists, self.conversations, self.navigator, self.attachments, fail
@@ -150,7 +150,7 @@ class InteractiveUI:
         """End the program; say how to go on with the session, if there is anything in it."""
         self._leave(0, self.board.farewell)
 
-    def _arrived(self, there: Arrived) -> None:
+    def _arrived(self, there: NavigationResult) -> None:
         """The conversation goes on from elsewhere; what was said there can be changed now."""
         message = there.message
         self._restating.put(None if message is None else self.attachments.take_back(message))

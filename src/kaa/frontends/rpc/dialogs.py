@@ -135,8 +135,8 @@ def _title(question: AnyQuestion) -> str:
     """The question for a client that shows nothing but titles: an approval says what it depends on."""
     if not isinstance(question, Approval):
         return question.title
-    lifts = tuple(f"A yes {lift.text}." for lift in question.lifts)
-    notes = filter(None, (question.problem, question.warning, *lifts, *question.reasons))
+    escalations = tuple(f"A yes {lift.text}." for lift in question.escalations)
+    notes = filter(None, (question.problem, question.warning, *escalations, *question.reasons))
     return "\n".join([f"Allow {question.tool}? {question.title}", *notes])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.questions import OUTSIDE, Lift
+from kaa.ext.questions import OUTSIDE, Escalation
 from kaa.workspace.blocked import Blocked
 
 
@@ -29,20 +29,20 @@ def blocked_in(details: Json) -> BlockedDetails:
         return BlockedDetails()
 
 
-def lifts_for(blocked: Sequence[Blocked]) -> tuple[Lift, ...]:
+def escalations_for(blocked: Sequence[Blocked]) -> tuple[Escalation, ...]:
     """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call.
 
     None for what running the call again would not repair.
     """
-    lifts = []
+    escalations = []
     for one in blocked:
         if not one.is_reparable:
             continue
         match one.kind:
             case "git":
-                lifts.append(Lift("git"))
+                escalations.append(Escalation("git"))
             case "network" if one.what:
-                lifts.append(Lift("network", one.what))
+                escalations.append(Escalation("network", one.what))
             case _:
                 return (OUTSIDE,)
-    return tuple(dict.fromkeys(lifts))
+    return tuple(dict.fromkeys(escalations))

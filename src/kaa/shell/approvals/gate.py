@@ -27,10 +27,10 @@ from kaa.ext.questions import (
     ApprovalAnswer,
     Deny,
     Dismissed,
-    Lift,
+    Escalation,
 )
 from kaa.shell.approvals import wording
-from kaa.shell.approvals.blocks import blocked_in, lifts_for
+from kaa.shell.approvals.blocks import blocked_in, escalations_for
 from kaa.shell.approvals.calls import Call, examine
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
@@ -83,8 +83,8 @@ class Gate:
         self._abort = abort
         self._changed_files = changed_files
         self._questions = Questions()
-        self._lifted: set[Lift] = set()
-        self._lifted_when_started: dict[str, frozenset[Lift]] = {}
+        self._escalated: set[Escalation] = set()
+        self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
     def reload(self, configured: Rules) -> None:
         """Judge by other rules of the settings from the next call on. See `Memory.reload`."""
@@ -112,20 +112,20 @@ class Gate:
         """Offer to lift what blocked a call; the hook after tools."""
         details = blocked_in(result.details)
         blocked = details.blocked
-        had = self._lifted_when_started.pop(call.id, frozenset())
+        had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
-        lifts = lifts_for(blocked)
-        if not lifts:
+        escalations = escalations_for(blocked)
+        if not escalations:
             return None if self._can_ask else Refuse(wording.not_lifted(blocked, (), None), wording.ADVICE)
-        if had.issuperset(lifts):  # it was lifted already, and that was not all
-            lifts = (OUTSIDE,)
+        if had.issuperset(escalations):  # it was lifted already, and that was not all
+            escalations = (OUTSIDE,)
         had_permit = OUTSIDE in had
         examined = await self._examine(call, blocked, had_permit=had_permit)
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Refuse(wording.stopped())
-            missing = tuple(lift for lift in lifts if lift not in self._lifted)
+            missing = tuple(lift for lift in escalations if lift not in self._escalated)
             verdict = await self._ask_to_lift(examined, blocked, missing) if missing else Allowed()
             if isinstance(verdict, Denied):
                 return Refuse(verdict.reason, wording.ADVICE)
@@ -156,7 +156,7 @@ class Gate:
         return WorkspacePermit(self._sandbox.unconfined(target))
 
     def _note_start(self, call: ToolCall, has_permit: bool) -> None:
-        self._lifted_when_started[call.id] = frozenset((*self._lifted, *([OUTSIDE] if has_permit else [])))
+        self._escalated_when_started[call.id] = frozenset((*self._escalated, *([OUTSIDE] if has_permit else [])))
 
     async def _examine(self, call: ToolCall, blocked: Sequence[Blocked] = (), *, had_permit: bool = False) -> Call:
         """Find out what a call would do.
@@ -228,20 +228,22 @@ class Gate:
                 parts=verdict.parts,
                 reasons=verdict.reasons,
                 warning=verdict.warning,
-                lifts=(OUTSIDE,) if (call.outside or verdict.exposed) and call.risk != "outside" else (),
+                escalations=(OUTSIDE,) if (call.outside or verdict.exposed) and call.risk != "outside" else (),
                 suggestion=verdict.suggestion,
             )
             return await self._ask(call, question, rules_count=verdict.rules_count)
 
-    async def _ask_to_lift(self, call: Call, blocked: Sequence[Blocked], lifts: tuple[Lift, ...]) -> Allowed | Denied:
-        outside = OUTSIDE in lifts
+    async def _ask_to_lift(
+        self, call: Call, blocked: Sequence[Blocked], escalations: tuple[Escalation, ...]
+    ) -> Allowed | Denied:
+        outside = OUTSIDE in escalations
         rules = self._memory.rules.allow
         offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside else None
         denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
         if denial is not None and denial[0] is Match.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
-            return Denied(wording.not_lifted(blocked, lifts, offered))
+            return Denied(wording.not_lifted(blocked, escalations, offered))
         exposed = self._exposed(call) if outside else None
         question = Approval(
             title=call.title,
@@ -252,7 +254,7 @@ class Gate:
             parts=judged_parts(call, rules),
             reasons=(*sentences(blocked), *filter(None, (exposed, call.detour))),
             warning="; ".join(wording.warnings(call, outside=outside)) or None,
-            lifts=lifts,
+            escalations=escalations,
             was_run=True,
             suggestion=offered,
         )
@@ -260,7 +262,7 @@ class Gate:
 
     async def _ask(self, call: Call, question: Approval, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
-        outside = OUTSIDE in question.lifts
+        outside = OUTSIDE in question.escalations
         while self.asker.can_ask:
             answer = await self.asker.ask(question)
             try:
@@ -313,9 +315,9 @@ class Gate:
             raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
         return rules
 
-    async def _lift(self, lifts: Sequence[Lift], call: Call, verdict: Allowed) -> Permit | None:
+    async def _lift(self, escalations: Sequence[Escalation], call: Call, verdict: Allowed) -> Permit | None:
         permit = None
-        for lift in lifts:
+        for lift in escalations:
             match lift.kind:
                 case "outside":
                     permit = self._permit(call, verdict)
@@ -324,7 +326,7 @@ class Gate:
                     await self._sandbox.allow_git_writes()
                 case "network":
                     self._sandbox.allow_host(lift.what)
-            self._lifted.add(lift)
+            self._escalated.add(lift)
         return permit
 
     async def _changed(self, call: Call) -> Sequence[str] | None:

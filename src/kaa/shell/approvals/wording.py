@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.ext.questions import Lift
+from kaa.ext.questions import Escalation
 from kaa.shell.approvals.calls import Call
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.rules import Rule
@@ -60,10 +60,10 @@ def stopped() -> str:
     return "The user stopped the run."
 
 
-def not_lifted(blocked: Sequence[Blocked], lifts: Sequence[Lift], suggestion: str | None) -> str:
+def not_lifted(blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None) -> str:
     """The sandbox blocked a call, and nobody can be asked whether it may go on."""
-    ways = [f"add --net {lift.what}" for lift in lifts if lift.kind == "network" and lift.what]
-    if Lift("git") in lifts:
+    ways = [f"add --net {lift.what}" for lift in escalations if lift.kind == "network" and lift.what]
+    if Escalation("git") in escalations:
         ways.append("add --allow-git")
     if suggestion is not None:
         ways.append(_keep(suggestion))

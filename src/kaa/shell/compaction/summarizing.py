@@ -1,4 +1,4 @@
-"""Asking a model something beside the conversation: for a summary or a title.
+"""ModelCaller a model something beside the conversation: for a summary or a title.
 
 Such a request goes the same way as all others, is repeated as they are and can be cancelled, but neither the question
 nor the answer becomes part of the conversation.
@@ -16,9 +16,9 @@ from kaa.core.aside import Aside
 from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.messages import AssistantMessage, Usage, user_message
-from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request
 from kaa.core.reply import ReplyBuilder
+from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts
 from kaa.ext.errors import CommandError
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.adapters import create_provider
@@ -189,7 +189,7 @@ class Summarizer:
         began = time.time_ns()
         builder = ReplyBuilder(request.model, _MOST_CHARACTERS)
         try:
-            reply = await _collect(builder, provider, request, self._agent.patience)
+            reply = await _collect(builder, provider, request, self._agent.timeouts)
         except ProviderError as error:
             self._agent.tell_aside(Aside(request, began, error=str(error), error_type=error.kind))
             raise
@@ -203,13 +203,15 @@ class Summarizer:
         return reply
 
 
-async def _collect(builder: ReplyBuilder, provider: Provider, request: Request, patience: Patience) -> AssistantMessage:
+async def _collect(
+    builder: ReplyBuilder, provider: Provider, request: Request, timeouts: StreamTimeouts
+) -> AssistantMessage:
     """One try.
 
     Raises:
         ProviderError: it failed.
     """
-    async with aclosing(patiently(provider.stream(request), patience)) as stream:
+    async with aclosing(with_timeouts(provider.stream(request), timeouts)) as stream:
         async for event in stream:
             builder.fold(event)
     if builder.stop_reason is None:

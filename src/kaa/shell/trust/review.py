@@ -1,4 +1,4 @@
-"""Asking again whether the project may configure kaa, for commands. Light: few conversations ask."""
+"""ModelCaller again whether the project may configure kaa, for commands. Light: few conversations ask."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -79,7 +79,7 @@ class MarkdownStream:
         return self._lines
 
     def freeze(self, lines: int) -> None:
-        """The first lines have left the screen: they stay as they are. 0 lifts this."""
+        """The first lines have left the screen: they stay as they are. 0 escalations this."""
         if lines == 0:
             if self._frozen:
                 self._frozen = []

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
+from kaa.workspace.checkpoints.change_tracker import MAX_FILES, ChangeTracker, failed, in_thread_if
 from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     CheckpointLimits,
@@ -15,7 +16,6 @@ from kaa.workspace.checkpoints.contract import (
     RestorePlan,
     RestoreResult,
 )
-from kaa.workspace.checkpoints.lookout import MAX_FILES, Lookout, failed, in_thread_if
 from kaa.workspace.checkpoints.planning import Way
 from kaa.workspace.checkpoints.reports import Noted, doing_of
 from kaa.workspace.checkpoints.restoring import Progress, restore
@@ -66,7 +66,7 @@ class LocalCheckpoints:
         self._session_id = session_id
         self._covered_megabytes = limits.max_megabytes * _COVERED_SHARE
         self._permit = permit
-        self._lookout = Lookout(
+        self._lookout = ChangeTracker(
             slots,
             round(self._covered_megabytes * _MEGABYTE),
             limits.announce_megabytes * _MEGABYTE,

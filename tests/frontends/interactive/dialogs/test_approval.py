@@ -14,8 +14,8 @@ from kaa.ext.questions import (
     Answer,
     Approval,
     Deny,
+    Escalation,
     JudgedPart,
-    Lift,
 )
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.tui.events import Key
@@ -145,7 +145,7 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
         parts=(JudgedPart("git fetch", None), JudgedPart("git push --force", "no rule allows it")),
         reasons=("it reaches the network",),
         warning="the history of the remote branch would be lost",
-        lifts=(OUTSIDE, Lift("network", "example.com")),
+        escalations=(OUTSIDE, Escalation("network", "example.com")),
     )
 
     for words in (
@@ -175,7 +175,7 @@ def test_what_was_run_already_says_so() -> None:
     asked = Asked(was_run=True)
 
     assert "Run bash again with more allowed?" in asked.text
-    assert "Outside the sandbox: run bash again?" in Asked(was_run=True, lifts=(OUTSIDE,)).text
+    assert "Outside the sandbox: run bash again?" in Asked(was_run=True, escalations=(OUTSIDE,)).text
     assert "from its beginning" in asked.text
 
 
@@ -239,7 +239,9 @@ _YESES = ("y", "s", "a", "enter")
 
 @pytest.mark.parametrize("rows", [10, 24, 40])
 def test_what_a_yes_does_and_why_it_is_asked_is_on_the_first_page(rows: int) -> None:
-    asked = Asked(columns=80, rows=rows, arguments={"command": _LONG}, lifts=(OUTSIDE,), reasons=("no rule allows it",))
+    asked = Asked(
+        columns=80, rows=rows, arguments={"command": _LONG}, escalations=(OUTSIDE,), reasons=("no rule allows it",)
+    )
 
     first_page = asked.text
 
@@ -342,7 +344,7 @@ def test_hostile_text_stays_within_its_lines(one: str, other: str, third: str, w
         reasons=(third,),
         warning=one,
         problem=other,
-        lifts=(Lift("network", third),),
+        escalations=(Escalation("network", third),),
         suggestion=one,
     )
 

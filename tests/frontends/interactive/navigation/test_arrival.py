@@ -1,12 +1,12 @@
 """What is said of files after they went along."""
 
-from kaa.frontends.interactive.navigation.arrival import Arrived, restored_files
+from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
 from kaa.workspace.checkpoints.contract import FileConflict, FileStep, RestoreResult
 
 
-def arrived(files: RestoreResult | None, problem: str | None = None) -> Arrived:
+def arrived(files: RestoreResult | None, problem: str | None = None) -> NavigationResult:
     """An arrival of which only the files matter."""
-    return Arrived("both", None, files, problem, entries=None)  # type: ignore[arg-type]  # entries are not looked at
+    return NavigationResult("both", None, files, problem, entries=None)  # type: ignore[arg-type]  # entries are not looked at
 
 
 def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:

@@ -45,7 +45,7 @@ def log_in(server: OAuthServer, person: Person, patience: float = 60, **changes:
         transport = LiveTransport()
         try:
             config = msgspec.convert(server.config(**changes), OAuthConfig)
-            return await log_in_with_browser(config, transport, person, patience=patience)
+            return await log_in_with_browser(config, transport, person, timeouts=patience)
         finally:
             await transport.close()
 
@@ -142,7 +142,7 @@ def test_a_no_in_the_browser_is_told(server: OAuthServer) -> None:
 
 def test_nobody_comes(server: OAuthServer) -> None:
     with pytest.raises(LoginError, match="nobody logged in"):
-        log_in(server, Person(), patience=0.01)
+        log_in(server, Person(), timeouts=0.01)
 
 
 def test_a_port_that_is_taken_is_told(server: OAuthServer) -> None:

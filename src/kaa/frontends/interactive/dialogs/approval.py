@@ -86,6 +86,6 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
 
 def _title(request: Approval) -> str:
     """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
-    if OUTSIDE in request.lifts or request.risk == "outside":
+    if OUTSIDE in request.escalations or request.risk == "outside":
         return f"Outside the sandbox: {f'run {request.tool} again?' if request.was_run else f'allow {request.tool}?'}"
     return f"Run {request.tool} again with more allowed?" if request.was_run else f"Allow {request.tool}?"

@@ -51,7 +51,7 @@ class ApprovalView:
             yield self._said(request.problem, "warning", width)
         if request.warning is not None:
             yield self._said(f"Careful: {request.warning}", "error", width)
-        for lift in request.lifts:
+        for lift in request.escalations:
             yield self._said(f"A yes {lift.text}.", "warning", width, bullet=True)
         for reason in request.reasons:
             yield self._said(reason, "text", width, bullet=True)

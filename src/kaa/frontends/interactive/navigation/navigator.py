@@ -8,7 +8,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.navigation.departure import Departure, Wish
+from kaa.frontends.interactive.navigation.steps import NavigationRequest, NavigationSteps
 from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
 from kaa.frontends.interactive.selectors.lists import Lists
@@ -37,39 +37,41 @@ class Navigator:
         desk: Desk,
         core: CoreThread[Engine],
         lists: Lists,
-        departure: Departure,
+        departure: NavigationSteps,
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._desk = desk
         self._core = core
         self._lists = lists
-        self._departure = departure
+        self._steps = departure
         self._on_failure = on_failure
 
     def undo(self, arguments: str = "") -> None:
         """Take the last message back, and what it did to files. `arguments`: as typed behind the command."""
-        self._step("undo", arguments, Wish(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b"))
+        self._step(
+            "undo", arguments, NavigationRequest(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b")
+        )
 
     def redo(self, arguments: str = "") -> None:
         """Return to where the conversation was before it went elsewhere. `arguments`: as typed behind the command."""
         nothing = "there is nothing to redo: nothing was taken back, or something was said since"
-        self._step("redo", arguments, Wish(lambda navigation: navigation.forward(), nothing, proposed="b"))
+        self._step("redo", arguments, NavigationRequest(lambda navigation: navigation.forward(), nothing, proposed="b"))
 
     def rewind(self) -> None:
         """Choose a message to go back to."""
         self.choose_message(
             "Go back to before which message?",
             "what came after stays in the session's file",
-            lambda entry_id: self._departure.go(Wish(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
+            lambda entry_id: self._steps.go(NavigationRequest(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
         )
 
-    def _step(self, step: Step, arguments: str, wish: Wish) -> None:
+    def _step(self, step: Step, arguments: str, wish: NavigationRequest) -> None:
         try:
             option = step_option(step, arguments)
         except CommandError as error:
             self._on_failure(error)
             return
-        self._departure.go(wish._replace(restore=_RESTORES[option]))
+        self._steps.go(wish._replace(restore=_RESTORES[option]))
 
     def choose_message(self, title: str, hint: str, chosen: Callable[[str], None]) -> None:
         """Let the user choose one of his messages on this branch, the newest first.
@@ -152,8 +154,8 @@ class Navigator:
         if row.entry_id == here(outline):
             self._desk.say("the conversation goes on from there already")
             return
-        find = Wish(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
-        self._departure.go(find)
+        find = NavigationRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
+        self._steps.go(find)
 
     def _edit_label(self, view: TreeView, row: OutlineRow) -> None:
         def keep(text: str) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kaa.ext.questions import Answer, AnyQuestion
 
 
-class Audience(Listener, Protocol):
+class CoreListener(Listener, Protocol):
     """Who is told what happens; every method runs in the user interface's thread."""
 
     def show_notice(self, text: str) -> None:
@@ -17,7 +17,7 @@ class Audience(Listener, Protocol):
         ...
 
 
-class Respondent(Protocol):
+class QuestionPresenter(Protocol):
     """Who is asked; every method runs in the user interface's thread."""
 
     def ask(self, question: "AnyQuestion", answer: "Callable[[Answer], None]") -> None:

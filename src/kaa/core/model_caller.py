@@ -18,10 +18,10 @@ from kaa.core.history import repair
 from kaa.core.hooks import BeforeRequest, Hooks
 from kaa.core.keeper import ContextKeeper
 from kaa.core.messages import AssistantMessage
-from kaa.core.patience import Patience, patiently
 from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.core.reply import ReplyBuilder
 from kaa.core.retry import RetryPolicy
+from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts
 from kaa.core.usage import prompt_tokens
 
 Result = TypeVar("Result")
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 _FULL_SHARE = 0.99
 
 
-class Asking:
+class ModelCaller:
     """Asks the model in force for replies.
 
     Args:
@@ -41,7 +41,7 @@ class Asking:
         emit: where events go; it adds every complete message to the conversation.
         keeper: keeps the conversation within the model's window.
         retry: what to do about transient errors.
-        patience: how long a reply may take.
+        timeouts: how long a reply may take.
         fallback: puts another model in the place of one that is given up.
         allowance: lets requests pass.
     """
@@ -56,7 +56,7 @@ class Asking:
         emit: Callable[[Event], None],
         keeper: ContextKeeper,
         retry: RetryPolicy,
-        patience: Patience,
+        timeouts: StreamTimeouts,
         fallback: Fallback,
         allowance: Allowance,
     ) -> None:
@@ -67,7 +67,7 @@ class Asking:
         self._emit = emit
         self._keeper = keeper
         self._retry = retry
-        self._patience = patience
+        self._timeouts = timeouts
         self._fallback = fallback
         self._allowance = allowance
 
@@ -124,7 +124,7 @@ class Asking:
     async def _answer(self, attempt: "_Attempt") -> AssistantMessage:
         """Send the request of an attempt and take the reply."""
         self._sending(attempt.request)
-        stream = patiently(self._provider().stream(attempt.request), self._patience)
+        stream = with_timeouts(self._provider().stream(attempt.request), self._timeouts)
         return await attempt.stream(stream, refuse_cut_off=self._keeper.can_make_room)
 
     async def _wait_after(self, error: ProviderError, failures: int, attempt: "_Attempt") -> None:

@@ -13,12 +13,12 @@ from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.navigation.arrival import Arrived
 from kaa.frontends.interactive.navigation.plan_view import PlanView
+from kaa.frontends.interactive.navigation.result import NavigationResult
 from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Destination, Navigation, Restore
 
 
-class Wish(NamedTuple):
+class NavigationRequest(NamedTuple):
     """Where somebody wants to go, and how.
 
     Attributes:
@@ -36,7 +36,7 @@ class Wish(NamedTuple):
     may_summarize: bool = False
 
 
-class Departure:
+class NavigationSteps:
     """Asks and goes.
 
     Args:
@@ -54,7 +54,7 @@ class Departure:
         core: CoreThread[Engine],
         asides: Asides,
         activity: Activity,
-        on_arrived: Callable[[Arrived], None],
+        on_arrived: Callable[[NavigationResult], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._desk = desk
@@ -64,7 +64,7 @@ class Departure:
         self._on_arrived = on_arrived
         self._on_failure = on_failure
 
-    def go(self, wish: Wish) -> None:
+    def go(self, wish: NavigationRequest) -> None:
         """Look where that leads, ask what is to be asked, and go."""
 
         def found(destination: Destination | None) -> None:
@@ -79,7 +79,7 @@ class Departure:
 
         self._core.call(lambda engine: wish.find(engine.conversation.navigation), found, self._on_failure)
 
-    def _ask_for_files(self, destination: Destination, wish: Wish) -> None:
+    def _ask_for_files(self, destination: Destination, wish: NavigationRequest) -> None:
         plan = destination.files
         if plan.steps:
             title = f"Put {counted(len(plan.steps), 'file')} back, too?"
@@ -115,7 +115,7 @@ class Departure:
         )
         self._open(dialog)
 
-    def _ask_for_summary(self, destination: Destination, wish: Wish, restore: Restore) -> None:
+    def _ask_for_summary(self, destination: Destination, wish: NavigationRequest, restore: Restore) -> None:
         if not wish.may_summarize or not destination.left or self._desk.preferences.branch_summary_skip_prompt:
             self._depart(destination, restore, None)
             return
@@ -155,17 +155,17 @@ class Departure:
         self._open(dialog)
 
     def _depart(self, destination: Destination, restore: Restore, summary: BranchSummaryRequest | None) -> None:
-        async def go(engine: Engine) -> Arrived:
+        async def go(engine: Engine) -> NavigationResult:
             conversation = engine.conversation
             arrival: Arrival = await conversation.navigation.go(destination, restore=restore, summary=summary)
             entries = conversation.transcript()
             gaps = () if arrival.files is None else destination.files.gaps
             there = restore if arrival.is_complete else "files"
-            return Arrived(there, arrival.message, arrival.files, destination.files_problem, entries, gaps)
+            return NavigationResult(there, arrival.message, arrival.files, destination.files_problem, entries, gaps)
 
         takes_long = summary is not None or restore != "conversation"
 
-        def arrived(there: Arrived) -> None:
+        def arrived(there: NavigationResult) -> None:
             if takes_long:
                 self._activity.end_work()
             self._on_arrived(there)

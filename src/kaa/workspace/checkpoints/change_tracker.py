@@ -21,7 +21,7 @@ _LOOK_AT_ONCE = 1_000  # paths in a request
 T = TypeVar("T")
 
 
-class Lookout:
+class ChangeTracker:
     """A slot of kind `checkpoints`, from `begin` on. All calls must come from one event loop.
 
     Args:

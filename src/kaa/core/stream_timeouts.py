@@ -14,7 +14,7 @@ from kaa.core.errors import StalledStreamError
 from kaa.core.provider import StreamEvent
 
 
-class Patience(msgspec.Struct, frozen=True):
+class StreamTimeouts(msgspec.Struct, frozen=True):
     """When to stop waiting for a reply.
 
     Attributes:
@@ -27,14 +27,16 @@ class Patience(msgspec.Struct, frozen=True):
     silence_seconds: float | None = 600.0
 
 
-async def patiently(stream: AsyncGenerator[StreamEvent, None], patience: Patience) -> AsyncGenerator[StreamEvent, None]:
+async def with_timeouts(
+    stream: AsyncGenerator[StreamEvent, None], timeouts: StreamTimeouts
+) -> AsyncGenerator[StreamEvent, None]:
     """What `stream` yields, as long as it comes in time. Closing it closes `stream`.
 
     Raises:
         StalledStreamError: it did not.
         ProviderError: as `stream` raises it.
     """
-    watch = _Watch(patience)
+    watch = _Watch(timeouts)
     try:
         while True:
             watch.begin_wait()
@@ -61,8 +63,8 @@ class _Watch:
     tens of thousands of them.
     """
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, timeouts: StreamTimeouts) -> None:
+        self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
         self._begun = self._since = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
@@ -91,21 +93,21 @@ class _Watch:
         """What to say of the wait that took too long."""
         if self._deadline() == self._end():
             return StalledStreamError(
-                f"The reply was not complete after {self._patience.reply_seconds:g} s, the most that the setting "
+                f"The reply was not complete after {self._timeouts.reply_seconds:g} s, the most that the setting "
                 "retry.provider.timeoutMs allows. Allow more, or choose a faster model."
             )
         return StalledStreamError(
             "The server kept the connection open, but sent nothing of the reply for "
-            f"{self._patience.silence_seconds:g} s. Try again, or choose another model; the setting "
+            f"{self._timeouts.silence_seconds:g} s. Try again, or choose another model; the setting "
             "retry.provider.silenceTimeoutMs allows more."
         )
 
     def _end(self) -> float:
-        whole = self._patience.reply_seconds
+        whole = self._timeouts.reply_seconds
         return inf if whole is None else self._begun + whole
 
     def _deadline(self) -> float:
-        silence = self._patience.silence_seconds
+        silence = self._timeouts.silence_seconds
         return self._end() if silence is None else min(self._end(), self._since + silence)
 
     def _arm(self) -> None:

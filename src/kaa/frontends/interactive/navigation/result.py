@@ -13,7 +13,7 @@ from kaa.workspace.checkpoints.contract import FileConflict, RestoreResult
 _MOST_NAMED = 8
 
 
-class Arrived(NamedTuple):
+class NavigationResult(NamedTuple):
     """Where it is.
 
     Attributes:
@@ -33,7 +33,7 @@ class Arrived(NamedTuple):
     gaps: Sequence[str] = ()
 
 
-def restored_files(there: Arrived) -> Iterator[tuple[str, NoticeKind]]:
+def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     """What became of files, and of which importance that is."""
     if there.files is None:
         if there.files_problem is not None:

@@ -20,10 +20,10 @@ from kaa.core.errors import (
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
 from kaa.core.hooks import FixedHooks, ReplaceMessages
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
-from kaa.core.patience import Patience
 from kaa.core.provider import Done, Model, ModelRates, ReplyInfo, Request, StreamEvent, TextDelta
 from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
+from kaa.core.stream_timeouts import StreamTimeouts
 from kaa.llm.scripted import Reply, ScriptedProvider, ScriptItem, reply
 from tests.support.agents import MODEL, Scene, run, say
 
@@ -128,14 +128,16 @@ class Babbler:
 
 class TestPatience:
     @pytest.mark.parametrize(
-        ("patience", "setting"),
+        ("timeouts", "setting"),
         [
-            (Patience(reply_seconds=0.02), "retry.provider.timeoutMs"),
-            (Patience(silence_seconds=0.02), "retry.provider.silenceTimeoutMs"),
+            (StreamTimeouts(reply_seconds=0.02), "retry.provider.timeoutMs"),
+            (StreamTimeouts(silence_seconds=0.02), "retry.provider.silenceTimeoutMs"),
         ],
     )
-    def test_a_reply_that_does_not_come_is_given_up_with_the_setting(self, patience: Patience, setting: str) -> None:
-        scene = Scene([], config=AgentConfig(retry=RetryPolicy(max_attempts=0), patience=patience))
+    def test_a_reply_that_does_not_come_is_given_up_with_the_setting(
+        self, timeouts: StreamTimeouts, setting: str
+    ) -> None:
+        scene = Scene([], config=AgentConfig(retry=RetryPolicy(max_attempts=0), timeouts=timeouts))
         scene.agent.use(MODEL, Babbler())
 
         end = run(scene.agent.run(say("go")))
@@ -146,7 +148,7 @@ class TestPatience:
         assert replies(scene) == [("test-model", "Well", "error")]
 
     def test_it_counts_as_a_stalled_stream_and_is_tried_again(self) -> None:
-        scene = Scene([], config=AgentConfig(retry=QUICK, patience=Patience(silence_seconds=0.02)))
+        scene = Scene([], config=AgentConfig(retry=QUICK, timeouts=StreamTimeouts(silence_seconds=0.02)))
         scene.agent.use(MODEL, Babbler())
 
         class Impatient:
@@ -160,7 +162,7 @@ class TestPatience:
         assert len(scene.of(AutoRetryStart)) == QUICK.max_attempts
 
     def test_a_stream_that_goes_on_is_left_alone(self) -> None:
-        scene = Scene([reply(text=["a", "b"])], config=AgentConfig(patience=Patience(20, 20)))
+        scene = Scene([reply(text=["a", "b"])], config=AgentConfig(timeouts=StreamTimeouts(20, 20)))
 
         assert run(scene.agent.run(say("go"))).reason == "done"
 
