@@ -9,6 +9,7 @@ import pytest
 
 from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.end_to_end.seat import pausing
 from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import RpcClient, rpc
@@ -112,6 +113,19 @@ class TestQuestions:
         assert asked["question"]["arguments"] == {"command": "touch made"}
         assert end["reason"] == "done"
         assert (kaa.project / "made").exists()
+
+    def test_the_title_shows_all_that_would_run(self, kaa: Kaa, server: ModelServer) -> None:
+        hidden = "ls \\\n-l; touch \x1b[1Amade"
+        server.begin([call("bash", command=hidden), say("I see.")])
+
+        with rpc(kaa, "--approvals", "ask") as client:
+            client.data("prompt", message="go")
+            asked = client.event("extension_ui_request")
+            client.data("abort")
+            client.event("agent_end")
+
+        lines = asked["title"].split("\n")
+        assert lines[-3:] == ["command:", "| ls \\", "| -l; touch \\x1b[1Amade"]
 
     def test_an_answer_of_kaas_own_is_taken_too(self, kaa: Kaa, server: ModelServer) -> None:
         server.begin([call("bash", command="touch made"), say("I see.")])
@@ -326,7 +340,68 @@ def test_slash_commands_that_choose_ask_and_those_that_lead_elsewhere_do(kaa: Ka
     assert "did you mean /approvals?" in mistyped
 
 
+class TestNothingIsLost:
+    def test_what_is_queued_while_the_conversation_is_condensed_is_sent_then(
+        self, kaa: Kaa, server: ModelServer
+    ) -> None:
+        kaa.settings(compaction={"keepRecentTokens": 100})
+        server.begin([say("One. " * 3000), say("Two."), pausing("A", " summary."), say("Seen.")])
+
+        with rpc(kaa) as client:
+            client.prompt("first " * 500)
+            client.prompt("second")
+            client.send({"id": "c", "type": "compact"})
+            client.event("compaction_start")
+            assert client.data("steer", message="and this") == {"disposition": "queued"}
+            server.release()
+            client.event("agent_settled")
+
+        assert conversation(server.requests[-1])[-1] == ("user", "and this")
+
+    def test_what_waited_in_another_session_comes_back(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="sleep 60")])
+
+        with rpc(kaa, "--approvals", "auto") as client:
+            client.data("prompt", message="go")
+            client.event("tool_execution_start")
+            client.data("steer", message="one")
+            client.data("follow_up", message="two")
+            client.data("new_session")
+            unsent = next(line for line in client.seen if line.get("type") == "messages_unsent")
+
+        assert unsent["messages"] == ["one", "two"]
+
+    def test_abort_dismisses_a_question(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([call("bash", command="touch made"), say("Done.")])
+
+        with rpc(kaa, "--approvals", "ask") as client:
+            client.data("prompt", message="go")
+            client.event("extension_ui_request")
+            client.data("abort")
+            end = client.event("agent_end")
+
+        assert end["reason"] == "aborted"
+        assert not (kaa.project / "made").exists()
+
+
 class TestBadInput:
+    def test_a_line_that_is_nested_too_deep_is_refused(self, kaa: Kaa, server: ModelServer) -> None:
+        with rpc(kaa) as client:
+            client.send_bytes(b'{"type":"get_state","x":' + b"[" * 5000 + b"]" * 5000 + b"}\n")
+            refused = client.event("response")
+            assert client.data("get_state")["messageCount"] == 0
+
+        assert refused["success"] is False
+
+    def test_half_a_surrogate_pair_becomes_a_replacement_character(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("Seen.")])
+
+        with rpc(kaa) as client:
+            client.send_bytes(b'{"id":"1","type":"prompt","message":"cut \\ud83d"}\n')
+            client.event("agent_end")
+
+        assert conversation(server.requests[-1]) == [("user", "cut \ufffd")]
+
     def test_everything_is_answered(self, kaa: Kaa, server: ModelServer) -> None:
         with rpc(kaa) as client:
             client.send_bytes(b"not json\n")

@@ -404,3 +404,13 @@ def test_a_misspelled_model_is_answered_in_one_line(kaa: Kaa, name: str, meant: 
     (line,) = done.err.splitlines()
     assert line.startswith("kaa: ")
     assert meant in line
+
+
+def test_piped_text_is_never_a_command(kaa: Kaa, wire: Wire) -> None:
+    with ModelServer([say("I see.")]) as server:
+        kaa.use(server, wire)
+        done = kaa.run("-p", stdin="\n/export out.html\n")
+
+    assert (done.code, done.out) == (0, "I see.\n")
+    assert conversation(server.requests[0]) == [("user", " /export out.html")]
+    assert not (kaa.project / "out.html").exists()

@@ -1,3 +1,4 @@
+import sys
 from typing import cast
 
 import pytest
@@ -297,6 +298,17 @@ class TestUnloading:
 
         assert not registry.commands
         assert closed == ["closed"]
+
+    def test_an_extension_that_exits_does_not_end_kaa(self, registry: LoadedRegistry) -> None:
+        with pytest.raises(ExtensionError, match="other failed to load: SystemExit: 3"):
+            registry.load("other", lambda _: sys.exit(3))
+
+    def test_an_extension_that_is_a_coroutine_says_so(self, registry: LoadedRegistry) -> None:
+        async def extend(_: ExtensionAPI) -> None:
+            raise AssertionError
+
+        with pytest.raises(ExtensionError, match="extend must be a plain function, not async"):
+            registry.load("other", extend)  # type: ignore[arg-type]  # as authors of extensions do
 
     def test_loading_again_replaces(self, registry: LoadedRegistry) -> None:
         changes: list[int] = []

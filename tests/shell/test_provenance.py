@@ -1,13 +1,16 @@
 """Only the person's own words are treated as theirs."""
 
+import asyncio
+
 import msgspec
 import pytest
 
-from kaa.core.events import AgentEnd
-from kaa.core.messages import Json, UserMessage
+from kaa.core.events import AgentEnd, Event, TurnStart
+from kaa.core.messages import Json, UserMessage, user_message
 from kaa.ext.errors import MessageBlockedError
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions
+from kaa.shell.work_queue import WorkQueue
 from tests.support.model_server import say
 from tests.support.stage import Stage
 
@@ -121,3 +124,23 @@ def test_a_blocked_message_reaches_neither_the_model_nor_the_session(extended: S
 
     assert extended.server.requests == []
     assert not list(extended.home.glob("sessions/--project--/*.jsonl"))
+
+
+def test_a_blocked_message_of_a_running_conversation_is_given_back(extended: Stage) -> None:
+    extended.server.begin([say("Done."), say("Now it is.")])
+
+    async def scene(conversation: Conversation) -> list[str]:
+        work = WorkQueue(conversation)
+
+        def interrupt(event: Event) -> None:
+            if isinstance(event, TurnStart) and event.turn == 1:
+                steering.append(asyncio.ensure_future(work.say(user_message("my password is x"))))
+
+        steering: list[asyncio.Future[None]] = []
+        conversation.subscribe(interrupt)
+        await work.say(user_message("go"))
+        with pytest.raises(MessageBlockedError):
+            await steering[0]
+        return [message.text for message in await work.take_unsaid()]
+
+    assert extended.play(scene) == ["my password is x"]

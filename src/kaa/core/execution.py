@@ -134,7 +134,7 @@ class ToolExecutor:
             return text_result(f"{call.name} was not run: {call.arguments_error}. Send the call again.", is_error=True)
         try:
             admitted = await self._before(call, run)
-        except Exception as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
+        except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: a broken hook must not end the conversation
             return _hook_failed(f"{call.name} was not run", error)
         if isinstance(admitted, ToolResult):
             return admitted
@@ -143,7 +143,7 @@ class ToolExecutor:
             result = await _run_tool(tool, admitted, run)
             try:
                 final = await self._after(admitted, result)
-            except Exception as error:  # noqa: BLE001 isolation boundary, as above
+            except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
                 return _hook_failed(f"{call.name} was run, but its result cannot be shown", error)
             if isinstance(final, ToolResult):
                 return final
@@ -217,7 +217,7 @@ def _is_being_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _hook_failed(consequence: str, error: Exception) -> ToolResult:
+def _hook_failed(consequence: str, error: BaseException) -> ToolResult:
     """What the model is told of an extension that broke; the user can mend it, the model cannot."""
     reason = f"{type(error).__name__}: {error}"
     return text_result(f"{consequence}: a hook of an extension failed ({reason}). Tell the user.", is_error=True)
@@ -230,5 +230,5 @@ async def _run_tool(tool: Tool[ToolRun], call: ToolCall, run: _Run) -> ToolResul
         return text_result(f"Invalid arguments for {call.name}: {error}. Send the call again.", is_error=True)
     except ToolError as error:
         return text_result(str(error), details=error.details, is_error=True)
-    except Exception as error:  # noqa: BLE001 isolation boundary: a broken tool must not end the conversation
+    except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: a broken tool must not end the conversation
         return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)

@@ -48,7 +48,7 @@ async def call(
     try:
         async with limit:
             return await hook(*seen, context.asking(_UntimedAsker(context.asker, limit, seconds)))
-    except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+    except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if limit.expired():
             LOG.error("extension %s: %s took over %s seconds", scope.owner, what, seconds, exc_info=error)
             raise ExtensionError(f"Extension {scope.owner}: {what} took over {seconds} seconds") from error
@@ -115,13 +115,13 @@ def tell(
     for handler in tuple(handlers):
         try:
             handler(seen, context)
-        except Exception as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
+        except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
             if handler in handlers:
                 handlers.remove(handler)
             report(f"{failed(scope, what, error)}; it is switched off")
 
 
-def failed(scope: Scope, what: str, error: Exception) -> ExtensionError:
+def failed(scope: Scope, what: str, error: BaseException) -> ExtensionError:
     """The error of an extension that raised; its traceback goes to the log."""
     LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
     return ExtensionError(f"Extension {scope.owner}: {what} failed: {described(error)}")

@@ -100,6 +100,6 @@ class _BoundTool:
             return await self._tool.run(arguments, self._context.of_call(run))
         except (ToolError, ArgumentError):
             raise
-        except Exception:  # the loop answers the model with one line
+        except (Exception, SystemExit):  # the loop answers the model with one line
             LOG.exception("tool %s failed", self.schema.name)
             raise

@@ -1,9 +1,9 @@
 """The extensions of a process: each is loaded once, whatever number of conversations use it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from logging import DEBUG, INFO
 
-from kaa.ext.api import Extension
+from kaa.ext.api import Extension, ExtensionAPI
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
@@ -40,9 +40,10 @@ class Extensions:
         if name in self._scopes:
             self._close(self._scopes[name])
         try:
-            extension(scope)
+            run: Callable[[ExtensionAPI], object] = extension
+            _require_plain(run(scope))
             self._check_names(scope, beside)
-        except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+        except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
             self._close(scope)
             self._scopes.pop(name, None)
             self._changed()
@@ -117,6 +118,17 @@ class Extensions:
             observer()
 
 
-def described(error: Exception) -> str:
+def _require_plain(returned: object) -> None:
+    """Make sure that `extend` has run: calling an `async def` only makes a coroutine.
+
+    Raises:
+        TypeError: it is one.
+    """
+    if isinstance(returned, Coroutine):
+        returned.close()
+        raise TypeError("extend must be a plain function, not async")
+
+
+def described(error: BaseException) -> str:
     """An error of an extension's, in a few words."""
     return f"{type(error).__name__}: {error}"

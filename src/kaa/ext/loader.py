@@ -37,7 +37,7 @@ def load_extension(path: Path) -> Extension:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+    except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         del sys.modules[name]
         LOG.exception("extension %s failed to load", path)
         raise ExtensionError(f"Extension {path} failed to load: {type(error).__name__}: {error}") from error

@@ -154,7 +154,10 @@ class Registry:
             try:
                 if text := section(context):
                     texts.append((name, text.strip("\n")))
-            except Exception as error:  # isolation boundary: names the extension instead of a bare traceback
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # isolation boundary: names the extension instead of a bare traceback
                 raise failed(scope, f"the prompt section {name!r}", error) from error
         return tuple(texts)
 
@@ -192,7 +195,7 @@ class Registry:
             action: object = await command.handler(arguments, context)
         except (CommandError, SessionError):
             raise
-        except Exception as error:  # isolation boundary, as above
+        except (Exception, SystemExit) as error:  # isolation boundary, as above
             raise failed(scope, f"the command /{name}", error) from error
         if action is None or isinstance(action, CommandAction):
             return action
@@ -216,7 +219,7 @@ class Registry:
             return None
         try:
             reason: object = command.available(context)
-        except Exception as error:  # isolation boundary, as above
+        except (Exception, SystemExit) as error:  # isolation boundary, as above
             raise failed(scope, f"the availability of /{name}", error) from error
         if isinstance(reason, str | None):
             return reason
@@ -237,7 +240,7 @@ class Registry:
             return ()
         try:
             found = tuple(command.complete(typed, context))
-        except Exception as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
+        except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
             self._report(str(failed(scope, f"the completion of /{name}", error)))
             return ()
         if all(isinstance(one, Suggestion) for one in found):
@@ -251,7 +254,7 @@ class Registry:
             for compactor in tuple(scope.compactors):
                 try:
                     condensed: object = await compactor(request)
-                except Exception as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
+                except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
                     self._report(str(failed(scope, "a compactor", error)))
                     continue
                 if _is_summary(condensed):
@@ -267,7 +270,7 @@ class Registry:
             for name, section in scope.carried.items():
                 try:
                     text: object = section(self._context)
-                except Exception as error:  # noqa: BLE001 isolation boundary, as above
+                except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
                     self._report(str(failed(scope, f"the carried text {name!r}", error)))
                     continue
                 if isinstance(text, str) and text.strip():

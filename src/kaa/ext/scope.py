@@ -192,7 +192,7 @@ class Scope:
         self._require_open()
         self._closers.append(callback)
 
-    def close(self) -> list[Exception]:
+    def close(self) -> list[BaseException]:
         """Take everything back. Returns what the extension's own closing raised."""
         self.is_open = False
         for registered in (self.tools, self.commands, self.sections, self.carried):
@@ -205,11 +205,11 @@ class Scope:
         ):
             hooks.clear()
         closers, self._closers = self._closers[::-1], []
-        problems: list[Exception] = []
+        problems: list[BaseException] = []
         for callback in closers:
             try:
                 callback()
-            except Exception as error:  # noqa: BLE001 isolation boundary: the rest is closed all the same
+            except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: the rest is closed all the same
                 problems.append(error)
         return problems
 

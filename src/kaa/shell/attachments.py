@@ -43,6 +43,8 @@ async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tup
         first = f"\n{first}"  # a piped text before the message is no slash command
     if not first:
         raise AttachmentError('there is nothing to do: give a message, such as kaa -p "fix the failing test"')
+    if piped.strip() and first.startswith("/"):
+        first = f" {first}"  # what is piped is text and never a slash command
     return user_message(first, images), [user_message(text) for text in texts[1:]]
 
 

@@ -39,6 +39,11 @@ class WorkQueue:
         """Call `observer` after each command and other work that is no run: no event tells what it changed."""
         self._observers.append(observer)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a message given now would wait, or steer."""
+        return self._is_saying or self._conversation.is_running
+
     async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
         """Give a message to the model: now, or, while it works, as soon as possible.
 
@@ -47,8 +52,12 @@ class WorkQueue:
             follow_up: while it works, give it the message when it would stop.
         """
         conversation = self._conversation
-        if self._is_saying or conversation.is_running:  # a command of an extension's may have begun the run
-            await (conversation.follow_up(message) if follow_up else conversation.steer(message))
+        if self.is_busy:  # a command of an extension's may have begun the run
+            try:
+                await (conversation.follow_up(message) if follow_up else conversation.steer(message))
+            except Exception:
+                self._unsaid.append(message)
+                raise
             return
         self._is_saying = True  # also while hooks still look at the message
         try:

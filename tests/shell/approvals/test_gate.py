@@ -678,6 +678,15 @@ class TestAfter:
         assert stage.person.questions[0].suggestion == "outside bash: make"
         assert (end.reason, stage.ran) == ("done", [("make", None), ("make", "outside")])
 
+    def test_no_rule_is_offered_for_a_program_that_commands_can_exchange(self) -> None:
+        stage = Stage(AllowForSession(), Deny(), policy="auto")
+        stage.blocks = lambda _command, permitted: [] if permitted else [{"kind": "network", "what": ""}]
+
+        stage.commands("./x")
+        stage.commands("./x")
+
+        assert [question.suggestion for question in stage.person.questions] == [None, None]
+
     @pytest.mark.parametrize(
         ("command", "warned"),
         [

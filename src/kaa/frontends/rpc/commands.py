@@ -21,7 +21,7 @@ class Prompt(Command, tag="prompt", frozen=True):
     """
 
     message: str
-    images: tuple[ImageContent, ...] = ()
+    images: tuple[ImageContent, ...] | None = None
     streaming_behavior: Literal["steer", "followUp"] | None = None
 
 
@@ -29,14 +29,14 @@ class Steer(Command, tag="steer", frozen=True):
     """Give the model a message as soon as the running tools are done."""
 
     message: str
-    images: tuple[ImageContent, ...] = ()
+    images: tuple[ImageContent, ...] | None = None
 
 
 class FollowUp(Command, tag="follow_up", frozen=True):
     """Give the model a message when it would stop."""
 
     message: str
-    images: tuple[ImageContent, ...] = ()
+    images: tuple[ImageContent, ...] | None = None
 
 
 class Abort(Command, tag="abort", frozen=True):
@@ -101,7 +101,7 @@ class SetFollowUpMode(Command, tag="set_follow_up_mode", frozen=True):
 class Compact(Command, tag="compact", frozen=True):
     """Condense the conversation."""
 
-    custom_instructions: str = ""
+    custom_instructions: str | None = None
 
 
 class SetAutoCompaction(Command, tag="set_auto_compaction", frozen=True):

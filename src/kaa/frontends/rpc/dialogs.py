@@ -10,6 +10,7 @@ from typing import Literal, TypeVar, cast
 
 import msgspec
 
+from kaa.core.messages import Json
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -32,8 +33,12 @@ from kaa.ext.questions import (
     TrustDecision,
     UnfitAnswerError,
 )
+from kaa.tui.sanitize import one_line, sanitize
 
 AnswerT = TypeVar("AnswerT")
+
+# Of one argument; beyond this nobody reads on.
+_MAX_CHARACTERS = 100_000
 
 # A client that cannot answer must not stop everything for ever: its question counts as dismissed then.
 ANSWER_SECONDS = 300.0
@@ -108,6 +113,10 @@ class Dialogs:
     def close(self) -> None:
         """The client is gone: dismiss what waits and what is asked from now on."""
         self._is_closed = True
+        self.dismiss()
+
+    def dismiss(self) -> None:
+        """Dismiss what waits."""
         for _, answered in self._waiting.values():
             if not answered.done():
                 answered.set_result(Dismissed())
@@ -132,12 +141,38 @@ def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str
 
 
 def _title(question: AnyQuestion) -> str:
-    """The question for a client that shows nothing but titles: an approval says what it depends on."""
-    if not isinstance(question, Approval):
-        return question.title
-    escalations = tuple(f"A yes {lift.text}." for lift in question.escalations)
-    notes = filter(None, (question.problem, question.warning, *escalations, *question.reasons))
-    return "\n".join([f"Allow {question.tool}? {question.title}", *notes])
+    """The question for a client that shows nothing but titles: with all that its answer depends on."""
+    match question:
+        case Approval():
+            escalations = tuple(f"A yes {one.text}." for one in question.escalations)
+            notes = filter(None, (question.problem, question.warning, *escalations, *question.reasons))
+            shown = [f"Allow {question.tool}?", *map(one_line, notes), *_arguments(question.arguments)]
+        case Trust():
+            shown = [question.title, one_line(question.root), *map(one_line, question.uses)]
+            for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
+                shown += [f"{what}: {one_line(path)}" for path in paths]
+            shown += _quoted(question.diff)
+        case Choice(details=details):
+            shown = [question.title, *_quoted(details)]
+        case _:
+            return sanitize(question.title)
+    return "\n".join(shown)
+
+
+def _arguments(arguments: Mapping[str, Json]) -> list[str]:
+    """All that a tool is told. Its lines are marked, so that none passes for one of kaa's."""
+    lines: list[str] = []
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        lines += [f"{one_line(name)}:", *_quoted(text)]
+    return lines
+
+
+def _quoted(text: str) -> list[str]:
+    shown = text[:_MAX_CHARACTERS]
+    lines = [f"| {line}" for line in sanitize(shown).split("\n")] if text else []
+    left = len(text) - len(shown)
+    return [*lines, f"… {left} more characters are not shown: deny this unless you know them"] if left else lines
 
 
 def _options(question: AnyQuestion) -> Mapping[str, Answer]:
@@ -146,7 +181,7 @@ def _options(question: AnyQuestion) -> Mapping[str, Answer]:
         case Approval(suggestion=suggestion):
             always: dict[str, Answer] = {}
             if suggestion is not None:
-                always[f"Allow always: {' '.join(suggestion.split())}"] = AllowAlways(suggestion)
+                always[f"Allow always: {'; '.join(map(one_line, suggestion.splitlines()))}"] = AllowAlways(suggestion)
             return {
                 "Allow once": AllowOnce(),
                 "Allow this exact call for the session": AllowForSession(),

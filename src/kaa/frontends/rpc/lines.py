@@ -4,6 +4,7 @@ import asyncio
 import os
 import select
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
 # A prompt with images is the longest line there is; pi has no limit.
@@ -14,6 +15,9 @@ _WAITING_LINES = 64
 # Output that the client has not taken. Beyond this the agent waits for the client.
 _MAX_PENDING_BYTES = 4 * 1024 * 1024
 _POLL_MILLISECONDS = 1_000
+# A client that reads nothing for so long is gone; at the end kaa waits for less.
+_PATIENCE_SECONDS = 60.0
+_FAREWELL_SECONDS = 5.0
 
 
 class LineTooLongError(ValueError):
@@ -101,17 +105,29 @@ class LineWriter:
         self._pending += line
         self._pending += b"\n"
         self._flush()
-        while len(self._pending) > _MAX_PENDING_BYTES and not self._is_gone:
-            self._wait()
-            self._flush()
+        self._drain(_MAX_PENDING_BYTES, _PATIENCE_SECONDS)
 
     def close(self) -> None:
         """Write what is left, waiting for the client."""
-        while self._pending and not self._is_gone:
-            self._wait()
-            self._flush()
+        self._drain(0, _FAREWELL_SECONDS)
         self._unwatch()
         os.set_blocking(self._fd, self._was_blocking)
+
+    def _drain(self, limit: int, seconds: float) -> None:
+        """Wait until no more than `limit` bytes are pending, as long as the client reads something now and then."""
+        deadline, left = time.monotonic() + seconds, len(self._pending)
+        while len(self._pending) > limit and not self._is_gone:
+            self._wait()
+            self._flush()
+            if len(self._pending) < left:
+                deadline, left = time.monotonic() + seconds, len(self._pending)
+            elif time.monotonic() > deadline:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        self._is_gone = True
+        self._pending.clear()
+        self._on_gone()
 
     def _wait(self) -> None:
         poll = select.poll()
@@ -127,9 +143,7 @@ class LineWriter:
         except BlockingIOError:
             pass
         except OSError:
-            self._is_gone = True
-            self._pending.clear()
-            self._on_gone()
+            self._give_up()
         if self._pending:
             self._watch()
         else:

@@ -1,13 +1,15 @@
 """The loop of rpc mode: reads commands, answers each, several at a time; ends in order at the end of the input."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
+from kaa.ext.invocation import invocation_in
 from kaa.ext.questions import UnfitAnswerError
 from kaa.frontends.command_line import CommandLine
 from kaa.frontends.exit_codes import ExitCode
@@ -19,12 +21,15 @@ from kaa.frontends.rpc.commands import DIALOG_RESPONSE, AnyCommand
 from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.frontends.rpc.session import RpcError, RpcSession, notice
+from kaa.llm.unicode_text import clean_json
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostNotice
 from kaa.shell.safety import Unopened
 from kaa.workspace.local import LocalWorkspace
 
 _KNOWN = frozenset(str(kind.__struct_config__.tag) for kind in get_args(AnyCommand))
+# What a line may be instead of a command: no JSON, of other fields, no UTF-8, nested too deep.
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 # These do not wait for commands before them: they stop something, or take long while others go on.
 _AT_ONCE = (rpc.Abort, rpc.AbortRetry, rpc.AbortBash, rpc.Bash, rpc.Compact, rpc.ExportHtml)
 # Their data is null where there is nothing to switch to.
@@ -130,8 +135,8 @@ class Client:
 
     def _take(self, line: bytes, opening: asyncio.Future[RpcSession]) -> None:
         try:
-            head = msgspec.json.decode(line, type=_Head)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            head = _decoded(line, _Head)
+        except _UNREADABLE as error:
             self._respond("parse", None, error=f"Failed to parse command: {error}")
             return
         if head.type == DIALOG_RESPONSE:
@@ -141,25 +146,27 @@ class Client:
             self._respond(head.type, head.id, error=f"Unknown command: {head.type}")
             return
         try:
-            command = msgspec.json.decode(line, type=AnyCommand)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            command: AnyCommand = _decoded(line, AnyCommand)
+        except _UNREADABLE as error:
             self._respond(head.type, head.id, error=f"Invalid command: {error}")
             return
         task = asyncio.create_task(self._answer(command, head, opening))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
-        if not isinstance(command, _AT_ONCE):
+        if not _is_at_once(command):
             self._brief.add(task)
             task.add_done_callback(self._brief.discard)
 
     def _take_answer(self, line: bytes, head: _Head) -> None:
         try:
-            self._dialogs.take(msgspec.json.decode(line, type=DialogResponse))
-        except (msgspec.DecodeError, UnicodeDecodeError, UnfitAnswerError) as error:
+            self._dialogs.take(_decoded(line, DialogResponse))
+        except (*_UNREADABLE, UnfitAnswerError) as error:
             self._respond(DIALOG_RESPONSE, head.id, error=str(error))
 
     async def _answer(self, command: AnyCommand, head: _Head, opening: asyncio.Future[RpcSession]) -> None:
         """Carry a command out and respond. Commands take effect in their order, but for those that may take long."""
+        if isinstance(command, rpc.Abort):
+            self._dialogs.dismiss()
         accepted = False
 
         def accept(data: object) -> None:
@@ -169,7 +176,7 @@ class Client:
 
         try:
             session = await asyncio.shield(opening)
-            if isinstance(command, _AT_ONCE):
+            if _is_at_once(command):
                 data = await session.carry_out(command, accept)
             else:
                 async with self._in_order:
@@ -194,3 +201,23 @@ class Client:
         elif data is not None or command in _NULLABLE:
             response["data"] = data
         self._send(response)
+
+
+def _is_at_once(command: AnyCommand) -> bool:
+    """Whether a command does not wait for those before it. A slash command may ask, which takes as long as it takes."""
+    is_slash_command = isinstance(command, rpc.Prompt) and invocation_in(command.message) is not None
+    return is_slash_command or isinstance(command, _AT_ONCE)
+
+
+def _decoded(line: bytes, kind: Any) -> Any:
+    """The object in a line; halves of surrogate pairs, which JavaScript writes, become U+FFFD.
+
+    Raises:
+        Exception: one of `_UNREADABLE`.
+    """
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(clean_json(json.loads(line)), kind)

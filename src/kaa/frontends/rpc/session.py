@@ -13,7 +13,7 @@ from kaa.ext.invocation import invocation_in
 from kaa.frontends.event_json import EventJson
 from kaa.frontends.failures import FORESEEN, told
 from kaa.frontends.rpc import commands as rpc
-from kaa.session.export.request import ExportRequest
+from kaa.session.export.request import ExportError, ExportRequest
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Outcome, SessionToOpen
 from kaa.shell.host import Host, HostedConversation
 from kaa.shell.options import (
@@ -87,10 +87,9 @@ class RpcSession:
             case rpc.AbortBash():
                 self._conversation.abort_command()
             case rpc.Compact(custom_instructions=instructions):
-                return await self._compact(instructions)
+                return await self._compact(instructions or "")
             case rpc.ExportHtml(output_path=path):
-                exported = await self._conversation.exporting.export(ExportRequest(path, "html"))
-                return {"path": str(exported.path)}
+                return await self._export(path)
             case rpc.SetSessionName(name=name):
                 self._conversation.naming.set_name(name)
             case (
@@ -120,13 +119,13 @@ class RpcSession:
     # Saying something.
 
     async def _say(self, command: rpc.Prompt | rpc.Steer | rpc.FollowUp, accept: Accept) -> object:
-        message = user_message(command.message, command.images)
+        message = user_message(command.message, command.images or ())
         if invocation_in(message) is not None:
             if not isinstance(command, rpc.Prompt):
                 raise RpcError("slash commands cannot be queued: send them with prompt")
             return await self._accepted(self._run_command(command.message), accept)
         follow_up = isinstance(command, rpc.FollowUp)
-        if self._conversation.is_running or self._runs:
+        if self._hosted.work.is_busy:
             if isinstance(command, rpc.Prompt):
                 if command.streaming_behavior is None:
                     raise RpcError(
@@ -163,16 +162,19 @@ class RpcSession:
             finally:
                 self._begin = None
 
-        task = asyncio.create_task(whole())
+        self._begin_run(whole())
+        return await asyncio.shield(begun)
+
+    def _begin_run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._runs.add(task)
         task.add_done_callback(self._settled)
-        return await asyncio.shield(begun)
 
     def _settled(self, task: asyncio.Task[None]) -> None:
         self._runs.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._send(notice(told(error), "error"))
-        if not self._runs:
+        if not self._runs and not self._hosted.work.is_busy:
             self._send({"type": "agent_settled", "aborted": self._was_aborted})
 
     async def _run(self, message: UserMessage, *, follow_up: bool) -> None:
@@ -330,9 +332,11 @@ class RpcSession:
     async def _compact(self, instructions: str) -> dict[str, object]:
         self._is_compacting = True
         try:
-            end = (await self._hosted.work.aside(lambda: self._conversation.compaction.compact(instructions))).result
+            end, said = await self._hosted.work.aside(lambda: self._conversation.compaction.compact(instructions))
         finally:
             self._is_compacting = False
+        for message in said:  # what was queued meanwhile
+            self._begin_run(self._run(message, follow_up=False))
         if end.aborted:
             raise RpcError("the compaction was stopped")
         if end.error is not None:
@@ -346,6 +350,13 @@ class RpcSession:
             "tokensBefore": end.tokens_before,
             "estimatedTokensAfter": end.tokens_after,
         }
+
+    async def _export(self, path: str | None) -> dict[str, str]:
+        try:
+            exported = await self._conversation.exporting.export(ExportRequest(path, "html"))
+        except ExportError as error:
+            raise RpcError(str(error)) from error
+        return {"path": str(exported.path)}
 
     def _adjust(
         self, command: rpc.SetSteeringMode | rpc.SetFollowUpMode | rpc.SetAutoCompaction | rpc.SetAutoRetry
@@ -394,6 +405,8 @@ class RpcSession:
         options = msgspec.structs.replace(self._options, session=choice)
         self._serve(await self._host.switch(self._hosted, options, self._workspace))
         await self._hosted.begin()
+        if unsent := await self._hosted.work.take_unsaid():
+            self._send({"type": "messages_unsent", "messages": [message.text for message in unsent]})
 
     def _serve(self, hosted: HostedConversation) -> None:
         """From now on the client talks with this conversation."""

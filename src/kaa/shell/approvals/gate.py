@@ -6,6 +6,7 @@ first after them.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -198,15 +199,28 @@ class Gate:
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
 
-    def _exposed(self, call: Call) -> str | None:
-        """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none."""
+    def _exposed(self, call: Call, *, by_path: bool = False) -> str | None:
+        """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none.
+
+        Args:
+            call: the command.
+            by_path: look at programs that are called by a path too, not only by a name.
+        """
         if call.reach is None or self._sandbox.mode == "full-access":
             return None
         names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0] and "/" not in words[0])
         for name in filter(None, names):
             if path := self._sandbox.exposed_program(name):
                 return wording.exposed(name, path)
+        for name in dict.fromkeys(words[0] for words in call.reach.commands if words and words[0]) if by_path else ():
+            if name and "/" in name and (path := self._writable(name)):
+                return wording.exposed(name, path)
         return None
+
+    def _writable(self, name: str) -> str | None:
+        """Where a path leads, if calls without a permit can write there."""
+        path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
+        return path if any(path.startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
 
     async def _resolve(self, call: Call) -> Allowed | Denied:
         """End the doubt about a call: by what git knows, by what was answered meanwhile, or by asking."""
@@ -238,13 +252,14 @@ class Gate:
     ) -> Allowed | Denied:
         outside = OUTSIDE in escalations
         rules = self._memory.rules.allow
-        offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside else None
+        exposed = self._exposed(call, by_path=True) if outside else None
+        # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
+        offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside and exposed is None else None
         denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
         if denial is not None and denial[0] is Match.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
             return Denied(wording.not_lifted(blocked, escalations, offered))
-        exposed = self._exposed(call) if outside else None
         question = Approval(
             title=call.title,
             call_id=call.id,
@@ -258,7 +273,7 @@ class Gate:
             was_run=True,
             suggestion=offered,
         )
-        return await self._ask(call, question, rules_count=outside)
+        return await self._ask(call, question, rules_count=outside and exposed is None)
 
     async def _ask(self, call: Call, question: Approval, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
