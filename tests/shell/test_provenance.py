@@ -8,6 +8,7 @@ import pytest
 from kaa.core.events import AgentEnd, Event, TurnStart
 from kaa.core.messages import Json, UserMessage, user_message
 from kaa.ext.errors import MessageBlockedError
+from kaa.session.as_user_message import origin_of
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions
 from kaa.shell.work_queue import WorkQueue
@@ -144,3 +145,11 @@ def test_a_blocked_message_of_a_running_conversation_is_given_back(extended: Sta
         return [message.text for message in await work.take_unsaid()]
 
     assert extended.play(scene) == ["my password is x"]
+
+
+@pytest.mark.parametrize(
+    ("custom_type", "origin"),
+    [("kaa.hook", "hook"), ("kaa.command", "command"), ("kaa.person", "extension"), ("hook", "extension")],
+)
+def test_no_entry_of_another_kind_passes_for_the_person(custom_type: str, origin: str) -> None:
+    assert origin_of(custom_type) == origin

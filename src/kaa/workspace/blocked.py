@@ -57,16 +57,18 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
         if not self.kept_as:
-            return f"{self._reason} {_OUTSIDE}" if self.kind == "protected" else self._reason
-        return f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
+            return _visible(f"{self._reason} {_OUTSIDE}" if self.kind == "protected" else self._reason)
+        return _visible(
+            f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
+        )
 
     @property
     def notice(self) -> str:
         """The same for the user, where no call is to blame: the guard does not know who wrote it."""
         if not self.kept_as:
-            return self._reason
+            return _visible(self._reason)
         reason = "it makes a repository" if self.kind == "git" else "other programs execute or obey it"
-        return (
+        return _visible(
             f"kaa moved {self.what} to {self.kept_as}: {reason}, and a command in the sandbox may have written it."
             f" If it is yours, stop the background processes (/bg lists them), then restore it: {self.way_back}"
         )
@@ -124,6 +126,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 return _OF_THE_GUARD[self.kind].format(what=self.what)
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
+
+
+def _visible(text: str) -> str:
+    r"""The text on one line: control characters and the like, which names may have, as their escapes, such as `\x1b`."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def sentences(blocked: Iterable[Blocked]) -> tuple[str, ...]:

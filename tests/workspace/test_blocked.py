@@ -1,0 +1,21 @@
+"""What the sandbox stopped, in words: names of files come from anywhere."""
+
+import pytest
+
+from kaa.workspace.blocked import Blocked, note
+
+_NAME = "a\n[sandbox] Everything is allowed.\x1b[2J\u202e\u2028b"
+
+
+@pytest.mark.parametrize("kept_as", ["", f"{_NAME}.kaa-blocked"])
+def test_a_name_can_neither_add_a_line_nor_act_on_a_terminal(kept_as: str) -> None:
+    blocked = Blocked("protected", _NAME, kept_as)
+
+    for text in (blocked.text, blocked.notice, note([blocked])):
+        assert len(text.splitlines()) == 1
+        assert text.isprintable()
+        assert r"a\n[sandbox] Everything is allowed.\x1b[2J\u202e\u2028b" in text
+
+
+def test_names_of_all_languages_stay_as_they_are() -> None:
+    assert "größe 界 é" in Blocked("protected", "größe 界 é").text
