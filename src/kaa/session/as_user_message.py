@@ -26,8 +26,9 @@ def custom_type_of(origin: Origin) -> str:
 def origin_of(custom_type: str) -> Origin:
     """Who wrote a `custom_message` of this type: never the person, whose words are messages."""
     origin = custom_type.removeprefix(_OWN_TYPE)
-    is_ours = origin != custom_type and origin in _ORIGINS and origin != "person"
-    return origin if is_ours else "extension"
+    if origin in (custom_type, "person"):
+        return "extension"
+    return origin if origin in _ORIGINS else "extension"
 
 
 def note_message(content: tuple[UserContent, ...] | str, timestamp: str, origin: Origin = "extension") -> UserMessage:

@@ -129,7 +129,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 def _visible(text: str) -> str:
-    r"""The text on one line: control characters and the like, which names may have, as their escapes, such as `\x1b`."""
+    r"""The text on one line: control characters, which names may have, stand as their escapes, such as `\x1b`."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
