@@ -476,6 +476,8 @@ def _not_restored(plan: RestorePlan, result: RestoreResult) -> Iterator[str]:
         yield f"kept {_in_a_line(kept.path)}: {kept.reason}"
     for failed in result.failed:
         yield f"failed {_in_a_line(failed.path)}: {failed.reason}"
+    for reduced in result.reduced:
+        yield f"{_in_a_line(reduced.path)}: {reduced.reason}"
     for gap in plan.gaps:
         yield f"not restored: {gap}"
     if plan.uncovered:

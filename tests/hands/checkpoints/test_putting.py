@@ -173,3 +173,17 @@ def test_only_the_temporary_files_of_a_killed_restore_are_removed(root: Root) ->
     remove_leftovers(Roots([root.path]), "dead", ["sub", "", "gone"])
 
     assert sorted(path.name for path in Path(root.path).rglob("*")) == [".kaa-live-1.tmp", "file", "sub"]
+
+
+def test_a_file_of_an_ordinary_user_comes_back_without_the_bits_that_the_system_drops() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a directory of a foreign group takes root")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o2777)  # files in it get its group, which nobody is not in
+        (Path(folder) / "6755").write_bytes(b"old\n")
+        command = [sys.executable, "-m", "tests.hands.checkpoints.put_as_ordinary_user", folder]
+        done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, check=True)
+
+        assert json.loads(done.stdout) == {"6755": "restored without its set-group-ID bit"}
+        assert (Path(folder) / "6755").read_bytes() == b"new\n"
+        assert (Path(folder) / "6755").stat().st_mode & 0o7777 == 0o4755

@@ -514,3 +514,30 @@ def test_no_room_for_a_note_of_the_restore_names_the_file_and_moves_nothing(scen
 
     assert scene.play([bash("echo two > a.txt"), say("Done.")], act) == ["restored a.txt"]
     assert (scene.project / "a.txt").read_text() == "one\n"
+
+
+def test_a_file_whose_special_bits_are_refused_comes_back_without_them(scene: Scene) -> None:
+    helper, renamed = scene.project / "helper", scene.project / "helper2"
+    helper.write_text("mine\n")
+    helper.chmod(0o4755)
+
+    async def whole(conversation: Conversation) -> tuple[bool, list[list[str]]]:
+        await conversation.submit("work")
+        assert isinstance(conversation.workspace, LocalWorkspace)
+        confined = conversation.workspace.sandbox.confined
+        first = await undone(conversation)
+        again = _files(await conversation.navigation.redo())
+        return confined, [first, again, await undone(conversation)]
+
+    script = [bash("mv helper helper2"), say("Done.")]
+    confined, (first, again, last) = scene.play(script, whole, sandbox=SandboxOptions())
+    if not confined:
+        pytest.skip("this machine has no sandbox")
+
+    reduced = "helper: restored without its set-user-ID bit"
+    assert first == ["created helper", "deleted helper2", reduced]
+    assert again[:2] == ["deleted helper", "created helper2"]
+    assert last[:2] == ["created helper", "deleted helper2"]
+    assert helper.read_text() == "mine\n"
+    assert helper.stat().st_mode & 0o7777 == 0o755
+    assert not renamed.exists()

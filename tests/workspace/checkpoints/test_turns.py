@@ -489,3 +489,61 @@ def test_a_git_that_is_no_directory_is_left_alone_and_everything_else_is_covered
 def _without_git(turns: Turns) -> dict[str, str]:
     files = (path for path in turns.root.rglob("*") if path.is_file() and ".git" not in path.parts)
     return {str(path.relative_to(turns.root)): path.read_text() for path in files}
+
+
+def test_special_bits_that_the_sandbox_refuses_keep_nothing_from_coming_back(play: Play, tiers: SandboxOptions) -> None:
+    async def scenario(turns: Turns) -> None:
+        await turns.skip_unless_held()
+        helper = turns.root / "helper"
+        helper.chmod(0o4755)
+        moved = await turns.changed("mv helper helper2")
+
+        undone = await turns.undo(moved)
+
+        assert turns.contents() == {"helper": "mine\n"}
+        assert not undone.failed
+        assert not undone.kept
+        said = [(each.path, each.reason) for each in undone.reduced]
+        if turns.workspace.sandbox.mode == "full-access":
+            assert helper.stat().st_mode & 0o7777 == 0o4755
+            assert said == []
+        else:
+            assert helper.stat().st_mode & 0o7777 == 0o755
+            assert said == [("helper", "restored without its set-user-ID bit")]
+        assert not (await turns.redo(moved)).kept
+        assert turns.contents() == {"helper2": "mine\n"}
+
+    play(scenario, {"helper": "mine\n"}, sandbox=tiers)
+
+
+@pytest.mark.parametrize("overwritten", ["", "; echo new > helper"])
+def test_the_only_copy_of_what_cannot_be_put_back_stays(play: Play, overwritten: str) -> None:
+    async def scenario(turns: Turns) -> None:
+        moved = await turns.changed(f"mv helper helper2; mv a/other helper3; echo x > more{overwritten}")
+        plan = await turns.checkpoints.preview([moved.id], [])
+        (turns.root / "helper").unlink(missing_ok=True)
+        (turns.root / "helper").mkdir()  # somebody is in the way
+
+        undone = await turns.checkpoints.restore(plan)
+
+        assert turns.contents() == {"a": "/", "a/other": "other\n", "helper": "/", "helper2": "mine\n"}
+        assert [(each.path, each.reason) for each in undone.kept] == [
+            ("helper", "changed since the preview"),
+            ("helper2", "kept, as helper could not be put back"),
+        ]
+
+    play(scenario, {"helper": "mine\n", "a/other": "other\n"})
+
+
+def test_what_was_renamed_over_another_file_stays_if_it_cannot_be_put_back(play: Play) -> None:
+    async def scenario(turns: Turns) -> None:
+        moved = await turns.changed("mv helper other")
+        plan = await turns.checkpoints.preview([moved.id], [])
+        (turns.root / "helper").mkdir()
+
+        undone = await turns.checkpoints.restore(plan)
+
+        assert turns.contents() == {"helper": "/", "other": "mine\n"}
+        assert [each.path for each in undone.kept] == ["helper", "other"]
+
+    play(scenario, {"helper": "mine\n", "other": "other\n"})

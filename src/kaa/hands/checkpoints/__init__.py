@@ -22,7 +22,9 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
     {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...]}
     {"id"}                                          to hold
-    {"id", "results": [null, "" or a text, ...]}    done; something else is there; why the system refused
+    {"id", "results": [null, "" or a text, ...], "remarks": [text, ...]}
+                                done; something else is there; why the system refused. For each, too, what was done
+                                without, such as a bit of the mode; "" if nothing
     {"id", "error", "errno"}
 
 A manifest is lines of JSON, each a list of [path, state]; later ones replace earlier ones. Paths are relative to the

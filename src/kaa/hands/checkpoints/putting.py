@@ -10,6 +10,7 @@ from kaa.hands.checkpoints.states import State, look
 
 _NEW_DIRECTORY_MODE = 0o777  # less the umask
 _PERMISSIONS = 0o777
+_SPECIAL_BITS = {stat.S_ISUID: "set-user-ID", stat.S_ISGID: "set-group-ID", stat.S_ISVTX: "sticky"}
 
 
 class NotAsExpectedError(Exception):
@@ -33,10 +34,11 @@ class Putter:
         self._prefix = _prefix(token)
         self._written = 0
 
-    def put(self, path: str, expected: State | None, target: State | None, content: bytes) -> None:
-        """Make a path what it is to be.
+    def put(self, path: str, expected: State | None, target: State | None, content: bytes) -> str:
+        """Make a path what it is to be. Returns what the system did not allow of that, as a clause; "" if nothing.
 
         A directory is only removed if it is empty; otherwise it stays, as somebody else has put something there.
+        A file whose special bits cannot be set is put without them.
 
         Args:
             path: as `Roots.find` takes it.
@@ -57,36 +59,40 @@ class Putter:
             descriptor = self._nearby.opened(directory)
         if descriptor is None:
             if target is None and expected is None:
-                return
+                return ""
             raise NotAsExpectedError
+        lost = 0
         if target is None:
             _remove(descriptor, name, expected)
         elif target.kind == "directory":
             _make_directory(descriptor, name, expected, target)
         else:
-            self._replace(descriptor, name, expected, target, content)
+            lost = self._replace(descriptor, name, expected, target, content)
         if "directory" in (expected and expected.kind, target and target.kind):
             self._nearby.forget()
+        return _without(lost)
 
     def close(self) -> None:
         """Let go of the directories."""
         self._nearby.forget()
 
-    def _replace(self, directory: int, name: str, expected: State | None, target: State, content: bytes) -> None:
-        """Put the new one beside the old one, then give it the name."""
+    def _replace(self, directory: int, name: str, expected: State | None, target: State, content: bytes) -> int:
+        """Put the new one beside the old one, then give it the name. Returns the special bits that it did not get."""
         self._written += 1
+        lost = 0
         temporary = f"{self._prefix}{self._written:x}.tmp"
         try:
             if target.kind == "symlink":
                 os.symlink(os.fsdecode(content), temporary, dir_fd=directory)
             else:
-                _write(directory, temporary, target.mode, content)
+                lost = _write(directory, temporary, target.mode, content)
             _check(directory, name, expected)  # as late as can be
             os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=directory)
             raise
+        return lost
 
     def _make_directories(self, path: str) -> None:
         """Make the directories on the way that are missing.
@@ -173,7 +179,8 @@ def _make_directory(directory: int, name: str, expected: State | None, target: S
         os.close(descriptor)
 
 
-def _write(directory: int, name: str, mode: int, content: bytes) -> None:
+def _write(directory: int, name: str, mode: int, content: bytes) -> int:
+    """Write a new file. Returns the special bits that it did not get."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     mode = stat.S_IMODE(mode)
     descriptor = os.open(name, flags, mode & _PERMISSIONS, dir_fd=directory)
@@ -182,6 +189,24 @@ def _write(directory: int, name: str, mode: int, content: bytes) -> None:
         while remaining:
             remaining = remaining[os.write(descriptor, remaining) :]
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:  # the umask, or special bits
-            os.fchmod(descriptor, mode)
+            _set_mode(descriptor, mode)
+        return mode & ~os.fstat(descriptor).st_mode & ~_PERMISSIONS
     finally:
         os.close(descriptor)
+
+
+def _set_mode(descriptor: int, mode: int) -> None:
+    """Give a file its mode, or as much of it as the system allows: sandboxes do not allow the set-user-ID bit."""
+    for refused in (0, stat.S_ISUID, stat.S_ISUID | stat.S_ISGID):
+        try:
+            os.fchmod(descriptor, mode & ~refused)
+        except OSError:
+            continue
+        return
+    os.fchmod(descriptor, mode & _PERMISSIONS)
+
+
+def _without(bits: int) -> str:
+    """What people are told of special bits that a file did not get."""
+    names = [name for bit, name in _SPECIAL_BITS.items() if bits & bit]
+    return f"restored without its {' and '.join(names)} bit{'s' if len(names) > 1 else ''}" if names else ""

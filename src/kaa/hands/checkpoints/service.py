@@ -128,33 +128,37 @@ class _Service:
                 self._held = self._connection.take_descriptors()
                 self._send({})
             case "restore":
-                self._send({"results": self._restore(frame)})
+                self._restore(frame)
             case unknown:
                 raise WireError(f"the slot for checkpoints knows no {unknown!r}")
 
-    def _restore(self, frame: Frame) -> list[str | None]:
-        """Carry out moves; what became of each, as the package says."""
+    def _restore(self, frame: Frame) -> None:
+        """Carry out moves; say what became of each, as the package has it."""
         assert self._tracker is not None
         results: list[str | None] = []
+        remarks: list[str] = []
         offset = 0
         putter = Putter(self._tracker.roots, text(frame.header, "token"))
         try:
             for path, expected, target, length in _moves(frame.header):
                 content = frame.body[offset : offset + length]
                 offset += length
+                remark = ""
                 try:
-                    putter.put(path, self._tracker.with_stamp(path, expected), target, content)
+                    remark = putter.put(path, self._tracker.with_stamp(path, expected), target, content)
                 except NotAsExpectedError:
                     results.append("")
                 except OSError as error:
                     results.append(error.strerror or str(error))
                 else:
-                    self._tracker.expect(path, target)
+                    if not remark:  # else it is not what it was to be
+                        self._tracker.expect(path, target)
                     results.append(None)
+                remarks.append(remark)
         finally:
             putter.close()
         self._tracker.listen()  # before the kernel's queue runs over and everything has to be looked at
-        return results
+        self._send({"results": results, "remarks": remarks})
 
     def _go_on(self, request: int, steps: Iterator[None]) -> None:
         """Look at a little more of the project; at its end, answer."""

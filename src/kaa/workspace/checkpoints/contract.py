@@ -173,11 +173,13 @@ class RestoreResult(msgspec.Struct, frozen=True):
         kept: files that were left as they are: the plan's conflicts, what changed since the plan was made, and files
             whose content is no longer kept.
         failed: files that the system refused to change. Restoring is not finished: repeat it when the reason is gone.
+        reduced: files that were changed, but for a part of their mode that the system refused. No repeating helps.
     """
 
     done: tuple[FileStep, ...] = ()
     kept: tuple[FileConflict, ...] = ()
     failed: tuple[FileConflict, ...] = ()
+    reduced: tuple[FileConflict, ...] = ()
 
 
 class CheckpointLimits(msgspec.Struct, frozen=True):

@@ -183,9 +183,11 @@ class LocalCheckpoints:
             if self._record.is_idle:
                 await self._take_in_idle(await self._lookout.changes())
             try:
-                for problem in await restore(link, store, self._session_id, plan.moves, progress):
+                outcome = await restore(link, store, self._session_id, plan.moves, progress)
+                for problem in outcome.problems:
                     conflict = FileConflict(problem.move.path, problem.reason)
-                    (failures if problem.by_system else kept)[conflict.path] = conflict
+                    if conflict.path not in kept and conflict.path not in failures:  # the first is the cause
+                        (failures if problem.by_system else kept)[conflict.path] = conflict
             finally:  # our own doing belongs to no turn
                 rows = await self._lookout.changes()
                 if self._is_open:
@@ -193,7 +195,10 @@ class LocalCheckpoints:
                 else:
                     await self._take_in(rows)
         done = tuple(step for path, step in steps.items() if path not in kept and path not in failures)
-        return RestoreResult(done, _of_files(kept, steps, plan), _of_files(failures, steps, plan))
+        reduced = {path: FileConflict(path, remark) for path, remark in outcome.remarks.items()}
+        return RestoreResult(
+            done, _of_files(kept, steps, plan), _of_files(failures, steps, plan), _of_files(reduced, steps, plan)
+        )
 
     async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
         """See `Checkpoints.merge`."""

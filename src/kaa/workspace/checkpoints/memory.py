@@ -1,6 +1,7 @@
 """Checkpoints of a project that lives in memory: the same ways from state to state, without a disk."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 import msgspec
@@ -95,7 +96,7 @@ class MemoryCheckpoints:
         """See `Checkpoints.restore`."""
         files = {step.path for step in plan.steps}
         kept = {conflict.path: conflict for conflict in plan.conflicts}
-        for move in in_order(plan.moves):
+        for move in chain.from_iterable(in_order(plan.moves)):
             now, target = _state(self._look(), move.path), move.target
             as_expected = is_same(move.expected, now)
             content = self._content(target) if target is not None and target.kind == "file" else b""

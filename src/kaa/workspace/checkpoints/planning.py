@@ -24,6 +24,7 @@ _NOT_KEPT = "its content was not kept, as it is too large or no regular file"
 _BETWEEN = "changed by someone else in between"
 # Line by line comparison takes the product of both lengths; above this, lines are only counted.
 _MAX_COMPARED = 4_000_000
+_PERMISSIONS = 0o777
 
 
 class Way:
@@ -71,8 +72,8 @@ class Way:
             state = now[move.path]
             if is_same(state, move.target):
                 continue
-            if move.path not in self.broken and _is_halfway(move, state):
-                moves.append(FileMove(move.path, state, move.target))  # a restore was killed there
+            if move.path not in self.broken and (_is_halfway(move, state) or _is_reduced(state, move)):
+                moves.append(FileMove(move.path, state, move.target))  # a restore was killed there, or left it so
                 continue
             if reason := self._reason_against(move, state):
                 if not comes_or_goes_as_directory(move.expected, move.target):
@@ -98,7 +99,7 @@ class Way:
         path = change.path
         self._by[path] = least_certain(self._by.get(path, change.by), change.by)
         known = self._moves.get(path)
-        if known is not None and not is_same(known.target, start):
+        if known is not None and not is_same(_unprivileged(known.target), _unprivileged(start)):
             self.broken[path] = _NOT_KEPT if _is_other(known.target) or _is_other(start) else _BETWEEN
         self._moves[path] = FileMove(path, known.expected if known is not None else start, end)
 
@@ -112,30 +113,73 @@ class Way:
         return "created since by someone else" if move.expected is None else "changed since by someone else"
 
 
-def in_order(moves: Iterable[FileMove]) -> Iterator[FileMove]:
-    """Moves one after another so that each finds its directory, and no directory holds what is going to go.
+def in_order(moves: Iterable[FileMove]) -> Iterator[Sequence[FileMove]]:
+    """Moves in phases, so that each finds its directory, and no directory holds what is going to go.
+
+    What comes back does so before anything is taken away, but for what is in its way: where a directory takes the place
+    of a file, or the other way round. So what fails in a phase can keep later ones from removing the only copy.
 
     A directory gets its mode at the end, the deepest first. Until then, its owner may do anything in it.
     """
-    opening: list[FileMove] = []
-    deleting: list[FileMove] = []
-    emptied: list[FileMove] = []
-    making: list[FileMove] = []
-    writing: list[FileMove] = []
+    moves = tuple(moves)
+    exchanged = frozenset(move.path for move in moves if _takes_two_steps(move))
+    free, below = _Phases(), _Phases()
     for move in moves:
+        (below if _is_in(exchanged, move.path) else free).add(move)
+    wanted = frozenset(move.target.digest for move in moves if move.target is not None)
+    opening = sorted((*free.opening, *below.opening), key=_path_of)
+    yield [*filter(None, map(_first_part, opening)), *free.making_first(), *free.creating]
+    yield [move for move in free.replacing if not _has_any(wanted, move.expected)]
+    yield [move for move in free.replacing if _has_any(wanted, move.expected)]
+    yield [*below.deleting, *below.emptied_first()]
+    yield [*below.making_first(), *below.creating, *below.replacing]
+    yield [*free.deleting, *free.emptied_first()]
+    made = (*opening, *free.making, *below.making)
+    yield [*filter(None, map(_last_part, sorted(made, key=_path_of, reverse=True)))]
+
+
+class _Phases:
+    """Moves, or their parts, by what they do."""
+
+    def __init__(self) -> None:
+        self.opening: list[FileMove] = []
+        self.making: list[FileMove] = []
+        self.creating: list[FileMove] = []
+        self.replacing: list[FileMove] = []
+        self.deleting: list[FileMove] = []
+        self.emptied: list[FileMove] = []
+
+    def add(self, move: FileMove) -> None:
         for part in _parts(move):
             if _is_directory(part.expected, part.target):
-                opening.append(part)
+                self.opening.append(part)
             elif part.target is None:
-                (emptied if part.expected is not None and part.expected.kind == "directory" else deleting).append(part)
+                (self.emptied if _is_directory(part.expected) else self.deleting).append(part)
+            elif part.target.kind == "directory":
+                self.making.append(part)
             else:
-                (making if part.target.kind == "directory" else writing).append(part)
-    emptied.sort(key=_path_of, reverse=True)
-    making.sort(key=_path_of)
-    opening.sort(key=_path_of)
-    yield from filter(None, map(_first_part, opening))
-    yield from (*deleting, *emptied, *filter(None, map(_first_part, making)), *writing)
-    yield from filter(None, map(_last_part, sorted((*opening, *making), key=_path_of, reverse=True)))
+                (self.creating if part.expected is None else self.replacing).append(part)
+
+    def making_first(self) -> Iterator[FileMove]:
+        """The first parts of new directories, each after the one that it is in."""
+        return filter(None, map(_first_part, sorted(self.making, key=_path_of)))
+
+    def emptied_first(self) -> Sequence[FileMove]:
+        """Directories that go, the deepest first."""
+        return sorted(self.emptied, key=_path_of, reverse=True)
+
+
+def _is_in(paths: Collection[str], path: str) -> bool:
+    """Whether a path, or a directory that it is in, is one of these."""
+    while path and paths:
+        if path in paths:
+            return True
+        path = path.rpartition("/")[0]
+    return False
+
+
+def _has_any(digests: Collection[str], state: FileState | None) -> bool:
+    return state is not None and state.digest in digests
 
 
 def _opened(state: FileState | None) -> FileState | None:
@@ -160,6 +204,21 @@ def _is_halfway(move: FileMove, state: FileState | None) -> bool:
     if state is None:
         return _takes_two_steps(move)
     return _is_directory(state, move.target) and is_same(state, _opened(move.target))
+
+
+def _is_reduced(state: FileState | None, move: FileMove) -> bool:
+    """Whether this is what a restore leaves where the system refuses the special bits of a file."""
+    if _is_other(move.expected) or _is_other(move.target):
+        return False
+    wanted = [one for one in (move.expected, move.target) if one is not None and one.mode & ~_PERMISSIONS]
+    return any(one.kind == "file" and is_same(state, _unprivileged(one)) for one in wanted)
+
+
+def _unprivileged(state: FileState | None) -> FileState | None:
+    """A file without its special bits."""
+    if state is None or state.kind != "file":
+        return state
+    return msgspec.structs.replace(state, mode=state.mode & _PERMISSIONS)
 
 
 def _path_of(move: FileMove) -> str:

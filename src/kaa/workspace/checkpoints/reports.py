@@ -50,9 +50,13 @@ class States(msgspec.Struct, frozen=True):
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """The header of an answer to `restore`. Of each move: None if done, "" if something else was there, or why not."""
+    """The header of an answer to `restore`. Of each move: None if done, "" if something else was there, or why not.
+
+    `remarks`: of each, too, what it was done without; "" if nothing.
+    """
 
     results: tuple[str | None, ...]
+    remarks: tuple[str, ...]
 
 
 def read_report(body: bytes) -> Report:

@@ -33,10 +33,19 @@ class Problem(NamedTuple):
     by_system: bool
 
 
+class Outcome(NamedTuple):
+    """What became of moves. `remarks`: by path, what one was carried out without; the others had no problem."""
+
+    problems: list[Problem]
+    remarks: dict[str, str]
+
+
 async def restore(
     link: Link, store: Store, session_id: str, moves: Iterable[FileMove], progress: Progress | None
-) -> list[Problem]:
-    """Carry out moves; returns those that were not, with the reason. What is done already can be done again.
+) -> Outcome:
+    """Carry out moves. What is done already can be done again.
+
+    What comes back is put first. A content that could not be put back stays where it is now, if it is somewhere.
 
     A note is kept meanwhile of where temporary files may be, for whoever comes after a kill. The slot holds it open,
     too: were we killed, it still carries out what it was sent.
@@ -53,47 +62,72 @@ async def restore(
         OSError: the store failed; the same.
     """
     token = os.urandom(8).hex()
-    ordered = [*in_order(moves)]
-    directories = sorted({move.path.rpartition("/")[0] for move in ordered})
+    phases = [*in_order(moves)]
+    directories = sorted({move.path.rpartition("/")[0] for phase in phases for move in phase})
     note = await asyncio.to_thread(store.begin_restore, session_id, token, directories)
     try:
         await link.ask({"op": "hold"}, descriptors=[note])
-        return await _carry_out(link, store, token, ordered, progress)
+        return await _carry_out(link, store, token, phases, progress)
     finally:
         await asyncio.to_thread(store.end_restore, leftovers=not link.is_alive)
 
 
 async def _carry_out(
-    link: Link, store: Store, token: str, moves: Sequence[FileMove], progress: Progress | None
-) -> list[Problem]:
+    link: Link, store: Store, token: str, phases: Sequence[Sequence[FileMove]], progress: Progress | None
+) -> Outcome:
     problems: list[Problem] = []
+    remarks: dict[str, str] = {}
+    total = sum(map(len, phases))
     asked: deque[tuple[list[FileMove], asyncio.Future[Frame], int]] = deque()
     answered = 0
 
     async def take_answer() -> None:
         nonlocal answered
         batch, answer, size = asked.popleft()
-        results = parse(checked(await answer).header, Restored).results
-        if len(results) != len(batch):
+        restored = parse(checked(await answer).header, Restored)
+        if not len(restored.results) == len(restored.remarks) == len(batch):
             raise WorkspaceUnavailableError("The process for checkpoints sent what cannot be understood.")
-        for move, problem in zip(batch, results, strict=True):
+        for move, problem, remark in zip(batch, restored.results, restored.remarks, strict=True):
+            if remark:
+                remarks[move.path] = remark
             if problem is not None:
                 problems.append(Problem(move, problem or _CHANGED_SINCE, by_system=bool(problem)))
         answered += size
         if progress is not None:
-            progress(answered, len(moves))
+            progress(answered, total)
 
-    for batch in _batches(moves):
-        contents = await asyncio.to_thread(_contents, store, batch, problems)
-        rows = [[move.path, row_of(move.expected), row_of(move.target), len(content)] for move, content in contents]
-        body = b"".join(content for _, content in contents)
-        answer = await link.request({"op": "restore", "token": token, "moves": rows}, body)
-        asked.append(([move for move, _ in contents], answer, len(batch)))
-        if len(asked) == _REQUESTS_AHEAD:
+    for phase in phases:
+        for batch in _batches(phase):
+            harmless = _without_last_copies(batch, problems)
+            contents = await asyncio.to_thread(_contents, store, harmless, problems)
+            rows = [[move.path, row_of(move.expected), row_of(move.target), len(content)] for move, content in contents]
+            body = b"".join(content for _, content in contents)
+            answer = await link.request({"op": "restore", "token": token, "moves": rows}, body)
+            asked.append(([move for move, _ in contents], answer, len(batch)))
+            if len(asked) == _REQUESTS_AHEAD:
+                await take_answer()
+        while asked:  # what could not be put back keeps the next phase from taking it away
             await take_answer()
-    while asked:
-        await take_answer()
-    return problems
+    return Outcome(problems, remarks)
+
+
+def _without_last_copies(moves: Iterable[FileMove], problems: list[Problem]) -> list[FileMove]:
+    """Moves without those that would take away what could not be put back elsewhere. They become problems."""
+    missing = {
+        problem.move.target.digest: problem
+        for problem in problems
+        if problem.move.target is not None and problem.move.target.size
+    }
+    found = []
+    for move in moves:
+        now = move.expected.digest if move.expected is not None else ""
+        after = move.target.digest if move.target is not None else ""
+        cause = missing.get(now) if now != after else None
+        if cause is None:
+            found.append(move)
+        else:
+            problems.append(Problem(move, f"kept, as {cause.move.path} could not be put back", cause.by_system))
+    return found
 
 
 def _batches(moves: Sequence[FileMove]) -> Iterator[list[FileMove]]:

@@ -23,6 +23,15 @@ def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:
     ]
 
 
+def test_a_file_that_came_back_without_a_part_of_its_mode_is_named() -> None:
+    result = RestoreResult((FileStep("a", "create"),), reduced=(FileConflict("a", "restored without its sticky bit"),))
+
+    assert list(restored_files(arrived(result))) == [
+        ("Brought back: a", "info"),
+        ("Not quite as they were:\na: restored without its sticky bit", "warning"),
+    ]
+
+
 def test_of_many_files_the_first_are_named() -> None:
     result = RestoreResult(tuple(FileStep(f"f{number}", "delete") for number in range(40)))
 

@@ -48,6 +48,8 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
         yield "\n".join(done), "info"
     if there.files.kept:
         yield f"Kept as they are:\n{_reasons(there.files.kept)}", "warning"
+    if there.files.reduced:
+        yield f"Not quite as they were:\n{_reasons(there.files.reduced)}", "warning"
     if there.files.failed:
         reasons = _reasons(there.files.failed)
         yield (
