@@ -65,13 +65,13 @@ class Navigator:
             lambda entry_id: self._steps.go(NavigationRequest(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
         )
 
-    def _step(self, step: Step, arguments: str, wish: NavigationRequest) -> None:
+    def _step(self, step: Step, arguments: str, request: NavigationRequest) -> None:
         try:
             option = step_option(step, arguments)
         except CommandError as error:
             self._on_failure(error)
             return
-        self._steps.go(wish._replace(restore=_RESTORES[option]))
+        self._steps.go(request._replace(restore=_RESTORES[option], kind=step))
 
     def choose_message(self, title: str, hint: str, chosen: Callable[[str], None]) -> None:
         """Let the user choose one of his messages on this branch, the newest first.

@@ -1,7 +1,7 @@
 """Leaving for another place in the session: what that means is shown, what goes along is asked, and then it is done."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kaa.builtin.counted import counted
 from kaa.frontends.interactive.activity import Activity
@@ -27,6 +27,7 @@ class NavigationRequest(NamedTuple):
         proposed: what goes there if Enter is pressed, as the letter of the answer.
         restore: what goes there, if the user has said it already. Nothing is asked then, unless it is impossible.
         may_summarize: what is left behind may be summed up for the model.
+        kind: what the user asked for; extensions learn it.
     """
 
     find: Callable[[Navigation], Awaitable[Destination | None]]
@@ -34,6 +35,7 @@ class NavigationRequest(NamedTuple):
     proposed: str = "c"
     restore: Along | None = None
     may_summarize: bool = False
+    kind: Literal["tree", "undo", "redo"] = "tree"
 
 
 class NavigationSteps:
@@ -64,22 +66,22 @@ class NavigationSteps:
         self._on_arrived = on_arrived
         self._on_failure = on_failure
 
-    def go(self, wish: NavigationRequest) -> None:
+    def go(self, request: NavigationRequest) -> None:
         """Look where that leads, ask what is to be asked, and go."""
 
         def found(destination: Destination | None) -> None:
             if destination is None:
-                self._desk.say(wish.nothing)
-            elif wish.restore == "conversation" or destination.leaves_files_alone:
-                self._ask_for_summary(destination, wish, "conversation")
-            elif wish.restore == "both" and destination.files_problem is None:
-                self._ask_for_summary(destination, wish, "both")
+                self._desk.say(request.nothing)
+            elif request.restore == "conversation" or destination.leaves_files_alone:
+                self._ask_for_summary(destination, request, "conversation")
+            elif request.restore == "both" and destination.files_problem is None:
+                self._ask_for_summary(destination, request, "both")
             else:
-                self._ask_for_files(destination, wish)
+                self._ask_for_files(destination, request)
 
-        self._core.call(lambda engine: wish.find(engine.conversation.navigation), found, self._on_failure)
+        self._core.call(lambda engine: request.find(engine.conversation.navigation), found, self._on_failure)
 
-    def _ask_for_files(self, destination: Destination, wish: NavigationRequest) -> None:
+    def _ask_for_files(self, destination: Destination, request: NavigationRequest) -> None:
         plan = destination.files
         if plan.steps:
             title = f"Put {counted(len(plan.steps), 'file')} back, too?"
@@ -92,12 +94,12 @@ class NavigationSteps:
         def chosen(restore: Restore, there: Destination = destination) -> None:
             self._close(dialog)
             if restore == "files":
-                self._depart(there, restore, None)
+                self._depart(there, request, restore, None)
             else:
-                self._ask_for_summary(there, wish, restore)
+                self._ask_for_summary(there, request, restore)
 
         choices = [Choice("c", "The conversation only; files stay", lambda: chosen("conversation"))]
-        proposed = wish.proposed
+        proposed = request.proposed
         if plan.steps:
             choices = [
                 Choice("b", "Both: the conversation and the files", lambda: chosen("both")),
@@ -115,15 +117,15 @@ class NavigationSteps:
         )
         self._open(dialog)
 
-    def _ask_for_summary(self, destination: Destination, wish: NavigationRequest, restore: Restore) -> None:
-        if not wish.may_summarize or not destination.left or self._desk.preferences.branch_summary_skip_prompt:
-            self._depart(destination, restore, None)
+    def _ask_for_summary(self, destination: Destination, request: NavigationRequest, restore: Restore) -> None:
+        if not request.may_summarize or not destination.left or self._desk.preferences.branch_summary_skip_prompt:
+            self._depart(destination, request, restore, None)
             return
         context = self._desk.context
 
         def depart(summary: BranchSummaryRequest | None) -> None:
             self._close(dialog)
-            self._depart(destination, restore, summary)
+            self._depart(destination, request, restore, summary)
 
         def ask_for_instructions() -> None:
             entry = TextEntry(
@@ -154,10 +156,18 @@ class NavigationSteps:
         )
         self._open(dialog)
 
-    def _depart(self, destination: Destination, restore: Restore, summary: BranchSummaryRequest | None) -> None:
+    def _depart(
+        self,
+        destination: Destination,
+        request: NavigationRequest,
+        restore: Restore,
+        summary: BranchSummaryRequest | None,
+    ) -> None:
         async def go(engine: Engine) -> NavigationResult:
             conversation = engine.conversation
-            arrival: Arrival = await conversation.navigation.go(destination, restore=restore, summary=summary)
+            arrival: Arrival = await conversation.navigation.go(
+                destination, restore=restore, summary=summary, kind=request.kind
+            )
             entries = conversation.transcript()
             gaps = () if arrival.files is None else destination.files.gaps
             there = restore if arrival.is_complete else "files"
