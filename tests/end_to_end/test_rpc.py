@@ -384,6 +384,19 @@ class TestNothingIsLost:
         assert not (kaa.project / "made").exists()
 
 
+def test_a_command_beside_a_prompt_is_told_apart_from_it(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say("Done.")])
+
+    with rpc(kaa) as client:
+        lines = ({"id": "run", "type": "prompt", "message": "go"}, {"id": "cost", "type": "prompt", "message": "/cost"})
+        client.send_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        client.event("agent_end")
+        client.data("get_state")
+        answers = {line["id"]: line["data"] for line in client.seen if line.get("id") in ("run", "cost")}
+
+    assert answers == {"run": {"disposition": "started"}, "cost": {"disposition": "handled"}}
+
+
 class TestBadInput:
     def test_a_line_that_is_nested_too_deep_is_refused(self, kaa: Kaa, server: ModelServer) -> None:
         with rpc(kaa) as client:

@@ -60,7 +60,7 @@ class RpcSession:
         self._send = send
         self._events = EventJson()
         self._runs: set[asyncio.Task[None]] = set()
-        self._begin: Callable[[str], None] | None = None  # tells that what was just said is under way
+        self._beginning: list[Callable[[str], None]] = []  # tell that what was said is under way; messages come first
         self._is_compacting = False
         self._serve(hosted)
 
@@ -123,7 +123,7 @@ class RpcSession:
         if invocation_in(message) is not None:
             if not isinstance(command, rpc.Prompt):
                 raise RpcError("slash commands cannot be queued: send them with prompt")
-            return await self._accepted(self._run_command(command.message), accept)
+            return await self._accepted(self._run_command(command.message), accept, len(self._beginning))
         follow_up = isinstance(command, rpc.FollowUp)
         if self._hosted.work.is_busy:
             if isinstance(command, rpc.Prompt):
@@ -134,10 +134,15 @@ class RpcSession:
                 follow_up = command.streaming_behavior == "followUp"
             await self._hosted.work.say(message, follow_up=follow_up)
             return _disposition("queued")
-        return await self._accepted(self._run(message, follow_up=follow_up), accept)
+        return await self._accepted(self._run(message, follow_up=follow_up), accept, 0)
 
-    async def _accepted(self, work: Coroutine[Any, Any, None], accept: Accept) -> object:
+    async def _accepted(self, work: Coroutine[Any, Any, None], accept: Accept, place: int) -> object:
         """Begin something. Returns as soon as it is known whether it runs, or was handled.
+
+        Args:
+            work: what to do.
+            accept: sends the response.
+            place: among what has not begun yet; the first there is what a run that begins belongs to.
 
         Raises:
             Exception: it failed before it began.
@@ -150,7 +155,6 @@ class RpcSession:
                 begun.set_result(None)
 
         async def whole() -> None:
-            self._begin = begin
             try:
                 await work
                 begin("handled")
@@ -160,8 +164,9 @@ class RpcSession:
                 else:
                     begun.set_exception(error)
             finally:
-                self._begin = None
+                self._beginning.remove(begin)
 
+        self._beginning.insert(place, begin)
         self._begin_run(whole())
         return await asyncio.shield(begun)
 
@@ -417,8 +422,8 @@ class RpcSession:
         self._conversation.subscribe(self._note)
 
     def _note(self, event: Event) -> None:
-        if self._begin is not None and isinstance(event, AgentStart):
-            self._begin("started")
+        if self._beginning and isinstance(event, AgentStart):
+            self._beginning[0]("started")
         if isinstance(event, AgentEnd):
             self._was_aborted = event.reason == "aborted"
         self._send(self._events.of(event))
