@@ -35,9 +35,9 @@ from kaa.frontends import sessions_command
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interactive.commands import UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.keybindings import GROUPS
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.preferences import SETTINGS, Preferences
 from kaa.frontends.interactive.ui import InteractiveUI
 from kaa.frontends.rpc.commands import AnyCommand
@@ -379,10 +379,10 @@ def _commands_of_the_terminal(folder: Path) -> Iterator[UiCommand]:
     """All that the user interface has of its own, on a terminal that nobody looks at."""
     controller, line = os.openpty()
     reactor = Reactor()
-    desk = Desk(str(folder), Terminal({"TERM": "xterm"}, Device(line, line)), reactor)
+    main_view = MainView(str(folder), Terminal({"TERM": "xterm"}, Device(line, line)), reactor)
     core: CoreThread[Engine] = CoreThread(_never, _never, reactor.post, _never)
     try:
-        yield from InteractiveUI(desk, core, _never).commands.own()
+        yield from InteractiveUI(main_view, core, _never).commands.own()
     finally:
         reactor.close()
         os.close(controller)

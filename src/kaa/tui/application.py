@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kaa.tui.context import Context
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Mouse, Reply
+from kaa.tui.inline_view import InlineView
 from kaa.tui.lending import lend
-from kaa.tui.main_view import MainView
 from kaa.tui.reactor import Reactor, Timer
 from kaa.tui.terminal import Terminal
 from kaa.tui.terminal_input import TerminalInput
@@ -52,7 +52,7 @@ class Application:
         self.on_gone: Callable[[], object] = reactor.stop
         self.on_copy: Callable[[str], object] = lambda _: None
         self.is_looking = False
-        self._main = MainView(terminal, reactor, context, document, self.paint)
+        self._main = InlineView(terminal, reactor, context, document, self.paint)
         self._alternate: AlternateScreen | None = None
         self._looks_back_at: AlternateScreen | None = None  # what was shown before another document
         self._is_searching = False  # it goes on by itself
@@ -80,7 +80,7 @@ class Application:
 
     @property
     def rebuilds(self) -> bool:
-        """Whether a change of the width lays out anew what is in the terminal's scrollback (`MainView.rebuilds`)."""
+        """Whether a change of the width lays out anew what is in the terminal's scrollback (`InlineView.rebuilds`)."""
         return self._main.rebuilds
 
     @rebuilds.setter

@@ -8,7 +8,7 @@ from types import TracebackType
 
 import pytest
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.ui import InteractiveUI
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
@@ -21,7 +21,7 @@ SHELL_LINE = "\u23fb"
 
 
 class Puppet:
-    """A desk with somebody at it.
+    """A main view with somebody at it.
 
     Args:
         folder: kaa's home.
@@ -52,19 +52,19 @@ class Puppet:
         monkeypatch.setattr(time, "monotonic", lambda: self._now)
         monkeypatch.setattr(os, "kill", self._stopped)
         self.terminal = Terminal({"TERM": "xterm-256color", **environment}, self.device)
-        self.desk = Desk(str(folder), self.terminal, self.reactor)
-        self.ui = InteractiveUI(self.desk, core, lambda code, _: self.exit_codes.append(code))  # type: ignore[arg-type]  # it stands for the thread
+        self.main_view = MainView(str(folder), self.terminal, self.reactor)
+        self.ui = InteractiveUI(self.main_view, core, lambda code, _: self.exit_codes.append(code))  # type: ignore[arg-type]  # it stands for the thread
         core.audience, core.respondent = self.ui.board, self.ui.questions
 
     def __enter__(self) -> "Puppet":
-        self.desk.app.start()
+        self.main_view.app.start()
         self.ui.take_over(())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.desk.app.stop()
+        self.main_view.app.stop()
         self.reactor.close()
 
     def turn(self, seconds: float = 0.0) -> None:

@@ -26,20 +26,20 @@ from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.transcript.transcript import Transcript
 from kaa.session.errors import SessionWriteError
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 
 class World:
-    """An activity on a desk."""
+    """An activity on a main_view."""
 
     def __init__(self, seat: Seated) -> None:
         self.seat = seat
-        self.activity = Activity(seat.desk, Attention(seat.desk, seat.terminal))
+        self.activity = Activity(seat.main_view, Attention(seat.main_view, seat.terminal))
 
     def line(self, *events: Event) -> str:
         """What the working line says after these events, without its spinner and its facts."""
         self.activity.observe(events)
-        shown = self.seat.desk.working.render(80)
+        shown = self.seat.main_view.working.render(80)
         return self.seat.dock.strip().partition(" (")[0][2:] if shown else ""
 
 
@@ -86,7 +86,7 @@ def test_tools_that_run_at_once_are_all_told(world: World) -> None:
 
 def test_what_the_model_writes_is_counted(world: World) -> None:
     world.line(AgentStart(), *(MessageUpdate(TextDelta(0, "abc")) for _ in range(400)))
-    world.seat.desk.working.tick()
+    world.seat.main_view.working.tick()
 
     assert "about 300 tokens" in world.seat.dock
 
@@ -109,8 +109,10 @@ def test_what_waits_is_shown(world: World) -> None:
 
 
 def test_a_run_whose_session_cannot_be_written_is_over(world: World) -> None:
-    transcript = Transcript(world.seat.desk.document, world.seat.desk.view)
-    board = Board(world.seat.desk, transcript, world.activity, Attention(world.seat.desk, world.seat.terminal))
+    transcript = Transcript(world.seat.main_view.document, world.seat.main_view.view)
+    board = Board(
+        world.seat.main_view, transcript, world.activity, Attention(world.seat.main_view, world.seat.terminal)
+    )
     world.line(AgentStart())
 
     board.show_failure(OSError("something else"))

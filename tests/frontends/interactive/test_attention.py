@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.frontends.interactive.attention import Attention
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 Open = Callable[..., tuple[Attention, Seated]]
 
@@ -20,7 +20,7 @@ def open_desk(tmp_path: Path) -> Iterator[Open]:
             (tmp_path / "settings.json").write_text(json.dumps(settings))
             seat = stack.enter_context(seated(tmp_path, TERM_PROGRAM="ghostty"))
             seat.terminal.open()
-            return Attention(seat.desk, seat.terminal), seat
+            return Attention(seat.main_view, seat.terminal), seat
 
         yield make
 

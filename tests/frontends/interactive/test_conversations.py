@@ -23,7 +23,7 @@ from kaa.frontends.interactive.transcript.transcript import Transcript
 from kaa.session.store import MemoryStore
 from kaa.session.transcript import Transcript as StoredTranscript
 from kaa.shell.options import NewSession
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 from tests.support.agents import run
 
 
@@ -96,15 +96,15 @@ class World:
     """Conversations and all around them."""
 
     def __init__(self, seat: Seated, folder: Path) -> None:
-        self.editor = seat.desk.editor
+        self.editor = seat.main_view.editor
         self.held = HeldCore()
         core = cast("CoreThread[Engine]", self.held)
-        transcript = Transcript(seat.desk.document, seat.desk.view)
-        attention = Attention(seat.desk, seat.terminal)
-        board = Board(seat.desk, transcript, Activity(seat.desk, attention), attention)
+        transcript = Transcript(seat.main_view.document, seat.main_view.view)
+        attention = Attention(seat.main_view, seat.terminal)
+        board = Board(seat.main_view, transcript, Activity(seat.main_view, attention), attention)
         commands = Commands()
         submission = Submission(
-            seat.desk,
+            seat.main_view,
             core,
             commands,
             Attachments(),
@@ -114,11 +114,11 @@ class World:
             lambda _: None,
         )
         self.conversations = Conversations(
-            seat.desk,
+            seat.main_view,
             core,
             board,
             submission,
-            DraftKeeper(seat.desk),
+            DraftKeeper(seat.main_view),
             on_opened=lambda: None,
             give_back=lambda _: None,
         )

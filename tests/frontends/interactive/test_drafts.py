@@ -8,7 +8,7 @@ import pytest
 
 from kaa.frontends.interactive.drafts import DraftKeeper, recover_draft
 from kaa.session.file.file_store import draft_path
-from tests.frontends.interactive.desks import seated
+from tests.frontends.interactive.offscreen import seated
 
 
 @pytest.fixture
@@ -35,10 +35,10 @@ def test_a_draft_is_taken_over_whatever_process_has_the_number_of_its_own(sessio
 
 def test_the_draft_of_a_living_editor_is_not_taken_over(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.desk)
+        keeper = DraftKeeper(seat.main_view)
         keeper.begin(session.with_name("2026-01-01_other.jsonl"), "")
         for text in ("one", "one two"):
-            seat.desk.editor.set_text(text)
+            seat.main_view.editor.set_text(text)
             keeper.keep()
 
             assert recover_draft(session) == ""
@@ -63,9 +63,9 @@ def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
 
     assert recover_draft(session) == ""
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.desk)
+        keeper = DraftKeeper(seat.main_view)
         keeper.begin(session, "")
-        seat.desk.editor.set_text("typed")
+        seat.main_view.editor.set_text("typed")
         keeper.keep()
 
     assert json.loads(path.read_bytes()) == {"text": "typed"}
@@ -73,11 +73,11 @@ def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
 
 def test_a_text_that_is_too_long_leaves_the_last_that_was_not(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.desk)
+        keeper = DraftKeeper(seat.main_view)
         keeper.begin(session, "")
-        seat.desk.editor.set_text("short")
+        seat.main_view.editor.set_text("short")
         keeper.keep()
-        seat.desk.editor.set_text("x" * 5_000_000)
+        seat.main_view.editor.set_text("x" * 5_000_000)
         keeper.keep()
 
     assert recover_draft(session) == "short"
@@ -85,7 +85,7 @@ def test_a_text_that_is_too_long_leaves_the_last_that_was_not(session: Path) -> 
 
 def test_a_folder_that_cannot_be_changed_ends_nothing(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        keeper = DraftKeeper(seat.desk)
+        keeper = DraftKeeper(seat.main_view)
         keeper.begin(tmp_path / "gone" / "s.jsonl", "")
         (tmp_path / "gone").write_text("no folder")  # unlinking in it fails even for root
 

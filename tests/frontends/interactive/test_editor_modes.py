@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kaa.frontends.interactive.editor_modes import EditorModes
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 from tests.support.keyboard import press, type_text
 
 
@@ -16,8 +16,8 @@ def seat(tmp_path: Path) -> Iterator[Seated]:
 
 def test_vi_is_there_when_chosen_and_gone_afterwards(seat: Seated) -> None:
     shown: list[str] = []
-    modes = EditorModes(seat.desk, lambda _: None, shown.append)
-    editor = seat.desk.editor
+    modes = EditorModes(seat.main_view, lambda _: None, shown.append)
+    editor = seat.main_view.editor
 
     modes.choose("vim")
     type_text(editor, "some words")
@@ -34,9 +34,9 @@ def test_vi_is_there_when_chosen_and_gone_afterwards(seat: Seated) -> None:
 
 def test_choosing_the_same_again_keeps_the_mode(seat: Seated) -> None:
     shown: list[str] = []
-    modes = EditorModes(seat.desk, lambda _: None, shown.append)
+    modes = EditorModes(seat.main_view, lambda _: None, shown.append)
     modes.choose("vim")
-    press(seat.desk.editor, "escape")
+    press(seat.main_view.editor, "escape")
 
     modes.choose("vim")
 
@@ -45,11 +45,11 @@ def test_choosing_the_same_again_keeps_the_mode(seat: Seated) -> None:
 
 def test_what_is_entered_behind_a_colon_is_a_command(seat: Seated) -> None:
     entered: list[str] = []
-    modes = EditorModes(seat.desk, entered.append, lambda _: None)
+    modes = EditorModes(seat.main_view, entered.append, lambda _: None)
     modes.choose("vim")
 
-    press(seat.desk.editor, "escape")
-    type_text(seat.desk.editor, ":net on\n")
+    press(seat.main_view.editor, "escape")
+    type_text(seat.main_view.editor, ":net on\n")
 
     assert entered == ["net on"]
-    assert seat.desk.editor.is_empty
+    assert seat.main_view.editor.is_empty

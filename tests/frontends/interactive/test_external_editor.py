@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from kaa.frontends.interactive.external_editor import edit_externally
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 
 @pytest.fixture
 def seat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seated]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with seated(tmp_path) as seat:
-        seat.desk.editor.set_text("draft")
+        seat.main_view.editor.set_text("draft")
         yield seat
 
 
@@ -32,9 +32,9 @@ def left_behind(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("script", ['echo more >> "$1"', 'echo draftmore > "$1.new"; mv "$1.new" "$1"'])
 def test_the_text_is_what_the_editor_leaves(seat: Seated, tmp_path: Path, script: str) -> None:
-    edit_externally(seat.desk, editor(tmp_path, script))
+    edit_externally(seat.main_view, editor(tmp_path, script))
 
-    assert seat.desk.editor.text == "draftmore"
+    assert seat.main_view.editor.text == "draftmore"
     assert left_behind(tmp_path) == []
 
 
@@ -43,10 +43,10 @@ def test_the_text_is_what_the_editor_leaves(seat: Seated, tmp_path: Path, script
     [("echo worse > $1; exit 3", "ended with exit code 3"), ('rm "$1"', "left no text behind")],
 )
 def test_an_editor_that_fails_leaves_the_text_as_it_was(seat: Seated, tmp_path: Path, script: str, said: str) -> None:
-    edit_externally(seat.desk, editor(tmp_path, script))
+    edit_externally(seat.main_view, editor(tmp_path, script))
 
-    assert seat.desk.editor.text == "draft"
-    assert said in seat.desk.status.text
+    assert seat.main_view.editor.text == "draft"
+    assert said in seat.main_view.status.text
     assert left_behind(tmp_path) == []
 
 
@@ -55,7 +55,7 @@ def test_a_text_that_no_file_can_hold_stays_as_it_was(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
 
-    edit_externally(seat.desk, editor(tmp_path, "true"))
+    edit_externally(seat.main_view, editor(tmp_path, "true"))
 
-    assert seat.desk.editor.text == "draft"
-    assert "cannot be handed over" in seat.desk.status.text
+    assert seat.main_view.editor.text == "draft"
+    assert "cannot be handed over" in seat.main_view.status.text

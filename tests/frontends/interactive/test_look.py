@@ -8,7 +8,7 @@ import pytest
 from kaa.frontends.interactive import look
 from kaa.frontends.interactive.look import Look
 from kaa.tui.events import Reply
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 DARK, LIGHT = Reply("background", (0, 0, 0)), Reply("background", (255, 255, 255))
 
@@ -16,19 +16,19 @@ Open = Callable[..., "World"]
 
 
 class World:
-    """The look of a desk."""
+    """The look of a main_view."""
 
     def __init__(self, seat: Seated) -> None:
-        self.desk = seat.desk
+        self.main_view = seat.main_view
         self.terminal = seat.terminal
         self.repaints: list[bool] = []
-        seat.desk.app.repaint_all = lambda: self.repaints.append(True)  # type: ignore[method-assign]  # counted instead
-        self.look = Look(seat.desk)
+        seat.main_view.app.repaint_all = lambda: self.repaints.append(True)  # type: ignore[method-assign]  # counted instead
+        self.look = Look(seat.main_view)
 
     @property
     def theme(self) -> str:
         """The one in force."""
-        return self.desk.context.palette.theme.name
+        return self.main_view.context.palette.theme.name
 
     def learn(self, reply: Reply) -> None:
         """The terminal answers."""
@@ -84,13 +84,13 @@ def test_a_terminal_that_changes_its_mind_is_followed(open_desk: Open) -> None:
 def test_what_was_assumed_paints_nothing_anew(open_desk: Open) -> None:
     world = open_desk()
     world.look.begin()
-    version = world.desk.context.palette.version
+    version = world.main_view.context.palette.version
 
     world.learn(DARK)
     world.look.terminal_told()
 
     assert world.repaints == []
-    assert world.desk.context.palette.version == version
+    assert world.main_view.context.palette.version == version
 
 
 def test_a_chosen_theme_stays_whatever_the_terminal_is(open_desk: Open) -> None:
@@ -130,7 +130,7 @@ def test_an_unknown_theme_is_told_and_another_shown(open_desk: Open) -> None:
     world.look.choose("nonsense")
 
     assert world.theme == "dark"
-    assert "there is no theme 'nonsense'" in world.desk.status.text
+    assert "there is no theme 'nonsense'" in world.main_view.status.text
 
 
 def test_a_theme_can_be_edited_and_seen(open_desk: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,21 +138,21 @@ def test_a_theme_can_be_edited_and_seen(open_desk: Open, tmp_path: Path, monkeyp
     file = _own_theme(tmp_path, "mine", accent="#111111")
     world = open_desk(theme="mine")
     world.look.begin()
-    before = world.desk.context.palette["accent"]
+    before = world.main_view.context.palette["accent"]
 
     _own_theme(tmp_path, "mine", accent="#eeeeee")
     _let_time_pass(world)
-    assert world.desk.context.palette["accent"] != before
-    edited = world.desk.context.palette["accent"]
+    assert world.main_view.context.palette["accent"] != before
+    edited = world.main_view.context.palette["accent"]
     file.write_text("{broken")
     _let_time_pass(world)
 
-    assert world.desk.context.palette["accent"] == edited
-    assert "The theme stays as it was" in world.desk.status.text
+    assert world.main_view.context.palette["accent"] == edited
+    assert "The theme stays as it was" in world.main_view.status.text
 
 
 def _let_time_pass(world: World) -> None:
     """Run what waits for its time; there is only the look at the file."""
-    reactor = world.desk.app.reactor
+    reactor = world.main_view.app.reactor
     reactor.call_later(0.05, reactor.stop)
     reactor.run()

@@ -121,8 +121,8 @@ class Monkey:
     def _look_at_everything(self) -> None:
         puppet = self._puppet
         self._look()
-        assert isinstance(puppet.desk.app, Application)
-        puppet.desk.app.paint()
+        assert isinstance(puppet.main_view.app, Application)
+        puppet.main_view.app.paint()
         self._look_at_document()
 
     # What it does.
@@ -180,7 +180,7 @@ class Monkey:
         random, puppet = self._random, self._puppet
         columns = random.choice((puppet.screen.columns, 1, 2, 5, 20, 40, 80, 80, 200))
         rows = random.choice((puppet.screen.rows, 1, 2, 3, 6, 10, 24, 24, 60))
-        if rows <= len(puppet.desk.dock.render(puppet.screen.columns)):
+        if rows <= len(puppet.main_view.dock.render(puppet.screen.columns)):
             self._is_exact = False
         puppet.resize(columns, rows)
 
@@ -222,14 +222,14 @@ class Monkey:
         """What holds when the terminal has said where things are."""
         puppet, screen = self._puppet, self._puppet.screen
         width = screen.columns
-        dock = puppet.desk.dock
-        if puppet.desk.app.is_looking or self._is_lied_to:
+        dock = puppet.main_view.dock
+        if puppet.main_view.app.is_looking or self._is_lied_to:
             return
-        if puppet.desk.app.is_fullscreen:
+        if puppet.main_view.app.is_fullscreen:
             shown, _ = around_cursor(dock.render(width), dock.cursor(), screen.rows - 1)
             assert _seen(screen.lines())[screen.rows - len(shown) :] == _texts(shown, width)
             return
-        blocks = [line for block in puppet.desk.document.blocks for line in block.render(width)]
+        blocks = [line for block in puppet.main_view.document.blocks for line in block.render(width)]
         shown, _ = around_cursor(dock.render(width), dock.cursor(), screen.rows)
         expected = [*_texts(blocks, width), *_texts(shown, width)]
         seen = _seen(line for line in screen.everything() if line != SHELL_LINE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive.plain import PlainDesk
+from kaa.frontends.interactive.plain import PlainMainView
 from kaa.frontends.interactive.transcript.notices import Notice
 from kaa.tui.components.text import Text
 from kaa.tui.device import Device
@@ -15,14 +15,14 @@ from kaa.tui.terminal import Terminal
 
 
 class Plain:
-    """A desk line by line, on a pseudo-terminal."""
+    """A main view line by line, on a pseudo-terminal."""
 
     def __init__(self, folder: Path, controller: int, line: int) -> None:
         os.set_blocking(controller, False)
         self.reactor = Reactor()
         # The console of Linux: letters of all languages, but few characters that draw.
         terminal = Terminal({"TERM": "linux", "LANG": "C.UTF-8"}, Device(line, line))
-        self.desk = PlainDesk(str(folder), terminal, self.reactor)
+        self.main_view = PlainMainView(str(folder), terminal, self.reactor)
         self._controller = controller
         self._line = line
 
@@ -46,16 +46,16 @@ def plain(tmp_path: Path) -> Iterator[Plain]:
 
 
 def test_another_document_is_written_in_the_same_characters(plain: Plain) -> None:
-    document = Document(Text(plain.desk.context))
-    document.earlier = [Notice(plain.desk.view, "très ✓ bien")]
+    document = Document(Text(plain.main_view.context))
+    document.earlier = [Notice(plain.main_view.view, "très ✓ bien")]
 
-    plain.desk.app.look_at(plain.desk.context, document)
+    plain.main_view.app.look_at(plain.main_view.context, document)
 
     assert "très ok bien" in plain.written()
 
 
 def test_a_word_about_what_happened_is_one_harmless_line(plain: Plain) -> None:
-    plain.desk.say("there is no\n  model \x1b[2J")
+    plain.main_view.say("there is no\n  model \x1b[2J")
 
     assert plain.written() == "[there is no model \\x1b[2J]\r\n"
 
@@ -65,7 +65,7 @@ def test_the_terminal_goes_on_editing_lines_when_the_process_was_stopped(
 ) -> None:
     monkeypatch.setattr(os, "kill", lambda *_: None)  # here it would be pytest that stops
 
-    plain.desk.app.suspend()
+    plain.main_view.app.suspend()
 
     assert plain.edits_lines
 
@@ -73,7 +73,7 @@ def test_the_terminal_goes_on_editing_lines_when_the_process_was_stopped(
 def test_the_terminal_edits_lines_behind_another_program(plain: Plain) -> None:
     during: list[bool] = []
 
-    plain.desk.app.run_elsewhere(lambda: during.append(plain.edits_lines))
+    plain.main_view.app.run_elsewhere(lambda: during.append(plain.edits_lines))
 
     assert during == [True]
     assert plain.edits_lines

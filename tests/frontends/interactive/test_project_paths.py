@@ -5,7 +5,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.project_paths import ProjectPaths
 from kaa.workspace.file_index import FileListing
-from tests.frontends.interactive.desks import ImmediateCore
+from tests.frontends.interactive.offscreen import ImmediateCore
 
 
 class Files:

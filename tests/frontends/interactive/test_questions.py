@@ -13,7 +13,7 @@ from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.events import Key
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def request(command: str = "make") -> Approval:
 
 
 def type_something(seat: Seated) -> None:
-    seat.desk.editor.insert("and th")
-    seat.desk.typed_at = time.monotonic()
+    seat.main_view.editor.insert("and th")
+    seat.main_view.typed_at = time.monotonic()
 
 
 def press(seat: Seated, letter: str) -> None:
     """Type a letter, wherever it goes."""
     Shortcuts(
-        seat.desk,
+        seat.main_view,
         {},
         on_focus=lambda _: None,
         on_told=lambda: None,
@@ -58,9 +58,9 @@ def run_until(seat: Seated, wanted: str) -> None:
 
 def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None:
     answers: list[Answer] = []
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), answers.append)
+    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), answers.append)
     asked_at_once = seat.dock
-    dialog = seat.desk.dock.dialog
+    dialog = seat.main_view.dock.dialog
     assert dialog is not None
     took_keys = dialog.takes_keys
 
@@ -77,9 +77,9 @@ def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None
 def test_nobody_is_asked_while_typing(seat: Seated) -> None:
     type_something(seat)
 
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), lambda _: None)
+    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
 
-    assert seat.desk.dock.dialog is None
+    assert seat.main_view.dock.dialog is None
     assert "kaa asks whether bash may run, when you stop typing" in seat.dock
     run_until(seat, "Allow bash?")
     assert "when you stop typing" not in seat.dock
@@ -87,19 +87,19 @@ def test_nobody_is_asked_while_typing(seat: Seated) -> None:
 
 def test_what_was_sent_is_not_typed_any_more(seat: Seated) -> None:
     type_something(seat)
-    seat.desk.editor.take()
+    seat.main_view.editor.take()
 
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), lambda _: None)
+    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
 
     assert "Allow bash?" in seat.dock
 
 
 def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
     models = [SelectItem("yes-1", "yes-1"), SelectItem("no-1", "no-1")]
-    Lists(seat.desk).choose("Model", models, lambda _: None)
+    Lists(seat.main_view).choose("Model", models, lambda _: None)
     press(seat, "y")
 
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), lambda _: None)
+    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
 
     assert "Model" in seat.dock
     assert "Allow bash?" not in seat.dock
@@ -108,18 +108,18 @@ def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
 
 def test_typing_that_begins_with_the_question_does_not_answer_it(seat: Seated) -> None:
     answers: list[Answer] = []
-    Questions(seat.desk, Attention(seat.desk, seat.terminal)).ask(request(), answers.append)
+    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), answers.append)
 
     for number in range(8):  # a letter each tenth of a second, longer than it takes to read a question
         seat.reactor.call_later(number / 10, lambda: press(seat, "y"))
     run_until(seat, "Yes, this time (y)")
 
     assert answers == []
-    assert seat.desk.editor.text == "y" * 8
+    assert seat.main_view.editor.text == "y" * 8
 
 
 def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
-    questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
+    questions = Questions(seat.main_view, Attention(seat.main_view, seat.terminal))
     taken_back, asked = request("one"), request("two")
     type_something(seat)
 
@@ -133,7 +133,7 @@ def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
 
 
 def test_a_yes_that_is_no_longer_needed_is_not_asked_for(seat: Seated) -> None:
-    questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
+    questions = Questions(seat.main_view, Attention(seat.main_view, seat.terminal))
     answers: list[Answer] = []
     asked = Confirmation("Go on with $1.00 more?", "$1.00 of the $1.00 are used")
 
@@ -148,9 +148,9 @@ def test_a_yes_that_is_no_longer_needed_is_not_asked_for(seat: Seated) -> None:
 
 
 def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
-    questions = Questions(seat.desk, Attention(seat.desk, seat.terminal))
+    questions = Questions(seat.main_view, Attention(seat.main_view, seat.terminal))
     asked = request()
-    seat.desk.working.begin("Running bash")
+    seat.main_view.working.begin("Running bash")
 
     questions.ask(asked, lambda _: None)
     waiting = seat.dock

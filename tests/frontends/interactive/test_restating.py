@@ -7,39 +7,39 @@ import pytest
 
 from kaa.frontends.interactive.restating import Restating
 from kaa.tui.events import Key
-from tests.frontends.interactive.desks import seated
+from tests.frontends.interactive.offscreen import seated
 
 
 def test_one_message_after_the_other_and_none_when_all_is_as_it_was(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        restating = Restating(seat.desk.editor)
+        restating = Restating(seat.main_view.editor)
 
         texts = []
         for text in ("the last", "the one before", None):
             restating.put(text)
-            texts.append(seat.desk.editor.text)
+            texts.append(seat.main_view.editor.text)
 
         assert texts == ["the last", "the one before", ""]
 
 
 def test_what_was_typed_meanwhile_is_kept(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        restating = Restating(seat.desk.editor)
-        seat.desk.editor.set_text("a draft")
+        restating = Restating(seat.main_view.editor)
+        seat.main_view.editor.set_text("a draft")
 
         restating.put("said before")
-        both = seat.desk.editor.text
-        seat.desk.editor.set_text(f"{both} and more")
+        both = seat.main_view.editor.text
+        seat.main_view.editor.set_text(f"{both} and more")
         restating.put(None)
 
         assert both == "said before\n\na draft"
-        assert seat.desk.editor.text == "said before\n\na draft and more"
+        assert seat.main_view.editor.text == "said before\n\na draft and more"
 
 
 def _typed(text: str, typed: str) -> tuple[str, str]:
     """What stands in the editor after typing behind a message that was put there, and after undoing all of that."""
     with tempfile.TemporaryDirectory() as folder, seated(Path(folder)) as seat:
-        editor = seat.desk.editor
+        editor = seat.main_view.editor
         restating = Restating(editor)
         editor.on_change = restating.edited
         restating.put(text)
@@ -62,7 +62,7 @@ def test_anything_else_is_typed_behind_the_message(typed: str) -> None:
 
 def test_a_slash_behind_a_draft_stays_there(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        editor = seat.desk.editor
+        editor = seat.main_view.editor
         restating = Restating(editor)
         editor.on_change = restating.edited
         editor.set_text("src")

@@ -7,7 +7,7 @@ from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.shortcuts import Shortcuts, Twice
 from kaa.tui.events import Event, Focus, Key, Paste, Reply
-from tests.frontends.interactive.desks import Seated, seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 ACTIONS = ("app.interrupt", "app.clear", "app.exit", "app.help", "app.message.followUp", "app.tools.expand")
 
@@ -16,10 +16,10 @@ class World:
     """Shortcuts, and what they led to."""
 
     def __init__(self, seat: Seated) -> None:
-        self.desk = seat.desk
+        self.main_view = seat.main_view
         self.done: list[object] = []
         self.shortcuts = Shortcuts(
-            seat.desk,
+            seat.main_view,
             {action: lambda action=action: self.done.append(action) for action in ACTIONS},  # type: ignore[misc]  # a default argument
             on_focus=lambda gained: self.done.append(("focus", gained)),
             on_told=lambda: self.done.append("told"),
@@ -41,16 +41,16 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_text_is_the_editors_and_the_rest_does_something(world: World) -> None:
     world.take(Key("h", "h"), Key("i", "i"), Key("f1"), Key("escape"), Key("ctrl+c"), Key("alt+enter"))
 
-    assert world.desk.editor.text == "hi"
+    assert world.main_view.editor.text == "hi"
     assert world.done == ["app.help", "app.interrupt", "app.clear", "app.message.followUp"]
 
 
 def test_leaving_by_key_needs_an_empty_editor(world: World) -> None:
-    world.desk.editor.set_text("ab")
-    world.desk.editor.key(Key("home"))
+    world.main_view.editor.set_text("ab")
+    world.main_view.editor.key(Key("home"))
 
     world.take(Key("ctrl+d"), Key("ctrl+d"))
-    assert world.desk.editor.text == ""
+    assert world.main_view.editor.text == ""
     assert world.done == []
     world.take(Key("ctrl+d"))
 
@@ -59,38 +59,40 @@ def test_leaving_by_key_needs_an_empty_editor(world: World) -> None:
 
 def test_a_dialog_takes_all_keys(world: World) -> None:
     chosen: list[str] = []
-    choices = Choices(world.desk.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: chosen.append("no"))
-    dialog = DialogFrame(world.desk.context, "Sure?", None, choices)
-    world.desk.dock.open(dialog)
+    choices = Choices(
+        world.main_view.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: chosen.append("no")
+    )
+    dialog = DialogFrame(world.main_view.context, "Sure?", None, choices)
+    world.main_view.dock.open(dialog)
 
     world.take(Key("y", "y"), Key("escape"), Key("f1"), Key("q", "q"), Paste("yes"))
     assert chosen == ["y", "no"]
     assert world.done == []
-    assert world.desk.editor.is_empty
-    world.desk.dock.close(dialog)
+    assert world.main_view.editor.is_empty
+    world.main_view.dock.close(dialog)
     world.take(Key("q", "q"))
 
-    assert world.desk.editor.text == "q"
+    assert world.main_view.editor.text == "q"
 
 
 def test_a_dialog_that_cannot_be_answered_yet_takes_none(world: World) -> None:
     chosen: list[str] = []
-    choices = Choices(world.desk.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
-    dialog = DialogFrame(world.desk.context, "Sure?", None, choices)
+    choices = Choices(world.main_view.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
+    dialog = DialogFrame(world.main_view.context, "Sure?", None, choices)
     dialog.takes_keys = False
-    world.desk.dock.open(dialog)
+    world.main_view.dock.open(dialog)
 
     world.take(Key("y", "y"))
 
     assert chosen == []
-    assert world.desk.editor.text == "y"
+    assert world.main_view.editor.text == "y"
 
 
 def test_a_dropped_image_is_attached_and_other_pastes_are_text(world: World) -> None:
     world.take(Paste("'/home/me/a picture.png'"), Paste("plain text"))
 
     assert world.done == [("image", "/home/me/a picture.png")]
-    assert world.desk.editor.text == "plain text"
+    assert world.main_view.editor.text == "plain text"
 
 
 def test_focus_and_answers_are_passed_on(world: World) -> None:
@@ -103,7 +105,7 @@ def test_releasing_keys_does_nothing(world: World) -> None:
     world.take(Key("f1", action="release"), Key("a", "a", "release"))
 
     assert world.done == []
-    assert world.desk.editor.is_empty
+    assert world.main_view.editor.is_empty
 
 
 @pytest.mark.parametrize(

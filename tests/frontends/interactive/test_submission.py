@@ -9,7 +9,7 @@ from kaa.frontends.interactive.commands import Commands, CoreCommand, UiCommand
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.shell.conversation import CommandReply
-from tests.frontends.interactive.desks import Seated, core_of, seated
+from tests.frontends.interactive.offscreen import Seated, core_of, seated
 
 
 class Engine:
@@ -43,7 +43,7 @@ class World:
 
     def __init__(self, seat: Seated, folder: Path) -> None:
         self.seat = seat
-        self.editor = seat.desk.editor
+        self.editor = seat.main_view.editor
         self.engine = Engine()
         self.attachments = Attachments()
         self.history = PromptHistory(folder)
@@ -53,7 +53,7 @@ class World:
         commands = Commands()
         commands.add([UiCommand("theme", "", lambda arguments: self.ran.append(("theme", arguments)))])
         self.submission = Submission(
-            seat.desk,
+            seat.main_view,
             core_of(self.engine),
             commands,
             self.attachments,

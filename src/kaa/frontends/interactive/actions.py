@@ -9,11 +9,11 @@ from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.changelog import changelog
 from kaa.frontends.interactive.commands import Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.external_editor import edit_externally
 from kaa.frontends.interactive.help_text import help_markdown, help_sections
 from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
 from kaa.tui.keymap import Keymap
 
@@ -28,13 +28,13 @@ class Actions:
 
     Args:
         ui: shows and asks.
-        desk: has the editor.
+        main_view: has the editor.
         core: does what is not about showing.
     """
 
-    def __init__(self, ui: "InteractiveUI", desk: Desk, core: CoreThread[Engine]) -> None:
+    def __init__(self, ui: "InteractiveUI", main_view: MainView, core: CoreThread[Engine]) -> None:
         self._ui = ui
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._escape = double_escape()
         self._clear = double_clear()
@@ -47,7 +47,7 @@ class Actions:
             "app.interrupt": self._interrupt,
             "app.clear": self._clear_editor,
             "app.exit": self._ui.say_goodbye,
-            "app.suspend": self._desk.app.suspend,
+            "app.suspend": self._main_view.app.suspend,
             "app.message.followUp": lambda: self._ui.conversations.submit(follow_up=True),
             "app.message.dequeue": self._dequeue,
             "app.message.copy": self._ui.copying.copy_answer,
@@ -58,7 +58,7 @@ class Actions:
             "app.model.cycleForward": lambda: self._cycle_model(1),
             "app.model.cycleBackward": lambda: self._cycle_model(-1),
             "app.network.toggle": self._toggle_network,
-            "app.editor.external": lambda: edit_externally(self._desk, os.environ),
+            "app.editor.external": lambda: edit_externally(self._main_view, os.environ),
             "app.clipboard.pasteImage": self._ui.images.paste,
             "app.rewind": self._ui.navigator.rewind,
             "app.undo": self._ui.navigator.undo,
@@ -69,7 +69,7 @@ class Actions:
             "app.session.fork": self._ui.session_selectors.fork,
             "app.help": self._help,
             "app.settings": self._ui.settings_selectors.settings,
-            "app.fullscreen": self._desk.app.toggle_fullscreen,
+            "app.fullscreen": self._main_view.app.toggle_fullscreen,
             "app.transcript": self._ui.viewer.toggle,
         }
 
@@ -95,7 +95,9 @@ class Actions:
             ),
             UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", copy),
             UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye(), is_independent=True),
-            UiCommand("fullscreen", "Use the full screen, or no longer", lambda _: self._desk.app.toggle_fullscreen()),
+            UiCommand(
+                "fullscreen", "Use the full screen, or no longer", lambda _: self._main_view.app.toggle_fullscreen()
+            ),
             UiCommand("help", "Show keys and commands", lambda _: self._help(), is_independent=True),
             UiCommand("hotkeys", "Show keys and commands", lambda _: self._help(), is_independent=True),
             UiCommand("login", "Keep an API key, or log in to a provider", login.login, is_independent=True),
@@ -147,8 +149,8 @@ class Actions:
         """Stop what goes on; with nothing going on and nothing typed, the second time does what the user chose."""
         if self._ui.activity.is_busy or self._ui.activity.runs_command:
             self._core.call(lambda engine: engine.work.abort(), self._ui.asides.give_back, self._ui.board.show_failure)
-        elif self._desk.editor.is_empty and self._escape.now():
-            match self._desk.preferences.double_escape_action:
+        elif self._main_view.editor.is_empty and self._escape.now():
+            match self._main_view.preferences.double_escape_action:
                 case "rewind":
                     self._ui.navigator.rewind()
                 case "tree":
@@ -159,14 +161,14 @@ class Actions:
                     pass
 
     def _clear_editor(self) -> None:
-        if not self._desk.editor.is_empty:
-            self._desk.editor.set_text("")
+        if not self._main_view.editor.is_empty:
+            self._main_view.editor.set_text("")
         elif self._ui.activity.is_busy or self._ui.activity.runs_command:
             self._interrupt()
         elif self._clear.now():
             self._ui.say_goodbye()
         else:
-            self._desk.say(f"{self._desk.key_of('app.clear')} again leaves")
+            self._main_view.say(f"{self._main_view.key_of('app.clear')} again leaves")
 
     def _dequeue(self) -> None:
         async def take(engine: Engine) -> list[UserMessage]:
@@ -180,7 +182,7 @@ class Actions:
     def _cycle_model(self, step: Literal[1, -1]) -> None:
         self._core.call(
             lambda engine: engine.conversation.models.cycle(step),
-            lambda state: self._desk.say(f"{state.name} answers from now on", "success"),
+            lambda state: self._main_view.say(f"{state.name} answers from now on", "success"),
             self._say_why_not,
         )
 
@@ -188,7 +190,7 @@ class Actions:
         async def cycle(engine: Engine) -> str:
             return engine.conversation.models.cycle_thinking()
 
-        self._core.call(cycle, lambda level: self._desk.say(f"thinking: {level}", "success"), self._say_why_not)
+        self._core.call(cycle, lambda level: self._main_view.say(f"thinking: {level}", "success"), self._say_why_not)
 
     def _toggle_network(self) -> None:
         async def toggle(engine: Engine) -> str:
@@ -200,37 +202,39 @@ class Actions:
             engine.refresh_status()
             return state
 
-        self._core.call(toggle, lambda now: self._desk.say(f"network: {now}", "success"), self._say_why_not)
+        self._core.call(toggle, lambda now: self._main_view.say(f"network: {now}", "success"), self._say_why_not)
 
     def _say_why_not(self, error: BaseException) -> None:
-        self._desk.say(str(error), "warning")
+        self._main_view.say(str(error), "warning")
 
     # What is shown.
 
     def _toggle_thinking(self) -> None:
-        self._desk.view.toggle_thinking()
-        self._desk.say("thinking is shown" if self._desk.view.thinking else "thinking is hidden")
+        self._main_view.view.toggle_thinking()
+        self._main_view.say("thinking is shown" if self._main_view.view.thinking else "thinking is hidden")
 
     def _expand(self) -> None:
-        self._desk.view.toggle_tools()
-        self._desk.say("all of what tools said is shown" if self._desk.view.expanded else "tools are shown in short")
+        self._main_view.view.toggle_tools()
+        self._main_view.say(
+            "all of what tools said is shown" if self._main_view.view.expanded else "tools are shown in short"
+        )
 
     def _redraw(self) -> None:
-        self._desk.app.repaint(clear_scrollback=True)
+        self._main_view.app.repaint(clear_scrollback=True)
 
     def _help(self) -> None:
         commands = [(command.name, command.description) for command in self._ui.commands.offered()]
-        extended = self._desk.app.terminal.capabilities.kitty_keyboard
-        sections = help_sections(GROUPS, self._desk.context.keymap, commands, extended_keys=extended)
+        extended = self._main_view.app.terminal.capabilities.kitty_keyboard
+        sections = help_sections(GROUPS, self._main_view.context.keymap, commands, extended_keys=extended)
         self._ui.board.show_document(help_markdown(sections))
 
     def _theme_names(self, typed: str) -> Iterable[tuple[str, str]]:
-        return _among(self._desk.themes.names())(typed)
+        return _among(self._main_view.themes.names())(typed)
 
     def _reload(self) -> None:
-        bindings = load_keybindings(self._desk.folder)
-        self._desk.context.keymap.replace(Keymap(bindings.keys))
-        for problem in (*self._desk.reread_preferences(), *bindings.problems):
+        bindings = load_keybindings(self._main_view.folder)
+        self._main_view.context.keymap.replace(Keymap(bindings.keys))
+        for problem in (*self._main_view.reread_preferences(), *bindings.problems):
             self._ui.board.show_notice(problem, "warning")
         self._ui.preferences_changed()
         self._core.call(

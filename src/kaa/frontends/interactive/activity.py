@@ -29,7 +29,7 @@ from kaa.core.events import (
     UserCommandStart,
 )
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.reactor import Timer
 
 _TICK_SECONDS = 0.1
@@ -51,12 +51,12 @@ class Activity:
     """Follows the events.
 
     Args:
-        desk: shows it.
+        main_view: shows it.
         attention: calls the person at the end.
     """
 
-    def __init__(self, desk: Desk, attention: Attention) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, attention: Attention) -> None:
+        self._main_view = main_view
         self._attention = attention
         self._begun = 0.0
         self._running: dict[str, str] = {}  # tools, by the id of the call
@@ -88,7 +88,7 @@ class Activity:
                 case AgentEnd(reason=reason):
                     self._end_run(reason)
                 case QueueUpdate(steering=steering, follow_up=follow_up):
-                    self._desk.queued.show(steering, follow_up)
+                    self._main_view.queued.show(steering, follow_up)
                 case _:
                     self._follow_turn(event)
 
@@ -96,7 +96,7 @@ class Activity:
         """Something of ours goes on until `end_work`, called `what`; it can be stopped like a run."""
         self._is_working = True
         if self._is_running or self.runs_command:
-            self._desk.working.change(what)
+            self._main_view.working.change(what)
         else:
             self._begin(what)
 
@@ -104,11 +104,11 @@ class Activity:
         """It does no longer."""
         self._is_working = False
         if self._is_running:
-            self._desk.working.change("Working")
+            self._main_view.working.change("Working")
         elif self.runs_command:
-            self._desk.working.change(_COMMAND)
+            self._main_view.working.change(_COMMAND)
         else:
-            self._desk.working.end()
+            self._main_view.working.end()
 
     def break_off(self) -> None:
         """The session cannot be written any more. A run ended with that: no event of it comes, as none can be kept."""
@@ -121,21 +121,21 @@ class Activity:
             case TextDelta(delta=delta) | ThinkingDelta(delta=delta) | ToolCallDelta(delta=delta):
                 self._count(len(delta))
             case ThinkingStart():
-                self._desk.working.change("Thinking")
+                self._main_view.working.change("Thinking")
             case TextStart():
-                self._desk.working.change("Answering")
+                self._main_view.working.change("Answering")
             case ToolCallStart(name=name):
-                self._desk.working.change(f"Preparing {name}")
+                self._main_view.working.change(f"Preparing {name}")
             case _:
                 pass
 
     def _follow_turn(self, event: Event) -> None:
         match event:
             case TurnStart():
-                self._desk.working.change("Waiting for the model")
+                self._main_view.working.change("Waiting for the model")
             case ToolExecutionStart(tool_call_id=call_id, tool_name=name):
                 self._running[call_id] = name
-                self._desk.working.change(f"Running {', '.join(dict.fromkeys(self._running.values()))}")
+                self._main_view.working.change(f"Running {', '.join(dict.fromkeys(self._running.values()))}")
             case ToolExecutionEnd(tool_call_id=call_id):
                 self._running.pop(call_id, None)
             case AutoRetryStart():
@@ -147,7 +147,7 @@ class Activity:
             case CompactionEnd():
                 self.end_work()
             case RestoreProgress(done=done, total=total) if self._is_working:
-                self._desk.working.change(f"Restoring files: {done:,} of {total:,}")
+                self._main_view.working.change(f"Restoring files: {done:,} of {total:,}")
             case _:
                 pass
 
@@ -157,10 +157,10 @@ class Activity:
             return
         left = self._retry_at - time.monotonic()
         if left > 0:
-            self._desk.working.change(f"Trying again in {ceil(left)} s, {self._retry}")
+            self._main_view.working.change(f"Trying again in {ceil(left)} s, {self._retry}")
         else:
             self._retry_at = None
-            self._desk.working.change("Waiting for the model")
+            self._main_view.working.change("Waiting for the model")
 
     def _begin_run(self) -> None:
         self._is_running = True
@@ -173,7 +173,7 @@ class Activity:
         self._is_running = self._is_working = False
         self._retry_at = None
         self._running.clear()
-        self._desk.working.end()
+        self._main_view.working.end()
         self._attention.end(time.monotonic() - self._begun, _ENDS.get(reason, f"kaa stopped: {reason}"))
 
     def _begin_command(self, command: str) -> None:
@@ -184,24 +184,24 @@ class Activity:
     def _end_command(self) -> None:
         self.runs_command = False
         if not self.is_busy:
-            self._desk.working.end()
+            self._main_view.working.end()
 
     def _count(self, characters: int) -> None:
         before = self._characters // _CHARACTERS_PER_TOKEN
         self._characters += characters
-        self._desk.working.add_tokens(self._characters // _CHARACTERS_PER_TOKEN - before)
+        self._main_view.working.add_tokens(self._characters // _CHARACTERS_PER_TOKEN - before)
 
     def _begin(self, what: str) -> None:
-        self._desk.working.begin(what)
+        self._main_view.working.begin(what)
         if self._tick is None:
-            self._tick = self._desk.app.reactor.call_later(_TICK_SECONDS, self._turn)
+            self._tick = self._main_view.app.reactor.call_later(_TICK_SECONDS, self._turn)
 
     def _turn(self) -> None:
         """Turn the spinner as long as there is one; without one, no timer runs."""
-        if not self._desk.working.is_shown:
+        if not self._main_view.working.is_shown:
             self._tick = None
             return
         self._count_down()
-        self._desk.working.tick()
-        self._desk.app.refresh()
-        self._tick = self._desk.app.reactor.call_later(_TICK_SECONDS, self._turn)
+        self._main_view.working.tick()
+        self._main_view.app.refresh()
+        self._tick = self._main_view.app.reactor.call_later(_TICK_SECONDS, self._turn)

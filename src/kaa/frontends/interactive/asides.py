@@ -9,8 +9,8 @@ from typing import TypeVar
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.shell.work_queue import Aside
 
 ResultT = TypeVar("ResultT")
@@ -20,7 +20,7 @@ class Asides:
     """Has such work done.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
         core: does it.
         attachments: take images of a message back.
         on_failure: shows what went wrong.
@@ -28,12 +28,12 @@ class Asides:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         attachments: Attachments,
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._attachments = attachments
         self._on_failure = on_failure
@@ -74,7 +74,7 @@ class Asides:
 
     def give_back(self, messages: list[UserMessage]) -> None:
         """Put what waited into the editor, before what is there."""
-        self._desk.give_back([self._attachments.take_back(message) for message in messages], "\n\n")
+        self._main_view.give_back([self._attachments.take_back(message) for message in messages], "\n\n")
 
     def _take_back(self) -> None:
         # Where no conversation is open, nothing waits, and that has been told.

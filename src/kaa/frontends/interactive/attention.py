@@ -2,7 +2,7 @@
 
 import os
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.terminal import Terminal
 
 # A run that was shorter than this ends before anybody looked away.
@@ -13,15 +13,15 @@ class Attention:
     """Bell, notification, title and progress.
 
     Args:
-        desk: has the user's choice.
+        main_view: has the user's choice.
         terminal: shows them.
     """
 
-    def __init__(self, desk: Desk, terminal: Terminal) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, terminal: Terminal) -> None:
+        self._main_view = main_view
         self._terminal = terminal
         self._focused: bool | None = None  # terminals that do not tell are taken for looked at
-        self._project = os.path.basename(desk.footer.state.directory) or "kaa"
+        self._project = os.path.basename(main_view.footer.state.directory) or "kaa"
         self._session = ""
         self._is_working = False
 
@@ -31,7 +31,7 @@ class Attention:
 
     def call(self, text: str) -> None:
         """Something waits for an answer."""
-        choice = self._desk.preferences.notifications
+        choice = self._main_view.preferences.notifications
         if choice == "off" or self._focused:
             return
         self._terminal.bell()
@@ -53,13 +53,13 @@ class Attention:
         """The agent works."""
         self._is_working = True
         self._show_title()
-        if self._desk.preferences.show_terminal_progress:
+        if self._main_view.preferences.show_terminal_progress:
             self._terminal.set_progress(busy=True)
 
     def end(self, seconds: float, text: str) -> None:
         """The agent is done, after so many seconds."""
         self.rest()
-        if self._desk.preferences.show_terminal_progress:
+        if self._main_view.preferences.show_terminal_progress:
             self._terminal.set_progress(busy=False)
         if seconds >= _WORTH_A_CALL_SECONDS:
             self.call(text)

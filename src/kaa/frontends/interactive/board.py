@@ -10,7 +10,7 @@ from kaa.frontends.failures import told
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import CoreCommand
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
 from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.transcript.notices import NoticeKind
@@ -26,7 +26,7 @@ class Board:
     """What is told becomes what is seen (`kaa.frontends.interactive.core_listener.CoreListener`).
 
     Args:
-        desk: has the footer.
+        main_view: has the footer.
         transcript: the conversation.
         activity: what goes on.
         attention: has the window's title.
@@ -35,9 +35,9 @@ class Board:
         on_commands: is given the slash commands of the conversation when they change.
     """
 
-    def __init__(self, desk: Desk, transcript: Transcript, activity: Activity, attention: Attention) -> None:
+    def __init__(self, main_view: MainView, transcript: Transcript, activity: Activity, attention: Attention) -> None:
         self.on_commands: Callable[[Sequence[CoreCommand]], None] = lambda _: None
-        self._desk = desk
+        self._main_view = main_view
         self._transcript = transcript
         self._activity = activity
         self._attention = attention
@@ -68,12 +68,12 @@ class Board:
         self._has_content = len(entries) > 0
         self._is_newest = not self._has_content
         self._transcript.load(entries)
-        self._desk.app.refresh()
+        self._main_view.app.refresh()
 
     def clear(self) -> None:
         """Erase everything that is shown, and what has left the screen."""
         self._transcript.clear()
-        self._desk.app.repaint(clear_scrollback=True)
+        self._main_view.app.repaint(clear_scrollback=True)
 
     def show_events(self, events: Sequence[Event]) -> None:
         """These things happened."""
@@ -82,7 +82,7 @@ class Board:
                 self._has_content = self._is_newest = True
             self._transcript.show(event)
         self._activity.observe(events)
-        self._desk.app.refresh()
+        self._main_view.app.refresh()
 
     def show_arrival(self, there: NavigationResult) -> None:
         """The conversation goes on from another place of its session."""
@@ -92,12 +92,12 @@ class Board:
             self._transcript.go_on(there.entries)
         for text, kind in restored_files(there):
             self._transcript.notice(text, kind)
-        self._desk.app.refresh()
+        self._main_view.app.refresh()
 
     def show_notice(self, text: str, kind: NoticeKind = "info") -> None:
         """Something worth knowing."""
         self._transcript.notice(text, kind)
-        self._desk.app.refresh()
+        self._main_view.app.refresh()
 
     def show_failure(self, error: BaseException) -> None:
         """Something went wrong, or, which is no fault, cannot be done now."""
@@ -109,16 +109,16 @@ class Board:
         """Something to read, such as the help."""
         from kaa.tui.components.markdown import MarkdownStream  # lazy: it parses Markdown with a library
 
-        document = MarkdownStream(self._desk.context)
+        document = MarkdownStream(self._main_view.context)
         document.append(markdown)
         document.finish()
         self._transcript.add(document)
-        self._desk.app.refresh()
+        self._main_view.app.refresh()
 
     def show_status(self, status: Status) -> None:
         """The conversation stands like this now."""
         self._status = status
-        self._desk.header.show_model(status.model.name)
+        self._main_view.header.show_model(status.model.name)
         self._attention.name_session(status.session_name or "")
         self._refresh_footer()
 
@@ -138,5 +138,5 @@ class Board:
 
     def _refresh_footer(self) -> None:
         if self._status is not None:
-            self._desk.footer.state = footer_state(self._status, self._head, self._mode)
-            self._desk.app.refresh()
+            self._main_view.footer.state = footer_state(self._status, self._head, self._mode)
+            self._main_view.app.refresh()

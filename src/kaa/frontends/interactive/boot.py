@@ -1,7 +1,7 @@
 """The start: a prompt that can be typed into, before anything heavy is loaded. *Stage 1*.
 
-Stage 2 happens on the core's thread: it starts the hands, imports the rest, and hands the desk over to `ui.py`. What
-was typed meanwhile stays in the editor; what was submitted is done then.
+Stage 2 runs on the core's thread: it starts the hands, imports the rest, and passes the main view to `ui.py`. Text
+typed meanwhile stays in the editor; submitted messages are processed then.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.preferences import load_preferences
 from kaa.host.process import current_directory
 from kaa.tui.events import Event, Key, Paste
@@ -49,38 +49,38 @@ def main(arguments: argparse.Namespace) -> int:
     reactor, folder = Reactor(), os.path.expanduser(os.environ.get("KAA_DIR") or "~/.kaa/agent")
     linear = load_preferences(folder).preferences.screen == "linear"
     if arguments.plain or linear or terminal.capabilities.dumb:
-        from kaa.frontends.interactive.plain import PlainDesk  # lazy: few need it
+        from kaa.frontends.interactive.plain import PlainMainView  # lazy: few need it
 
-        return Start(arguments, PlainDesk(folder, terminal, reactor)).run()
-    return Start(arguments, Desk(folder, terminal, reactor)).run()
+        return Start(arguments, PlainMainView(folder, terminal, reactor)).run()
+    return Start(arguments, MainView(folder, terminal, reactor)).run()
 
 
 class Start:
-    """The desk until the core is there, and the way out.
+    """The main view until the core is there, and the way out.
 
     Args:
         arguments: as `kaa.cli` parses them.
-        desk: what is on the screen.
+        main_view: what is on the screen.
     """
 
-    def __init__(self, arguments: argparse.Namespace, desk: Desk) -> None:
+    def __init__(self, arguments: argparse.Namespace, main_view: MainView) -> None:
         self._arguments = arguments
-        self._desk = desk
+        self._main_view = main_view
         self._submitted: list[str] = []
         self._exit_code = 0
         self._farewell = ""
         self._crash: BaseException | None = None
         self._core: CoreThread[Engine] = CoreThread(
-            self._make, lambda engine: engine.close(), desk.app.reactor.post, self._crashed
+            self._make, lambda engine: engine.close(), main_view.app.reactor.post, self._crashed
         )
 
     def run(self) -> int:
         """Until the user leaves. Returns the exit code."""
-        app = self._desk.app
+        app = self._main_view.app
         app.on_events = self._take
-        fullscreen = self._arguments.fullscreen or self._desk.preferences.screen == "full"
+        fullscreen = self._arguments.fullscreen or self._main_view.preferences.screen == "full"
         app.on_gone = lambda: self.leave(128 + signal.SIGHUP)
-        self._desk.editor.on_submit = lambda _: self._submit()
+        self._main_view.editor.on_submit = lambda _: self._submit()
         try:
             app.reactor.on_signal(signal.SIGINT, lambda: self.leave(128 + signal.SIGINT))
             app.start()
@@ -94,7 +94,7 @@ class Start:
         except Exception as error:  # noqa: BLE001 isolation boundary: the terminal is given back, and the bug is told
             self._crash = error
         finally:
-            self._desk.on_leave()
+            self._main_view.on_leave()
             self._give_back_terminal()
         if self._farewell:
             sys.stdout.write(self._farewell)
@@ -112,11 +112,11 @@ class Start:
             farewell: printed when the terminal is given back.
         """
         self._exit_code, self._farewell = exit_code, farewell
-        self._desk.app.reactor.stop()
+        self._main_view.app.reactor.stop()
 
     def _give_back_terminal(self) -> None:
         try:
-            self._desk.app.stop()
+            self._main_view.app.stop()
         except Exception as error:  # noqa: BLE001 isolation boundary: what cannot be painted cannot be painted now either
             self._crash = self._crash or error
 
@@ -137,7 +137,7 @@ class Start:
         from kaa.frontends.command_line import CommandLine
         from kaa.frontends.interactive.engine import Engine
 
-        post = self._desk.app.reactor.post
+        post = self._main_view.app.reactor.post
         post(self._hand_over)
         # What is loaded by now lives as long as the process.
         gc.freeze()
@@ -148,7 +148,7 @@ class Start:
     def _hand_over(self) -> None:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
-        ui = InteractiveUI(self._desk, self._core, self.leave)
+        ui = InteractiveUI(self._main_view, self._core, self.leave)
         self._core.call(lambda engine: engine.serve(ui.board, ui.questions))
         ui.take_over(self._submitted, choose=self._arguments.resume)
 
@@ -156,17 +156,17 @@ class Start:
         """What is typed before the core is there: all of it is the editor's, but the ways out."""
         for event in events:
             match event:
-                case Key(id="ctrl+c" | "ctrl+d") if self._desk.editor.is_empty:
+                case Key(id="ctrl+c" | "ctrl+d") if self._main_view.editor.is_empty:
                     self.leave()
                 case Key(id="ctrl+c"):
-                    self._desk.editor.set_text("")
+                    self._main_view.editor.set_text("")
                 case Key() | Paste():
-                    self._desk.typed_at = time.monotonic()
-                    self._desk.editor.key(event)
+                    self._main_view.typed_at = time.monotonic()
+                    self._main_view.editor.key(event)
 
     def _submit(self) -> None:
-        self._submitted.append(self._desk.editor.take())
-        self._desk.say("starting…")
+        self._submitted.append(self._main_view.editor.take())
+        self._main_view.say("starting…")
 
     def _crashed(self, error: BaseException) -> None:
         """The core ended by a bug of ours: the terminal is given back, and the bug is told."""

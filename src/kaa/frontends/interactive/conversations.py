@@ -7,9 +7,9 @@ from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
 from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.opened import Opened, describe_opened
 from kaa.frontends.interactive.submission import Submission
 from kaa.llm.models.registry import NoModelError
@@ -23,7 +23,7 @@ class Conversations:
     """Opens them, and lets what is entered through when one is open.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
         core: opens them.
         board: shows them.
         submission: does what is entered.
@@ -34,7 +34,7 @@ class Conversations:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         board: Board,
         submission: Submission,
@@ -42,7 +42,7 @@ class Conversations:
         on_opened: Callable[[], None],
         give_back: Callable[[list[UserMessage]], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._board = board
         self._submission = submission
@@ -75,7 +75,7 @@ class Conversations:
             clear: erase what was shown.
         """
         if self._is_opening:
-            self._desk.say("starting…")
+            self._main_view.say("starting…")
             return
         was_open = self._is_open
         before = " The one before is kept." if self._board.is_worth_resuming else ""
@@ -111,7 +111,7 @@ class Conversations:
             on_failure: told why it is not.
         """
         if self._is_opening:
-            self._desk.say("starting…")
+            self._main_view.say("starting…")
             return
         was_open = self._is_open
 
@@ -131,9 +131,9 @@ class Conversations:
         """Do what stands in the editor, or keep it until there is a conversation."""
         if self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
             self._submission.submit(follow_up=follow_up)
-        elif not self._desk.editor.is_empty:
-            self._desk.say("starting…")
-            self.open([self._desk.editor.take()])
+        elif not self._main_view.editor.is_empty:
+            self._main_view.say("starting…")
+            self.open([self._main_view.editor.take()])
 
     def _begin(
         self,
@@ -142,7 +142,7 @@ class Conversations:
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         self._is_open, self._is_opening = False, True
-        folder, is_first = self._desk.folder, self._is_first
+        folder, is_first = self._main_view.folder, self._is_first
         self._core.call(
             lambda engine: describe_opened(engine, session, folder, is_first=is_first),
             opened,
@@ -151,8 +151,8 @@ class Conversations:
 
     def _opened(self, opened: Opened) -> None:
         self._is_open, self._is_opening, self._is_first = True, False, False
-        self._desk.status.show("")  # it has started
-        self._desk.editor.history.prepend(opened.history)
+        self._main_view.status.show("")  # it has started
+        self._main_view.editor.history.prepend(opened.history)
         self._board.show_session(opened.entries, opened.path)
         self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
@@ -167,13 +167,13 @@ class Conversations:
             self._submission.enter(self._waiting.pop(0))
 
     def _not_opened(self, error: BaseException) -> None:
-        """The desk stays usable, and what was entered stays too: it is tried again with the next message."""
+        """The main view stays usable, and what was entered stays too: it is tried again with the next message."""
         self._is_opening = False
         if isinstance(error, NoModelError):
             self._board.show_notice(getting_started.screen(error), "warning")
-            if self._desk.context.size.rows < _ROWS_TO_GET_STARTED:
-                self._desk.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
+            if self._main_view.context.size.rows < _ROWS_TO_GET_STARTED:
+                self._main_view.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
         else:
             self._board.show_failure(error)
         waiting, self._waiting = self._waiting, []
-        self._desk.give_back(waiting, "\n")
+        self._main_view.give_back(waiting, "\n")

@@ -1,6 +1,6 @@
 """Copies what was selected, the last answer, or a code block of it."""
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.transcript.transcript import Transcript
 from kaa.host.programs import host_programs
 from kaa.tui.clipboard import Clipboard
@@ -10,12 +10,12 @@ class Copying:
     """Copies to the clipboard, and says whether that could be done.
 
     Args:
-        desk: says it.
+        main_view: says it.
         transcript: has the answer.
     """
 
-    def __init__(self, desk: Desk, transcript: Transcript) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, transcript: Transcript) -> None:
+        self._main_view = main_view
         self._transcript = transcript
         self._clipboard: Clipboard | None = None
 
@@ -23,9 +23,9 @@ class Copying:
         """Copy a text."""
         if self._clipboard is None:  # now it is known what commands can write, where none of its programs may be
             programs = host_programs()
-            app = self._desk.app
+            app = self._main_view.app
             self._clipboard = Clipboard(app.terminal, app.reactor.post, programs.environment(), programs.find)
-        self._clipboard.copy(text, lambda problem: self._desk.say(problem or "copied"))
+        self._clipboard.copy(text, lambda problem: self._main_view.say(problem or "copied"))
 
     def copy_answer(self, which: str = "") -> None:
         """Copy the last answer as the model wrote it, or one of its code blocks.
@@ -38,7 +38,7 @@ class Copying:
             if text:
                 self.copy(text)
             else:
-                self._desk.say("there is no answer to copy yet")
+                self._main_view.say("there is no answer to copy yet")
             return
         blocks = self._transcript.code_blocks()
         number = which.rsplit(maxsplit=1)[-1]
@@ -47,4 +47,4 @@ class Copying:
         elif which == "code" and blocks:
             self.copy(blocks[-1][1])
         else:
-            self._desk.say(f"the last answer has {len(blocks)} code blocks; /copy 1 copies the first", "warning")
+            self._main_view.say(f"the last answer has {len(blocks)} code blocks; /copy 1 copies the first", "warning")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.session.errors import SessionError
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 from kaa.session.file.file_store import draft_path
@@ -59,16 +59,16 @@ class DraftKeeper:
     """Writes what stands in the editor, a moment after each change.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView) -> None:
+        self._main_view = main_view
         self._path: Path | None = None
         self._is_due = False
         self._held: int | None = None
         self._was_told = False
-        desk.on_leave = self.keep
+        main_view.on_leave = self.keep
 
     def begin(self, session: Path | None, typed: str) -> None:
         """Keep the drafts of this session from now on.
@@ -81,23 +81,23 @@ class DraftKeeper:
         if before is not None and before != self._path:
             with contextlib.suppress(OSError):
                 before.unlink(missing_ok=True)  # what is in the editor comes along
-        if typed and typed != self._desk.editor.text:
-            self._desk.give_back([typed], "\n")
-            self._desk.say("kaa had ended before this was sent")
+        if typed and typed != self._main_view.editor.text:
+            self._main_view.give_back([typed], "\n")
+            self._main_view.say("kaa had ended before this was sent")
         self.changed()
 
     def changed(self) -> None:
         """The text in the editor is another one."""
         if not self._is_due:
             self._is_due = True
-            self._desk.app.reactor.call_later(_DELAY_SECONDS, self.keep)
+            self._main_view.app.reactor.call_later(_DELAY_SECONDS, self.keep)
 
     def keep(self) -> None:
         """Write what stands in the editor now. That it cannot be written is no reason to disturb who types."""
         self._is_due = False
         if self._path is None:
             return
-        text = self._desk.editor.text
+        text = self._main_view.editor.text
         with contextlib.suppress(OSError, SessionError):
             if not text.strip():
                 self._hold(None)
@@ -106,7 +106,9 @@ class DraftKeeper:
                 self._hold(_write(self._path, data))
             elif not self._was_told:
                 self._was_told = True
-                self._desk.say("this text is too long to survive a crash: kaa keeps at most 4 MiB that are not sent")
+                self._main_view.say(
+                    "this text is too long to survive a crash: kaa keeps at most 4 MiB that are not sent"
+                )
 
     def _hold(self, descriptor: int | None) -> None:
         """Keep the lock of this file, and not that of the one before."""

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 
 
 class EditorModes:
     """Puts the keys of vi in force, and tells which of its modes the editor is in.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
         on_command: gets what is entered behind a `:`.
         on_change: gets the mode when it is another one, as it is shown; empty with the usual keys.
     """
 
-    def __init__(self, desk: Desk, on_command: Callable[[str], None], on_change: Callable[[str], None]) -> None:
-        self._desk = desk
+    def __init__(
+        self, main_view: MainView, on_command: Callable[[str], None], on_change: Callable[[str], None]
+    ) -> None:
+        self._main_view = main_view
         self._on_command = on_command
         self._on_change = on_change
         self._chosen = "default"
@@ -28,11 +30,11 @@ class EditorModes:
         if mode == "vim":
             from kaa.tui.vim import Vim  # lazy: few use it
 
-            vim = Vim(self._desk.editor, self._desk.context)
+            vim = Vim(self._main_view.editor, self._main_view.context)
             vim.on_command = self._on_command
             vim.on_mode_change = lambda: self._on_change(vim.mode.upper())
-            self._desk.editor.mode = vim
+            self._main_view.editor.mode = vim
             self._on_change(vim.mode.upper())
         else:
-            self._desk.editor.mode = None
+            self._main_view.editor.mode = None
             self._on_change("")

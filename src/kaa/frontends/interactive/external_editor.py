@@ -7,36 +7,36 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.host.programs import host_programs
 
 
-def edit_externally(desk: Desk, environ: Mapping[str, str]) -> None:
+def edit_externally(main_view: MainView, environ: Mapping[str, str]) -> None:
     """Open the text in another editor and take what it leaves; the terminal is its meanwhile.
 
     Args:
-        desk: has the text, and says why it stays as it was, if it does.
+        main_view: has the text, and says why it stays as it was, if it does.
         environ: names the editor, unless the settings do.
     """
-    editor = desk.preferences.external_editor or environ.get("VISUAL") or environ.get("EDITOR") or "vi"
+    editor = main_view.preferences.external_editor or environ.get("VISUAL") or environ.get("EDITOR") or "vi"
     try:
-        file = _written(desk.editor.text)
+        file = _written(main_view.editor.text)
     except OSError as error:
-        desk.say(f"the text cannot be handed over: {error}", "warning")
+        main_view.say(f"the text cannot be handed over: {error}", "warning")
         return
     problems: list[str] = []
     try:
-        desk.app.run_elsewhere(lambda: problems.extend(_run(editor, file, environ)))
+        main_view.app.run_elsewhere(lambda: problems.extend(_run(editor, file, environ)))
         if not problems:
             with open(file, encoding="utf-8", errors="replace") as edited:
-                desk.editor.set_text(edited.read().removesuffix("\n"))
+                main_view.editor.set_text(edited.read().removesuffix("\n"))
     except FileNotFoundError:
         problems.append(f"{editor} left no text behind; it stays as it was")
     finally:
         with suppress(OSError):
             os.unlink(file)
     if problems:
-        desk.say(problems[0], "warning")
+        main_view.say(problems[0], "warning")
 
 
 def _written(text: str) -> str:

@@ -6,21 +6,21 @@ from kaa.core.messages import ImageContent
 from kaa.frontends.interactive.attachments import Attachments, as_content, read_image
 from kaa.frontends.interactive.clipboard_image import read_clipboard_image
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 
 
 class ImageInput:
     """Takes images.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
         core: reads them.
         attachments: keep them until the message is sent.
     """
 
-    def __init__(self, desk: Desk, core: CoreThread[Engine], attachments: Attachments) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, core: CoreThread[Engine], attachments: Attachments) -> None:
+        self._main_view = main_view
         self._core = core
         self._attachments = attachments
 
@@ -30,17 +30,17 @@ class ImageInput:
         async def read(_engine: Engine) -> ImageContent:
             return await as_content(await read_clipboard_image(os.environ))
 
-        self._core.call(read, self._attach, lambda error: self._desk.say(str(error), "warning"))
+        self._core.call(read, self._attach, lambda error: self._main_view.say(str(error), "warning"))
 
     def drop(self, path: str) -> None:
         """Take the image whose path was dropped on the terminal; the path itself if that cannot be done."""
 
         def instead(error: BaseException) -> None:
-            self._desk.editor.insert(path)
-            self._desk.say(f"{error}; its path was inserted", "warning")
+            self._main_view.editor.insert(path)
+            self._main_view.say(f"{error}; its path was inserted", "warning")
 
         self._core.call(lambda engine: read_image(engine.workspace, path), self._attach, instead)
 
     def _attach(self, image: ImageContent) -> None:
-        self._desk.editor.insert(self._attachments.add(image) + " ")
-        self._desk.app.refresh()
+        self._main_view.editor.insert(self._attachments.add(image) + " ")
+        self._main_view.app.refresh()

@@ -1,7 +1,7 @@
 """The interactive terminal line by line: for screen readers, and for terminals that cannot draw.
 
-The same desk and the same commands. What is said is written once, when it will not change any more; what is typed are
-lines, which the terminal itself edits. A dialog is written down when it opens, and the next line answers it.
+It has the same main view and the same commands. Text is written once, when it is final; input is lines, which the
+terminal itself edits. A dialog is written when it opens, and the next line answers it.
 """
 
 import os
@@ -9,9 +9,9 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.components.select_list import SelectList
 from kaa.tui.context import Context
 from kaa.tui.document import Document
@@ -30,8 +30,8 @@ _READ_BYTES = 65536
 _WRITE_SECONDS = 0.05
 
 
-class PlainDesk(Desk):
-    """A desk whose words about what just happened are lines like all others, and that has no keys but Enter."""
+class PlainMainView(MainView):
+    """A main view whose words about what just happened are lines like all others, and that has no keys but Enter."""
 
     shows_typing = True
     hints = ()
@@ -69,7 +69,7 @@ class PlainSurface:
         self.on_gone: Callable[[], object] = reactor.stop
         self.on_copy: Callable[[str], object] = lambda _: None
         self.rebuilds = False
-        self._desk: Desk | None = None
+        self._main_view: MainView | None = None
         self._size = context.size
         self._linear = self._presenter(context, document)
         self._is_due = False
@@ -79,9 +79,9 @@ class PlainSurface:
         self._continued: list[str] = []  # lines that ended with a backslash
         self._unread = b""
 
-    def serve(self, desk: Desk) -> None:
-        """Write for this desk, which made this."""
-        self._desk = desk
+    def serve(self, main_view: MainView) -> None:
+        """Write for this main view, which made this."""
+        self._main_view = main_view
 
     def start(self) -> None:
         """Write what there is, and wait for lines."""
@@ -157,20 +157,20 @@ class PlainSurface:
 
     def _update(self) -> None:
         self._is_due = False
-        assert self._desk is not None
-        working = self._desk.working.is_shown
+        assert self._main_view is not None
+        working = self._main_view.working.is_shown
         if working:
             self._linear.update()
         else:
             self._linear.flush()
-        self._write_dialog(self._desk)
+        self._write_dialog(self._main_view)
         if self._dialog is None and not working and not self._is_prompted:
             self._is_prompted = True
             self.terminal.device.write(_PROMPT)
 
-    def _write_dialog(self, desk: Desk) -> None:
+    def _write_dialog(self, main_view: MainView) -> None:
         """Write the dialog down when it opens, and when it asks something else."""
-        dialog = desk.dock.dialog
+        dialog = main_view.dock.dialog
         if dialog is None or not dialog.takes_keys:
             self._dialog = None
             return
@@ -205,23 +205,23 @@ class PlainSurface:
             self._take(line.decode("utf-8", "replace"))
 
     def _take(self, line: str) -> None:
-        assert self._desk is not None
+        assert self._main_view is not None
         # What was typed before a question could be read is no answer to it.
-        if self._dialog is not None and self._desk.dock.dialog is self._dialog:
+        if self._dialog is not None and self._main_view.dock.dialog is self._dialog:
             self._answer(self._dialog, line)
         elif line.endswith("\\"):
             self._continued.append(line[:-1])
         else:
             text = "\n".join([*self._continued, line])
             self._continued = []
-            self._desk.editor.set_text(text)
-            if self._desk.editor.on_submit is not None:
-                self._desk.editor.on_submit(text)
+            self._main_view.editor.set_text(text)
+            if self._main_view.editor.on_submit is not None:
+                self._main_view.editor.on_submit(text)
         self.refresh()
 
     def _answer(self, dialog: DialogFrame, line: str) -> None:
         """A letter chooses. A text is typed and entered, but in a list only if it says which entry is meant."""
-        assert self._desk is not None
+        assert self._main_view is not None
         if not line.strip():
             self._hand_over([Key("escape")])
         elif isinstance(dialog.control, Choices):

@@ -19,13 +19,13 @@ from kaa.ext.questions import (
     Trust,
 )
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.frontends.interactive.dialogs.choice import ChoiceDialog
 from kaa.frontends.interactive.dialogs.confirmation import ConfirmationDialog
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.text import TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.context import Context
 
 # Between two words people pause for less.
@@ -40,12 +40,12 @@ class Questions:
     """Opens the dialogs.
 
     Args:
-        desk: where they are opened.
+        main_view: where they are opened.
         attention: calls the person.
     """
 
-    def __init__(self, desk: Desk, attention: Attention) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, attention: Attention) -> None:
+        self._main_view = main_view
         self._attention = attention
         self._asked: list[tuple[AnyQuestion, QuestionDialog[Any]]] = []
 
@@ -56,9 +56,9 @@ class Questions:
             self._close(question)
             answer(given)
 
-        dialog = _dialog(self._desk.context, question, answered)
+        dialog = _dialog(self._main_view.context, question, answered)
         self._asked.append((question, dialog))
-        self._desk.working.show_instead(_WAITING)
+        self._main_view.working.show_instead(_WAITING)
         call = _call(question)
         self._attention.call(call)
         self._open_when_quiet(dialog, call)
@@ -71,43 +71,47 @@ class Questions:
         if all(dialog is not asked for _, asked in self._asked):
             return  # it was taken back
         left = self._typing_seconds()
-        later = self._desk.app.reactor.call_later
+        later = self._main_view.app.reactor.call_later
         said = f"{call}, when you stop typing"
         if left > 0 and self._has_begun():
-            self._desk.say(said, "warning")
+            self._main_view.say(said, "warning")
             later(left, lambda: self._open_when_quiet(dialog, call))
             return
-        if self._desk.status.text == said:
-            self._desk.status.show("")
-        self._desk.app.look_away()
-        self._desk.dock.open(dialog)
-        self._desk.app.refresh()
+        if self._main_view.status.text == said:
+            self._main_view.status.show("")
+        self._main_view.app.look_away()
+        self._main_view.dock.open(dialog)
+        self._main_view.app.refresh()
         opened = time.monotonic()
         later(_REACTION_SECONDS, lambda: self._offer_when_quiet(dialog, opened))
 
     def _offer_when_quiet(self, dialog: QuestionDialog[Any], opened: float) -> None:
         left = self._typing_seconds()
-        if left > 0 and self._desk.typed_at > opened:
-            self._desk.app.reactor.call_later(left, lambda: self._offer_when_quiet(dialog, opened))
+        if left > 0 and self._main_view.typed_at > opened:
+            self._main_view.app.reactor.call_later(left, lambda: self._offer_when_quiet(dialog, opened))
             return
         dialog.offer()
-        self._desk.app.refresh()
+        self._main_view.app.refresh()
 
     def _typing_seconds(self) -> float:
         """How long nobody would have to type from now on, to have stopped; nothing or less if they have."""
-        return self._desk.typed_at + _TYPING_SECONDS - time.monotonic()
+        return self._main_view.typed_at + _TYPING_SECONDS - time.monotonic()
 
     def _has_begun(self) -> bool:
         """Whether something is typed that is not entered yet: in the editor, in a list, or in a search."""
-        return not self._desk.editor.is_empty or self._desk.dock.dialog is not None or self._desk.app.is_looking
+        return (
+            not self._main_view.editor.is_empty
+            or self._main_view.dock.dialog is not None
+            or self._main_view.app.is_looking
+        )
 
     def _close(self, question: AnyQuestion) -> None:
         """Close its dialog, if it is still asked."""
         for asked in [asked for asked in self._asked if asked[0] is question]:
             self._asked.remove(asked)
-            self._desk.working.show_instead(_WAITING if self._asked else "")
-            self._desk.dock.close(asked[1])
-            self._desk.app.refresh()
+            self._main_view.working.show_instead(_WAITING if self._asked else "")
+            self._main_view.dock.close(asked[1])
+            self._main_view.app.refresh()
 
 
 def _dialog(context: Context, question: AnyQuestion, answered: Callable[[Answer], None]) -> QuestionDialog[Any]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kaa.frontends.interactive.attachments import dropped_image
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.events import Event, Focus, Input, Key, Mouse, Paste, Reply
 
 # Within this time, the same key again means more (pi's figure); leaving by accident costs more than waiting.
@@ -18,7 +18,7 @@ class Shortcuts:
     """Takes everything that comes from the terminal.
 
     Args:
-        desk: has the editor and the dialogs.
+        main_view: has the editor and the dialogs.
         actions: what each action does, by id.
         on_focus: the window got or lost the focus.
         on_told: the terminal told something of itself.
@@ -28,7 +28,7 @@ class Shortcuts:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         actions: Mapping[str, Callable[[], None]],
         *,
         on_focus: Callable[[bool], None],
@@ -36,7 +36,7 @@ class Shortcuts:
         on_image: Callable[[str], None],
         on_viewer_key: Callable[[Input], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._actions = actions
         self._on_focus = on_focus
         self._on_told = on_told
@@ -54,42 +54,42 @@ class Shortcuts:
                 case Reply():
                     self._on_told()
                 case Mouse():
-                    self._desk.app.take_mouse(event)
+                    self._main_view.app.take_mouse(event)
 
     def _take_input(self, key: Input) -> None:
-        self._desk.typed_at = time.monotonic()
-        if self._desk.app.is_looking:
+        self._main_view.typed_at = time.monotonic()
+        if self._main_view.app.is_looking:
             self._on_viewer_key(key)
             return
-        dialog = self._desk.dock.dialog
+        dialog = self._main_view.dock.dialog
         if dialog is not None and dialog.takes_keys:
             dialog.key(key)
             return
         if self._is_for_text(key):
-            self._desk.editor.key(key)
-        elif self._desk.app.take_view_key(key):
+            self._main_view.editor.key(key)
+        elif self._main_view.app.take_view_key(key):
             pass
         elif isinstance(key, Paste):
             self._paste(key)
-        elif self._desk.editor.is_empty and self._act(key, "app.exit"):
+        elif self._main_view.editor.is_empty and self._act(key, "app.exit"):
             pass
-        elif not self._desk.editor.key(key):
+        elif not self._main_view.editor.key(key):
             self._act(key, *self._actions)
 
     def _is_for_text(self, key: Input) -> bool:
         """Keys by which one moves in a line move in the transcript only if there is no line."""
-        keymap = self._desk.context.keymap
-        return not self._desk.editor.is_empty and keymap.first(key, *_IN_LINE) is not None
+        keymap = self._main_view.context.keymap
+        return not self._main_view.editor.is_empty and keymap.first(key, *_IN_LINE) is not None
 
     def _paste(self, paste: Paste) -> None:
         path = dropped_image(paste.text)
         if path is None:
-            self._desk.editor.key(paste)
+            self._main_view.editor.key(paste)
         else:
             self._on_image(path)
 
     def _act(self, key: Input, *actions: str) -> bool:
-        action = self._desk.context.keymap.first(key, *actions)
+        action = self._main_view.context.keymap.first(key, *actions)
         if action is None or action not in self._actions:
             return False
         self._actions[action]()

@@ -7,8 +7,8 @@ from kaa.ext.invocation import invocation_in, unknown_command
 from kaa.frontends.interactive.attachments import Attachments, mentioned_images, with_mentioned
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.shell.conversation import CommandNotRun, CommandReply, Outcome, SessionToOpen
 
@@ -20,7 +20,7 @@ class Submission:
     """Takes what is entered.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
         core: does it.
         commands: knows the slash commands.
         attachments: images of the message.
@@ -32,7 +32,7 @@ class Submission:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         commands: Commands,
         attachments: Attachments,
@@ -41,7 +41,7 @@ class Submission:
         on_failure: Callable[[BaseException], None],
         on_session: Callable[[SessionToOpen], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._commands = commands
         self._attachments = attachments
@@ -56,15 +56,15 @@ class Submission:
         Args:
             follow_up: give a message to the model when it would stop, not as soon as possible.
         """
-        text = self._desk.editor.text
+        text = self._main_view.editor.text
         if text.strip() and not self._refuse(text):
-            self._desk.editor.take()
+            self._main_view.editor.take()
             self.enter(text, follow_up=follow_up)
 
     @property
     def needs_no_conversation(self) -> bool:
         """Whether a command stands in the editor that can be run without one."""
-        called = invocation_in(self._desk.editor.text)
+        called = invocation_in(self._main_view.editor.text)
         return called is not None and self._commands.is_independent(called.name)
 
     def command_line(self, text: str) -> None:
@@ -74,23 +74,23 @@ class Submission:
         if called is not None and self._commands.exists(called.name):
             self._do(command)
         else:
-            self._desk.say(f"there is no command {text.strip()!r}; help lists all", "warning")
+            self._main_view.say(f"there is no command {text.strip()!r}; help lists all", "warning")
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Do what was entered, now or before the start. A command that does not exist goes back into the editor."""
         if not self._refuse(text):
-            self._desk.status.show("")  # what was said of an earlier command is over
+            self._main_view.status.show("")  # what was said of an earlier command is over
             self._keep(text)
             self._do(text, follow_up=follow_up)
-        elif self._desk.editor.is_empty:
-            self._desk.editor.set_text(text)
+        elif self._main_view.editor.is_empty:
+            self._main_view.editor.set_text(text)
 
     def _refuse(self, text: str) -> bool:
         """Whether it is a command that does not exist, which is said then."""
         called = invocation_in(text)
         if called is None or self._commands.exists(called.name):
             return False
-        self._desk.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
+        self._main_view.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
         return True
 
     def _do(self, text: str, *, follow_up: bool = False) -> None:
@@ -126,9 +126,9 @@ class Submission:
     def _replied(self, text: str, outcome: Outcome) -> None:
         match outcome:
             case CommandNotRun(text=reason):
-                self._desk.say(reason, "warning", _REFUSAL_SECONDS)
-                if self._desk.editor.is_empty:
-                    self._desk.editor.set_text(text)
+                self._main_view.say(reason, "warning", _REFUSAL_SECONDS)
+                if self._main_view.editor.is_empty:
+                    self._main_view.editor.set_text(text)
             case CommandReply(text=reply):
                 if reply:
                     self._on_reply(reply)

@@ -1,4 +1,4 @@
-"""What the desk needs of what shows it: `kaa.tui.application.Application` on a screen, `plain.py` line by line."""
+"""What the main view needs of what shows it: `kaa.tui.application.Application` on a screen, `plain.py` line by line."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class Surface(Protocol):
         on_events: gets what is typed, in batches.
         on_gone: called when the terminal was closed.
         on_copy: takes what was selected with the mouse.
-        is_looking: whether another document is shown than the desk's.
+        is_looking: whether another document is shown than the main view's.
         rebuilds: whether a change of the width lays out anew what has left the screen.
     """
 
@@ -73,7 +73,7 @@ class Surface(Protocol):
         ...
 
     def look_away(self) -> None:
-        """Show the desk's document again."""
+        """Show the main view's document again."""
         ...
 
     def take_view_key(self, key: Input) -> bool:

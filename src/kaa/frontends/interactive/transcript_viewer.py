@@ -7,8 +7,8 @@ screen nothing changes meanwhile.
 from collections.abc import Callable
 
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks
 from kaa.frontends.interactive.transcript.view import View
 from kaa.session.transcript import Transcript
@@ -39,20 +39,22 @@ class TranscriptViewer:
     """Opens and closes it.
 
     Args:
-        desk: where it is shown.
+        main_view: where it is shown.
         core: has the session.
         on_failure: shows what went wrong.
     """
 
-    def __init__(self, desk: Desk, core: CoreThread[Engine], on_failure: Callable[[BaseException], None]) -> None:
-        self._desk = desk
+    def __init__(
+        self, main_view: MainView, core: CoreThread[Engine], on_failure: Callable[[BaseException], None]
+    ) -> None:
+        self._main_view = main_view
         self._core = core
         self._on_failure = on_failure
 
     def toggle(self) -> None:
         """Open it, or close it."""
-        if self._desk.app.is_looking:
-            self._desk.app.look_away()
+        if self._main_view.app.is_looking:
+            self._main_view.app.look_away()
             return
 
         async def transcript(engine: Engine) -> Transcript:
@@ -62,18 +64,18 @@ class TranscriptViewer:
 
     def key(self, key: Input) -> None:
         """Take a key while it is open: scroll, search or close."""
-        if self._desk.app.take_view_key(key):
+        if self._main_view.app.take_view_key(key):
             return
-        if self._desk.context.keymap.extended(_CLOSING).matches(key, "app.transcript"):
-            self._desk.app.look_away()
+        if self._main_view.context.keymap.extended(_CLOSING).matches(key, "app.transcript"):
+            self._main_view.app.look_away()
 
     def _open(self, entries: Transcript) -> None:
-        shared = self._desk.context
+        shared = self._main_view.context
         context = Context(
             shared.palette, shared.keymap.extended(_KEYS), shared.size, shared.glyphs, hyperlinks=shared.hyperlinks
         )
-        view = View(context, expanded=True, images=self._desk.view.images, cwd=self._desk.view.cwd)
+        view = View(context, expanded=True, images=self._main_view.view.images, cwd=self._main_view.view.cwd)
         hint = "Up and Down scroll, / searches, p and n go from message to message, q closes"
         document = Document(Truncated(context, hint, "dim"))
         document.earlier = EarlierBlocks(view, entries, len(entries))
-        self._desk.app.look_at(context, document)
+        self._main_view.app.look_at(context, document)

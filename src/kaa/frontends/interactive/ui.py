@@ -15,13 +15,13 @@ from kaa.frontends.interactive.commands import Commands, CoreCommand, Found
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.image_input import ImageInput
 from kaa.frontends.interactive.login.logging_in import LoggingIn
 from kaa.frontends.interactive.look import Look
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.navigator import Navigator
 from kaa.frontends.interactive.navigation.result import NavigationResult
 from kaa.frontends.interactive.navigation.steps import NavigationSteps
@@ -46,7 +46,7 @@ class InteractiveUI:
     """All parts of the user interface, and what ties them together.
 
     Args:
-        desk: what is on the screen.
+        main_view: what is on the screen.
         core: does everything else.
         leave: ends the program, with an exit code and last words.
 
@@ -55,31 +55,31 @@ class InteractiveUI:
         questions: is asked.
     """
 
-    def __init__(self, desk: Desk, core: CoreThread[Engine], leave: Callable[[int, str], None]) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, core: CoreThread[Engine], leave: Callable[[int, str], None]) -> None:
+        self._main_view = main_view
         self._core = core
         self._leave = leave
-        transcript = Transcript(desk.document, desk.view)
-        lists = Lists(desk)
+        transcript = Transcript(main_view.document, main_view.view)
+        lists = Lists(main_view)
         self.attachments = Attachments()
-        self._restating = Restating(desk.editor)
-        self._attention = Attention(desk, desk.app.terminal)
-        self._look = Look(desk)
+        self._restating = Restating(main_view.editor)
+        self._attention = Attention(main_view, main_view.app.terminal)
+        self._look = Look(main_view)
         self._paths = ProjectPaths(core, self._paths_changed)
-        self.activity = Activity(desk, self._attention)
-        self.board = Board(desk, transcript, self.activity, self._attention)
-        self.questions = Questions(desk, self._attention)
+        self.activity = Activity(main_view, self._attention)
+        self.board = Board(main_view, transcript, self.activity, self._attention)
+        self.questions = Questions(main_view, self._attention)
         notice, fail = self.board.show_notice, self.board.show_failure
-        self.asides = Asides(desk, core, self.attachments, fail)
-        self.commands, history = Commands(self._complete_command), PromptHistory(desk.folder)
+        self.asides = Asides(main_view, core, self.attachments, fail)
+        self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.board.on_commands = self._take_commands
         self._submission = Submission(
-            desk, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
+            main_view, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
         )
-        self._modes = EditorModes(desk, self._submission.command_line, self.board.show_mode)
-        self._drafts = DraftKeeper(desk)
+        self._modes = EditorModes(main_view, self._submission.command_line, self.board.show_mode)
+        self._drafts = DraftKeeper(main_view)
         self.conversations = Conversations(
-            desk,
+            main_view,
             core,
             self.board,
             self._submission,
@@ -87,22 +87,22 @@ class InteractiveUI:
             self._paths.list_anew,
             self.asides.give_back,
         )
-        self.images = ImageInput(desk, core, self.attachments)
-        self.copying = Copying(desk, transcript)
-        self.logging_in = LoggingIn(desk, core, lists, self.board, self.copying.copy, self.conversations.open)
-        self.model_selectors = ModelSelectors(desk, core, lists, fail)
-        self.conversation_selectors = ConversationSelectors(desk, core, lists, fail)
-        departure = NavigationSteps(desk, core, self.asides, self.activity, self._arrived, fail)
-        self.navigator = Navigator(desk, core, lists, departure, fail)
+        self.images = ImageInput(main_view, core, self.attachments)
+        self.copying = Copying(main_view, transcript)
+        self.logging_in = LoggingIn(main_view, core, lists, self.board, self.copying.copy, self.conversations.open)
+        self.model_selectors = ModelSelectors(main_view, core, lists, fail)
+        self.conversation_selectors = ConversationSelectors(main_view, core, lists, fail)
+        departure = NavigationSteps(main_view, core, self.asides, self.activity, self._arrived, fail)
+        self.navigator = Navigator(main_view, core, lists, departure, fail)
         self.session_selectors = SessionSelectors(
-            desk, core, lists, self.conversations, self.navigator, self.attachments, fail
+            main_view, core, lists, self.conversations, self.navigator, self.attachments, fail
         )
-        self.settings_selectors = SettingsSelectors(desk, core, lists, self._look, fail, self.preferences_changed)
-        self.viewer = TranscriptViewer(desk, core, fail)
-        actions = Actions(self, desk, core)
+        self.settings_selectors = SettingsSelectors(main_view, core, lists, self._look, fail, self.preferences_changed)
+        self.viewer = TranscriptViewer(main_view, core, fail)
+        actions = Actions(self, main_view, core)
         self.commands.add(actions.commands())
         self._shortcuts = Shortcuts(
-            desk,
+            main_view,
             actions.keys(),
             on_focus=lambda gained: self._attention.focus(gained=gained),
             on_told=self._look.terminal_told,
@@ -117,12 +117,12 @@ class InteractiveUI:
             submitted: what was entered so far.
             choose: let the user choose the session first.
         """
-        desk = self._desk
-        desk.app.on_events = self._shortcuts.take
-        desk.editor.on_submit = lambda _: self.conversations.submit()
-        desk.editor.on_change = self._edited
-        desk.editor.commands.on_copy = desk.app.on_copy = self.copying.copy
-        desk.editor.completer.session.sources += [
+        main_view = self._main_view
+        main_view.app.on_events = self._shortcuts.take
+        main_view.editor.on_submit = lambda _: self.conversations.submit()
+        main_view.editor.on_change = self._edited
+        main_view.editor.commands.on_copy = main_view.app.on_copy = self.copying.copy
+        main_view.editor.completer.session.sources += [
             CommandCompletion(self.commands.offered),
             FileCompletion(self._paths.index),
             PathCompletion(self._paths.ask),
@@ -130,7 +130,7 @@ class InteractiveUI:
         self.preferences_changed()
         self._look.begin()
         self._attention.rest()
-        for problem in desk.problems:
+        for problem in main_view.problems:
             self.board.show_notice(problem, "warning")
         if choose:
             self.conversations.keep(submitted)
@@ -140,11 +140,11 @@ class InteractiveUI:
 
     def preferences_changed(self) -> None:
         """Follow the user's choices about what is shown."""
-        self._desk.apply_preferences()
-        self._modes.choose(self._desk.preferences.editor_mode)
-        if self._desk.preferences.theme != self._look.setting:
-            self._look.choose(self._desk.preferences.theme)
-        self._desk.app.refresh()
+        self._main_view.apply_preferences()
+        self._modes.choose(self._main_view.preferences.editor_mode)
+        if self._main_view.preferences.theme != self._look.setting:
+            self._look.choose(self._main_view.preferences.theme)
+        self._main_view.app.refresh()
 
     def say_goodbye(self) -> None:
         """End the program; say how to go on with the session, if there is anything in it."""
@@ -161,7 +161,7 @@ class InteractiveUI:
 
         def opened() -> None:
             if session.draft:
-                self._desk.editor.set_text(session.draft)
+                self._main_view.editor.set_text(session.draft)
 
         self.conversations.open_other(session.choice, session.text, opened, self.board.show_failure)
 
@@ -184,17 +184,19 @@ class InteractiveUI:
 
         def take(suggestions: list[tuple[str, str]]) -> None:
             found(suggestions)
-            self._desk.app.refresh()
+            self._main_view.app.refresh()
 
         self._core.call(complete, take, lambda _: found(()))
 
     def _paths_changed(self) -> None:
         """What is being completed may have more to offer."""
-        self._desk.editor.completer.follow()
-        self._desk.app.refresh()
+        self._main_view.editor.completer.follow()
+        self._main_view.app.refresh()
 
     def _edited(self) -> None:
         """The text is another one, which is kept; the editor shows whether it is for the shell."""
         self._restating.edited()
         self._drafts.changed()
-        self._desk.editor.border_token = "bashMode" if self._desk.editor.buffer.text.startswith("!") else "border"
+        self._main_view.editor.border_token = (
+            "bashMode" if self._main_view.editor.buffer.text.startswith("!") else "border"
+        )

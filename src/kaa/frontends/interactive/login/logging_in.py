@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from kaa.frontends.browser import open_in_browser
 from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.login import session
 from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import Lists, words_first
 from kaa.tui.components.select_list import SelectItem
 
@@ -30,7 +30,7 @@ class LoggingIn:
     """Asks, shows and tells.
 
     Args:
-        desk: where dialogs are opened.
+        main_view: where dialogs are opened.
         core: checks, logs in and keeps.
         lists: opens lists.
         board: shows what came of it.
@@ -40,14 +40,14 @@ class LoggingIn:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         lists: Lists,
         board: Board,
         copy: Callable[[str], None],
         open_conversation: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._board = board
@@ -83,7 +83,7 @@ class LoggingIn:
                 items = [SelectItem(name, name) for name in stored]
                 self._lists.choose("Forget the key or login of", items, self._log_out, hint="Esc goes back")
             else:
-                self._desk.say("auth.json has no key and no login", "warning")
+                self._main_view.say("auth.json has no key and no login", "warning")
 
         if provider:
             self._log_out(provider)
@@ -116,11 +116,11 @@ class LoggingIn:
         def cancel() -> None:
             self._lists.close(dialog)
             self._core.call(lambda _: login.abort())
-            self._desk.say("the login was aborted")
+            self._main_view.say("the login was aborted")
 
         def open_address(address: str) -> None:
             if not open_in_browser(address):
-                self._desk.say("there is no browser here: open the address yourself", "warning")
+                self._main_view.say("there is no browser here: open the address yourself", "warning")
 
         def finished(is_open: bool) -> None:
             self._lists.close(dialog)
@@ -131,20 +131,20 @@ class LoggingIn:
             self._board.show_failure(error)
 
         dialog = WayDialog(
-            self._desk.context,
+            self._main_view.context,
             provider,
             on_open=open_address,
             on_copy=self._copy,
             on_paste=lambda text: self._core.call(lambda _: login.take(text)),
             on_cancel=cancel,
-            refresh=self._desk.app.refresh,
+            refresh=self._main_view.app.refresh,
         )
-        login = session.LoginSession(self._desk.app.reactor.post, dialog)
+        login = session.LoginSession(self._main_view.app.reactor.post, dialog)
         self._open(dialog)
         self._core.call(lambda engine: login.run(engine, provider, way), finished, failed)
 
     def _ask_for_key(self, provider: str, problem: str = "") -> None:
-        if self._desk.shows_typing:
+        if self._main_view.shows_typing:
             self._board.show_notice(
                 f"Line by line, what you type would be shown: run  kaa login {provider}  in a terminal.", "warning"
             )
@@ -154,7 +154,7 @@ class LoggingIn:
             self._lists.close(dialog)
             self._check(provider, key)
 
-        dialog = KeyDialog(self._desk.context, provider, problem, entered, lambda: self._lists.close(dialog))
+        dialog = KeyDialog(self._main_view.context, provider, problem, entered, lambda: self._lists.close(dialog))
         self._open(dialog)
 
     def _check(self, provider: str, key: str) -> None:
@@ -172,7 +172,7 @@ class LoggingIn:
                 case "unreachable" | "unverified":
                     self._ask_whether_to_keep(provider, key, verdict.said)
 
-        self._desk.say(f"asking {provider} whether it knows this key…")
+        self._main_view.say(f"asking {provider} whether it knows this key…")
         self._core.call(
             lambda engine: session.check_key(engine, provider, key),
             judge,
@@ -203,8 +203,8 @@ class LoggingIn:
             self._open_conversation()
 
     def _open(self, dialog: DialogFrame) -> None:
-        self._desk.dock.open(dialog)
-        self._desk.app.refresh()
+        self._main_view.dock.open(dialog)
+        self._main_view.app.refresh()
 
 
 def _facts(option: "LoginOption") -> str:

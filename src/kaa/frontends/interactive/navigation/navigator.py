@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from kaa.builtin.step_options import Step, StepOption, step_option
 from kaa.ext.errors import CommandError
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.steps import NavigationRequest, NavigationSteps
 from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
@@ -25,7 +25,7 @@ class Navigator:
     """Opens lists and trees of places to go to.
 
     Args:
-        desk: says what there is to say.
+        main_view: says what there is to say.
         core: has the session.
         lists: opens them.
         departure: goes to what is chosen.
@@ -34,13 +34,13 @@ class Navigator:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         lists: Lists,
         departure: NavigationSteps,
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._steps = departure
@@ -87,7 +87,7 @@ class Navigator:
 
         def choose(found: Sequence[RewindPoint]) -> None:
             if not found:
-                self._desk.say(_NO_MESSAGE)
+                self._main_view.say(_NO_MESSAGE)
                 return
             items = [SelectItem(point.entry_id, squeezed(point.text) or "(no text)") for point in reversed(found)]
             self._lists.choose(title, items, chosen, hint=hint)
@@ -103,8 +103,8 @@ class Navigator:
 
         def show(outline: Outline) -> None:
             if not outline.rows:
-                self._desk.say("nothing was said yet")
-            elif self._desk.view.linear:
+                self._main_view.say("nothing was said yet")
+            elif self._main_view.view.linear:
                 self._list(outline)
             else:
                 self._open(outline, selected)
@@ -120,10 +120,10 @@ class Navigator:
             self._go(row, outline)
 
         view = TreeView(
-            self._desk.context,
+            self._main_view.context,
             outline,
             selected=selected,
-            chosen_filter=self._desk.preferences.tree_filter_mode,
+            chosen_filter=self._main_view.preferences.tree_filter_mode,
             on_select=chosen,
             on_label=lambda row: self._edit_label(view, row),
             on_cancel=close,
@@ -133,11 +133,11 @@ class Navigator:
             ("app.tree.foldOrUp", "folds"),
             ("app.tree.editLabel", "labels"),
         )
-        dialog = self._lists.show("Go on from where?", view, self._desk.key_hint(keys))
+        dialog = self._lists.show("Go on from where?", view, self._main_view.key_hint(keys))
 
     def _list(self, outline: Outline) -> None:
         """The same as a list to be read line by line, the newest first."""
-        chosen, here_id = self._desk.preferences.tree_filter_mode, here(outline)
+        chosen, here_id = self._main_view.preferences.tree_filter_mode, here(outline)
         rows = {row.entry_id: row for row in reversed(outline.rows) if outline.shows(row, chosen)}
         items = [
             SelectItem(
@@ -152,7 +152,7 @@ class Navigator:
 
     def _go(self, row: OutlineRow, outline: Outline) -> None:
         if row.entry_id == here(outline):
-            self._desk.say("the conversation goes on from there already")
+            self._main_view.say("the conversation goes on from there already")
             return
         find = NavigationRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
         self._steps.go(find)
@@ -170,12 +170,12 @@ class Navigator:
 
             def labelled(now: OutlineRow) -> None:
                 view.relabel(now)
-                self._desk.app.refresh()
+                self._main_view.app.refresh()
 
             self._core.call(label, labelled, self._on_failure)
 
         entry = TextEntry(
-            self._desk.context,
+            self._main_view.context,
             "A name for this place; none takes it away:",
             row.label or "",
             on_enter=keep,

@@ -7,12 +7,12 @@ from kaa.builtin.counted import counted
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.asides import Asides
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.plan_view import PlanView
 from kaa.frontends.interactive.navigation.result import NavigationResult
 from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Destination, Navigation, Restore
@@ -42,7 +42,7 @@ class NavigationSteps:
     """Asks and goes.
 
     Args:
-        desk: where it is asked.
+        main_view: where it is asked.
         core: finds the way.
         asides: go it.
         activity: shows that a summary is being written, and lets it be stopped.
@@ -52,14 +52,14 @@ class NavigationSteps:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         asides: Asides,
         activity: Activity,
         on_arrived: Callable[[NavigationResult], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._asides = asides
         self._activity = activity
@@ -71,7 +71,7 @@ class NavigationSteps:
 
         def found(destination: Destination | None) -> None:
             if destination is None:
-                self._desk.say(request.nothing)
+                self._main_view.say(request.nothing)
             elif request.restore == "conversation" or destination.leaves_files_alone:
                 self._ask_for_summary(destination, request, "conversation")
             elif request.restore == "both" and destination.files_problem is None:
@@ -111,17 +111,21 @@ class NavigationSteps:
             kept = destination.keeping_uncertain()
             what = f"Both, but keep {counted(len(plan.uncertain), 'file')} marked ?"
             choices.insert(0, Choice("k", what, lambda: chosen("both", kept)))
-        control = Choices(self._desk.context, choices, lambda: self._close(dialog), proposed)
+        control = Choices(self._main_view.context, choices, lambda: self._close(dialog), proposed)
         dialog = DialogFrame(
-            self._desk.context, title, PlanView(self._desk.context, plan, lead).lines, control, "Esc stays here"
+            self._main_view.context,
+            title,
+            PlanView(self._main_view.context, plan, lead).lines,
+            control,
+            "Esc stays here",
         )
         self._open(dialog)
 
     def _ask_for_summary(self, destination: Destination, request: NavigationRequest, restore: Restore) -> None:
-        if not request.may_summarize or not destination.left or self._desk.preferences.branch_summary_skip_prompt:
+        if not request.may_summarize or not destination.left or self._main_view.preferences.branch_summary_skip_prompt:
             self._depart(destination, request, restore, None)
             return
-        context = self._desk.context
+        context = self._main_view.context
 
         def depart(summary: BranchSummaryRequest | None) -> None:
             self._close(dialog)
@@ -190,9 +194,9 @@ class NavigationSteps:
         self._asides.do(go, arrived, failed)
 
     def _open(self, dialog: DialogFrame) -> None:
-        self._desk.dock.open(dialog)
-        self._desk.app.refresh()
+        self._main_view.dock.open(dialog)
+        self._main_view.app.refresh()
 
     def _close(self, dialog: DialogFrame) -> None:
-        self._desk.dock.close(dialog)
-        self._desk.app.refresh()
+        self._main_view.dock.close(dialog)
+        self._main_view.app.refresh()

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.tui.components.select_list import SelectItem
 
@@ -13,16 +13,16 @@ class ConversationSelectors:
     """The list of approval modes.
 
     Args:
-        desk: says what was chosen.
+        main_view: says what was chosen.
         core: has them, and does what was chosen.
         lists: opens the lists.
         on_failure: shows what went wrong.
     """
 
     def __init__(
-        self, desk: Desk, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
+        self, main_view: MainView, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._on_failure = on_failure
@@ -46,4 +46,4 @@ class ConversationSelectors:
             engine.refresh_status()
             return chosen
 
-        self._core.call(change, lambda now: self._desk.say(f"approvals: {now}", "success"), self._on_failure)
+        self._core.call(change, lambda now: self._main_view.say(f"approvals: {now}", "success"), self._on_failure)

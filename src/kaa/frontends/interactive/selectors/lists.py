@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import Rank, SelectItem, SelectList
 from kaa.tui.fuzzy import rank
@@ -18,11 +18,11 @@ class Lists:
     """Opens lists.
 
     Args:
-        desk: where they are opened.
+        main_view: where they are opened.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView) -> None:
+        self._main_view = main_view
 
     def choose(
         self,
@@ -59,7 +59,7 @@ class Lists:
                 on_cancel()
 
         control = SelectList(
-            self._desk.context,
+            self._main_view.context,
             items,
             on_select=selected,
             on_cancel=cancelled,
@@ -71,7 +71,7 @@ class Lists:
 
     def show(self, title: str, control: Component, hint: str) -> DialogFrame:
         """Open a list of another kind; whoever opens it closes it."""
-        return self._open(DialogFrame(self._desk.context, title, None, control, hint))
+        return self._open(DialogFrame(self._main_view.context, title, None, control, hint))
 
     def ask(self, title: str, said: str, choices: Sequence[Choice]) -> DialogFrame:
         """Ask something; whoever asks closes it when one of the choices is made."""
@@ -79,7 +79,7 @@ class Lists:
         def cancel() -> None:
             self.close(dialog)
 
-        context = self._desk.context
+        context = self._main_view.context
         control = Choices(context, choices, cancel)
         dialog = DialogFrame(
             context, title, lambda width: paragraph(context, said, "text", width), control, "Esc goes back"
@@ -88,12 +88,12 @@ class Lists:
 
     def close(self, dialog: DialogFrame) -> None:
         """Close a list."""
-        self._desk.dock.close(dialog)
-        self._desk.app.refresh()
+        self._main_view.dock.close(dialog)
+        self._main_view.app.refresh()
 
     def _open(self, dialog: DialogFrame) -> DialogFrame:
-        self._desk.dock.open(dialog)
-        self._desk.app.refresh()
+        self._main_view.dock.open(dialog)
+        self._main_view.app.refresh()
         return dialog
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from kaa.core.provider import Model
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import Lists, words_first
 from kaa.shell.models.switching import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
@@ -27,16 +27,16 @@ class ModelSelectors:
     """Lists of models and of their thinking levels.
 
     Args:
-        desk: says what was chosen.
+        main_view: says what was chosen.
         core: has them, and does what was chosen.
         lists: opens the lists.
         on_failure: shows what went wrong.
     """
 
     def __init__(
-        self, desk: Desk, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
+        self, main_view: MainView, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._on_failure = on_failure
@@ -54,7 +54,7 @@ class ModelSelectors:
         def choose(found: tuple[Sequence[Model], ModelState, str | None]) -> None:
             available, current, unchanged = found
             if unchanged:
-                self._desk.say(unchanged, "warning")
+                self._main_view.say(unchanged, "warning")
             # A name with its provider is taken at its word: servers have models that no list knows.
             meant = query if "/" in query else _meant(query, [model.qualified_id for model in available])
             if meant:
@@ -94,7 +94,7 @@ class ModelSelectors:
 
     def _choose_model(self, query: str) -> None:
         def chosen(state: ModelState) -> None:
-            self._desk.say(f"{state.name} answers from now on", "success")
+            self._main_view.say(f"{state.name} answers from now on", "success")
 
         self._core.call(lambda engine: engine.conversation.models.choose(query, keep=True), chosen, self._on_failure)
 
@@ -105,13 +105,13 @@ class ModelSelectors:
         def save(names: list[str]) -> None:
             self._core.call(
                 lambda engine: engine.conversation.models.set_scoped(names, keep=True),
-                lambda _: self._desk.say("kept in the settings", "success"),
+                lambda _: self._main_view.say("kept in the settings", "success"),
                 self._on_failure,
             )
             self._lists.close(dialog)
 
         control = CheckList(
-            self._desk.context,
+            self._main_view.context,
             [SelectItem(model.qualified_id, model.qualified_id, _facts(model)) for model in models],
             ticked,
             _ACTIONS,
@@ -122,7 +122,7 @@ class ModelSelectors:
             rank=words_first,
         )
         keys = (("app.models.toggle", "ticks"), ("app.models.reorderUp", "moves up"), ("app.models.save", "keeps"))
-        hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._desk.key_of(action)))
+        hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._main_view.key_of(action)))
         dialog = self._lists.show("Models to cycle through (none ticked: all)", control, hint)
 
     def _open_thinking(self, state: ModelState) -> None:
@@ -133,7 +133,7 @@ class ModelSelectors:
         async def think(engine: Engine) -> str:
             return engine.conversation.models.think(wanted)
 
-        self._core.call(think, lambda now: self._desk.say(f"thinking: {now}", "success"), self._on_failure)
+        self._core.call(think, lambda now: self._main_view.say(f"thinking: {now}", "success"), self._on_failure)
 
 
 def _meant(query: str, names: Sequence[str]) -> str:

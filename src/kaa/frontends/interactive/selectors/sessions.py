@@ -7,8 +7,8 @@ from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.navigator import Navigator
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.shell.options import ForkSession
@@ -30,7 +30,7 @@ class SessionSelectors:
     """Lists of sessions, and copies.
 
     Args:
-        desk: has the editor.
+        main_view: has the editor.
         core: has the session.
         lists: opens lists.
         conversations: open what was chosen.
@@ -41,7 +41,7 @@ class SessionSelectors:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         lists: Lists,
         conversations: Conversations,
@@ -49,7 +49,7 @@ class SessionSelectors:
         attachments: Attachments,
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._conversations = conversations
@@ -68,7 +68,7 @@ class SessionSelectors:
 
         search = self._search()
         SessionPicker(
-            self._desk,
+            self._main_view,
             self._core,
             self._lists,
             search.opening,
@@ -81,7 +81,7 @@ class SessionSelectors:
     def search(self, text: str) -> None:
         """Find where something was said, in all sessions."""
         if not text:
-            self._desk.say('say what you look for: /search words, a "phrase", or re:expression')
+            self._main_view.say('say what you look for: /search words, a "phrase", or re:expression')
             return
         self._search().open(text)
 
@@ -95,8 +95,8 @@ class SessionSelectors:
         from kaa.frontends.interactive.sessions.opening import SessionOpening  # lazy, as above
         from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
 
-        opening = SessionOpening(self._desk, self._lists, self._conversations, self._navigator.tree)
-        return SpokenSearch(self._desk, self._core, self._lists, opening)
+        opening = SessionOpening(self._main_view, self._lists, self._conversations, self._navigator.tree)
+        return SpokenSearch(self._main_view, self._core, self._lists, opening)
 
     def _fork(self, entry_id: str) -> None:
         async def point(engine: Engine) -> _ForkPoint | None:
@@ -107,12 +107,12 @@ class SessionSelectors:
 
         def fork(found: _ForkPoint | None) -> None:
             if found is None:
-                self._desk.say(_UNKEPT, "warning")
+                self._main_view.say(_UNKEPT, "warning")
                 return
 
             def opened() -> None:
                 if found.message is not None:
-                    self._desk.editor.set_text(self._attachments.take_back(found.message))
+                    self._main_view.editor.set_text(self._attachments.take_back(found.message))
 
             notice = "A copy of the session goes on here, from before that message. The one before is kept."
             choice = ForkSession(found.path, entry_id)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.look import Look
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.preferences import SETTINGS, Preferences, Setting
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.shell.settings_file import SettingsFile
@@ -23,7 +23,7 @@ class SettingsSelectors:
     """Lists of themes and of settings.
 
     Args:
-        desk: has the choices in force.
+        main_view: has the choices in force.
         core: writes them into the settings.
         lists: opens the lists.
         look: shows a theme while it is looked at.
@@ -33,14 +33,14 @@ class SettingsSelectors:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         lists: Lists,
         look: Look,
         on_failure: Callable[[BaseException], None],
         on_kept: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._look = look
@@ -53,18 +53,18 @@ class SettingsSelectors:
             self._keep("theme", None)
             return
         if name:
-            problem = self._desk.themes.problem(name)
+            problem = self._main_view.themes.problem(name)
             if problem is None:
                 self._keep("theme", name)
             else:
-                self._desk.say(str(problem), "warning")
+                self._main_view.say(str(problem), "warning")
             return
-        before = self._desk.preferences.theme
-        current = self._desk.context.palette.theme.name
+        before = self._main_view.preferences.theme
+        current = self._main_view.context.palette.theme.name
         items = [SelectItem("", _AUTOMATIC, "dark or light, as the terminal is", is_current=before is None)]
         items += [
             SelectItem(name, name, is_current=before is not None and name == current)
-            for name in self._desk.themes.names()
+            for name in self._main_view.themes.names()
         ]
 
         self._lists.choose(
@@ -77,7 +77,7 @@ class SettingsSelectors:
 
     def settings(self) -> None:
         """Change what the settings say of the terminal."""
-        preferences = self._desk.preferences
+        preferences = self._main_view.preferences
         rows = [_row(setting, preferences) for setting in SETTINGS if setting.offered]
 
         def changed(id_: str, value: str) -> None:
@@ -86,7 +86,7 @@ class SettingsSelectors:
             self._keep(setting.key, chosen)
 
         control = SettingsList(
-            self._desk.context, rows, on_change=changed, on_close=lambda: self._lists.close(dialog), rank=rank
+            self._main_view.context, rows, on_change=changed, on_close=lambda: self._lists.close(dialog), rank=rank
         )
         dialog = self._lists.show(
             "Settings", control, "Enter changes, Esc closes; /theme and /model have lists of their own"
@@ -102,7 +102,7 @@ class SettingsSelectors:
             await asyncio.to_thread(SettingsFile(engine.home.settings).set, changes)
 
         def kept(_: None) -> None:
-            self._desk.reread_preferences()
+            self._main_view.reread_preferences()
             self._on_kept()
 
         self._core.call(keep, kept, self._on_failure)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from kaa.frontends.failures import told
 from kaa.frontends.interactive.conversations import Conversations
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.footer import short_path
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.session.catalogue.records import SessionSummary
 from kaa.session.errors import SessionBusyError, SessionError, SessionReadOnlyError
@@ -35,16 +35,16 @@ class SessionOpening:
     """Opens sessions; one of another directory only after asking, as tools work in this one.
 
     Args:
-        desk: says why one cannot be opened.
+        main_view: says why one cannot be opened.
         lists: ask.
         conversations: open it.
         show_entry: shows where in its session an entry is, once that is open.
     """
 
     def __init__(
-        self, desk: Desk, lists: Lists, conversations: Conversations, show_entry: Callable[[str], None]
+        self, main_view: MainView, lists: Lists, conversations: Conversations, show_entry: Callable[[str], None]
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._lists = lists
         self._conversations = conversations
         self._show_entry = show_entry
@@ -74,7 +74,7 @@ class SessionOpening:
         if session.path == here.session:
             arrived()
             if entry_id is None:
-                self._desk.say("this session is open already")
+                self._main_view.say("this session is open already")
         elif session.cwd and session.cwd != here.directory:
             self._ask_where(session, here, arrived)
         else:
@@ -85,7 +85,7 @@ class SessionOpening:
             if isinstance(choice, OpenSession) and isinstance(error, SessionBusyError | SessionReadOnlyError):
                 self._ask_how(error, session, arrived)
             else:
-                self._desk.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+                self._main_view.say(told(error), "warning", seconds=REFUSAL_SECONDS)
 
         match choice:
             case ViewSession():

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from kaa.builtin.counted import counted
 from kaa.frontends.failures import told
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_path
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.frontends.interactive.sessions.ago import shown_moment
 from kaa.frontends.interactive.sessions.arrangement import Score
@@ -47,7 +47,7 @@ class SessionPicker:
     """Opens the list.
 
     Args:
-        desk: where it is opened.
+        main_view: where it is opened.
         core: reads the files.
         lists: opens it.
         opening: goes to what was chosen.
@@ -59,7 +59,7 @@ class SessionPicker:
 
     def __init__(
         self,
-        desk: Desk,
+        main_view: MainView,
         core: CoreThread[Engine],
         lists: Lists,
         opening: SessionOpening,
@@ -69,7 +69,7 @@ class SessionPicker:
         query: str,
         on_cancel: Callable[[], None],
     ) -> None:
-        self._desk = desk
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self._opening = opening
@@ -84,28 +84,28 @@ class SessionPicker:
         actions = SessionActions(
             self._choose, self._rename, self._ask_to_trash, self._change_scope, self._search_said, self._cancel
         )
-        self._list = SessionList(desk.context, actions, _score, time.time, self._do_later)
+        self._list = SessionList(main_view.context, actions, _score, time.time, self._do_later)
 
     def open(self) -> None:
         """Show the list, and fill it."""
-        if not self._desk.view.linear:
+        if not self._main_view.view.linear:
             self._list.set_query(self._query)
-            self._list.tell_progress(f"reading{self._desk.context.glyphs.ellipsis}")
+            self._list.tell_progress(f"reading{self._main_view.context.glyphs.ellipsis}")
             self._dialog = self._lists.show("Continue which session?", self._list, self._hint())
         self._load()
 
     def _do_later(self, work: Callable[[], None]) -> None:
         def do() -> None:
             work()
-            self._desk.app.refresh()
+            self._main_view.app.refresh()
 
-        self._desk.app.reactor.post(do)
+        self._main_view.app.reactor.post(do)
 
     # Listing.
 
     def _load(self) -> None:
         self._loads += 1
-        load, scope, post = self._loads, self._scope, self._desk.app.reactor.post
+        load, scope, post = self._loads, self._scope, self._main_view.app.reactor.post
         told_at = 0.0
 
         def progress(done: int, total: int) -> None:
@@ -127,18 +127,18 @@ class SessionPicker:
                 return
             self._list.current = found.here.session
             self._list.show(found.sessions, SCOPES[scope])
-            self._desk.app.refresh()
+            self._main_view.app.refresh()
 
         self._core.call(listing, listed, self._on_failure)
 
     def _tell_progress(self, load: int, done: int, total: int) -> None:
         if load == self._loads:
             self._list.tell_progress(f"reading {done:,} of {total:,}")
-            self._desk.app.refresh()
+            self._main_view.app.refresh()
 
     def _change_scope(self) -> None:
         self._scope = _OTHER[self._scope]
-        self._list.tell_progress(f"reading {SCOPES[self._scope]}{self._desk.context.glyphs.ellipsis}")
+        self._list.tell_progress(f"reading {SCOPES[self._scope]}{self._main_view.context.glyphs.ellipsis}")
         if self._dialog is not None:
             self._dialog.exchange(self._list, self._hint())
         self._load()
@@ -147,7 +147,7 @@ class SessionPicker:
         if text.strip():
             self._search.open(text, self._scope, close=self._close)
         else:
-            self._desk.say("type what you look for first")
+            self._main_view.say("type what you look for first")
 
     def _hint(self) -> str:
         keys = (
@@ -156,13 +156,13 @@ class SessionPicker:
             ("app.session.rename", "renames"),
             ("app.session.delete", "deletes"),
         )
-        return self._desk.key_hint(keys)
+        return self._main_view.key_hint(keys)
 
     def _read_aloud(self, found: Listing) -> None:
         """The same as a list with numbers, to be read line by line."""
         by_path = {str(session.path): session for session in found.sessions[:_READ_ALOUD]}
         if not by_path:
-            self._desk.say("there is no session yet")
+            self._main_view.say("there is no session yet")
             self._on_cancel()
             return
         items = [
@@ -206,7 +206,7 @@ class SessionPicker:
             self._core.call(rename, lambda _: self._load(), self._say_why_not)
 
         entry = TextEntry(
-            self._desk.context,
+            self._main_view.context,
             "Its name; none takes it away:",
             session.name or "",
             on_enter=keep,
@@ -216,7 +216,7 @@ class SessionPicker:
 
     def _ask_to_trash(self, session: SessionSummary) -> None:
         if session.path == self._listing.here.session:
-            self._desk.say("this session is open: go to another one first", "warning")
+            self._main_view.say("this session is open: go to another one first", "warning")
             return
 
         def trash() -> None:
@@ -234,11 +234,11 @@ class SessionPicker:
         dialog = self._lists.ask("Delete this session?", f"{session.title}\n{_facts(session)}", choices)
 
     def _trashed(self, session: SessionSummary) -> None:
-        self._desk.say(f"moved to the trash: {squeezed(session.title)}", "success")
+        self._main_view.say(f"moved to the trash: {squeezed(session.title)}", "success")
         self._load()
 
     def _say_why_not(self, error: BaseException) -> None:
-        self._desk.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+        self._main_view.say(told(error), "warning", seconds=REFUSAL_SECONDS)
 
 
 def _score(text: str) -> Score:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from kaa.builtin.counted import counted
 from kaa.frontends.failures import told
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.desk import Desk
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import Lists
 from kaa.frontends.interactive.sessions.ago import shown_ago
 from kaa.frontends.interactive.sessions.opening import Here, SessionOpening
@@ -37,7 +37,7 @@ class SpokenSearch:
     """Searches.
 
     Args:
-        desk: says how it went.
+        main_view: says how it went.
         core: reads the files.
         lists: opens the list of places.
         opening: goes to the one that is chosen.
@@ -46,8 +46,8 @@ class SpokenSearch:
         opening: the same.
     """
 
-    def __init__(self, desk: Desk, core: CoreThread[Engine], lists: Lists, opening: SessionOpening) -> None:
-        self._desk = desk
+    def __init__(self, main_view: MainView, core: CoreThread[Engine], lists: Lists, opening: SessionOpening) -> None:
+        self._main_view = main_view
         self._core = core
         self._lists = lists
         self.opening = opening
@@ -79,19 +79,19 @@ class SpokenSearch:
 
         def failed(error: BaseException) -> None:
             self._forget_progress()
-            self._desk.say(told(error), "warning")
+            self._main_view.say(told(error), "warning")
 
-        self._desk.say(_SEARCHING, seconds=_SEARCHING_SECONDS)
+        self._main_view.say(_SEARCHING, seconds=_SEARCHING_SECONDS)
         self._core.call(search, found, failed)
 
     def _forget_progress(self) -> None:
-        if self._desk.status.text == _SEARCHING:
-            self._desk.status.show("")
+        if self._main_view.status.text == _SEARCHING:
+            self._main_view.status.show("")
 
     def _show(self, text: str, found: _Found, scope: Scope, close: Callable[[], None]) -> None:
         hits = found.hits
         if not hits:
-            self._desk.say(f"nobody said {squeezed(text)!r}")
+            self._main_view.say(f"nobody said {squeezed(text)!r}")
             return
         now = time.time()
         items = [
@@ -103,7 +103,7 @@ class SpokenSearch:
             for number, hit in enumerate(hits)
         ]
         if scope == "here":
-            items.append(SelectItem(_EVERYWHERE, f"Search all directories{self._desk.context.glyphs.ellipsis}"))
+            items.append(SelectItem(_EVERYWHERE, f"Search all directories{self._main_view.context.glyphs.ellipsis}"))
 
         def chosen(value: str) -> None:
             if value == _EVERYWHERE:

@@ -1,4 +1,4 @@
-"""A desk that nobody looks at, for tests of what is put on it; and a core that does at once what it is asked to."""
+"""A main view without a screen, for tests of what is put on it; and a core that does at once what it is asked to."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from kaa.frontends.interactive.desk import Desk
+from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.device import Device
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
@@ -23,7 +23,7 @@ ResultT = TypeVar("ResultT")
 
 @contextmanager
 def seated(folder: Path, **environment: str) -> Iterator["Seated"]:
-    """A desk, until the end of the block."""
+    """A main view, until the end of the block."""
     controller, line = os.openpty()
     seat = Seated(folder, controller, line, environment)
     try:
@@ -36,7 +36,7 @@ def seated(folder: Path, **environment: str) -> Iterator["Seated"]:
 
 
 class Seated:
-    """A desk and what is behind it. The test takes the part of the loop.
+    """A main view and what is behind it. The test takes the part of the loop.
 
     Attributes:
         screen: the terminal's, as far as `look` has fed it.
@@ -46,14 +46,14 @@ class Seated:
         os.set_blocking(controller, False)
         self.reactor = Reactor()
         self.terminal = Terminal({"TERM": "xterm-256color", "LANG": "C.UTF-8"} | environment, Device(line, line))
-        self.desk = Desk(str(folder), self.terminal, self.reactor)
+        self.main_view = MainView(str(folder), self.terminal, self.reactor)
         self.screen = Screen(80, 24)
         self._controller = controller
 
     @property
     def dock(self) -> str:
         """What the dock shows."""
-        return "\n".join(visible(self.desk.dock.render(80)))
+        return "\n".join(visible(self.main_view.dock.render(80)))
 
     def look(self) -> Screen:
         """Take in what was written to the terminal."""

@@ -20,7 +20,7 @@ _CURSOR_SECONDS = 0.5
 _LATE_SECONDS = 10.0
 
 
-class MainView:
+class InlineView:
     """Paints the document where the terminal's own scrollback begins.
 
     Args:

@@ -28,7 +28,7 @@ from kaa.tui.terminal import Terminal
 _STATUS_SECONDS = 4.0
 
 
-class Desk:
+class MainView:
     """Everything a person looks at and types into.
 
     Args:
