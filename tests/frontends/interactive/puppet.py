@@ -54,7 +54,7 @@ class Puppet:
         self.terminal = Terminal({"TERM": "xterm-256color", **environment}, self.device)
         self.main_view = MainView(str(folder), self.terminal, self.reactor)
         self.ui = InteractiveUI(self.main_view, core, lambda code, _: self.exit_codes.append(code))  # type: ignore[arg-type]  # it stands for the thread
-        core.audience, core.respondent = self.ui.board, self.ui.questions
+        core.audience, core.respondent = self.ui.presenter, self.ui.questions
 
     def __enter__(self) -> "Puppet":
         self.main_view.app.start()

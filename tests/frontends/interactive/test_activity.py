@@ -23,7 +23,7 @@ from kaa.core.events import (
 from kaa.core.messages import ToolResultMessage
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.board import Board
+from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.transcript.transcript import Transcript
 from kaa.session.errors import SessionWriteError
 from tests.frontends.interactive.offscreen import Seated, seated
@@ -110,14 +110,14 @@ def test_what_waits_is_shown(world: World) -> None:
 
 def test_a_run_whose_session_cannot_be_written_is_over(world: World) -> None:
     transcript = Transcript(world.seat.main_view.document, world.seat.main_view.view)
-    board = Board(
+    presenter = EventPresenter(
         world.seat.main_view, transcript, world.activity, Attention(world.seat.main_view, world.seat.terminal)
     )
     world.line(AgentStart())
 
-    board.show_failure(OSError("something else"))
+    presenter.show_failure(OSError("something else"))
     assert world.line() == "Working"
 
-    board.show_failure(SessionWriteError(Path("s.jsonl"), "the file was deleted"))
+    presenter.show_failure(SessionWriteError(Path("s.jsonl"), "the file was deleted"))
     assert not world.activity.is_busy
     assert world.line() == ""

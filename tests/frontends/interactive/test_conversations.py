@@ -10,12 +10,12 @@ from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.commands import Commands, UiCommand
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.opened import Opened
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
@@ -101,7 +101,7 @@ class World:
         core = cast("CoreThread[Engine]", self.held)
         transcript = Transcript(seat.main_view.document, seat.main_view.view)
         attention = Attention(seat.main_view, seat.terminal)
-        board = Board(seat.main_view, transcript, Activity(seat.main_view, attention), attention)
+        presenter = EventPresenter(seat.main_view, transcript, Activity(seat.main_view, attention), attention)
         commands = Commands()
         submission = Submission(
             seat.main_view,
@@ -109,14 +109,14 @@ class World:
             commands,
             Attachments(),
             PromptHistory(folder),
-            board.show_notice,
-            board.show_failure,
+            presenter.show_notice,
+            presenter.show_failure,
             lambda _: None,
         )
         self.conversations = Conversations(
             seat.main_view,
             core,
-            board,
+            presenter,
             submission,
             DraftKeeper(seat.main_view),
             on_opened=lambda: None,

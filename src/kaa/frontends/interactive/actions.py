@@ -84,7 +84,7 @@ class Actions:
             UiCommand(
                 "changelog",
                 "Show what is new in kaa",
-                lambda _: self._ui.board.show_document(changelog()),
+                lambda _: self._ui.presenter.show_document(changelog()),
                 is_independent=True,
             ),
             UiCommand(
@@ -148,7 +148,9 @@ class Actions:
     def _interrupt(self) -> None:
         """Stop what goes on; with nothing going on and nothing typed, the second time does what the user chose."""
         if self._ui.activity.is_busy or self._ui.activity.runs_command:
-            self._core.call(lambda engine: engine.work.abort(), self._ui.asides.give_back, self._ui.board.show_failure)
+            self._core.call(
+                lambda engine: engine.work.abort(), self._ui.asides.give_back, self._ui.presenter.show_failure
+            )
         elif self._main_view.editor.is_empty and self._escape.now():
             match self._main_view.preferences.double_escape_action:
                 case "rewind":
@@ -175,7 +177,7 @@ class Actions:
             message = engine.conversation.dequeue()
             return [] if message is None else [message]
 
-        self._core.call(take, self._ui.asides.give_back, self._ui.board.show_failure)
+        self._core.call(take, self._ui.asides.give_back, self._ui.presenter.show_failure)
 
     # Models and the network.
 
@@ -226,7 +228,7 @@ class Actions:
         commands = [(command.name, command.description) for command in self._ui.commands.offered()]
         extended = self._main_view.app.terminal.capabilities.kitty_keyboard
         sections = help_sections(GROUPS, self._main_view.context.keymap, commands, extended_keys=extended)
-        self._ui.board.show_document(help_markdown(sections))
+        self._ui.presenter.show_document(help_markdown(sections))
 
     def _theme_names(self, typed: str) -> Iterable[tuple[str, str]]:
         return _among(self._main_view.themes.names())(typed)
@@ -235,10 +237,10 @@ class Actions:
         bindings = load_keybindings(self._main_view.folder)
         self._main_view.context.keymap.replace(Keymap(bindings.keys))
         for problem in (*self._main_view.reread_preferences(), *bindings.problems):
-            self._ui.board.show_notice(problem, "warning")
+            self._ui.presenter.show_notice(problem, "warning")
         self._ui.preferences_changed()
         self._core.call(
-            lambda engine: engine.conversation.reload(), self._ui.board.show_notice, self._ui.board.show_failure
+            lambda engine: engine.conversation.reload(), self._ui.presenter.show_notice, self._ui.presenter.show_failure
         )
 
 

@@ -149,7 +149,7 @@ class Start:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
         ui = InteractiveUI(self._main_view, self._core, self.leave)
-        self._core.call(lambda engine: engine.serve(ui.board, ui.questions))
+        self._core.call(lambda engine: engine.serve(ui.presenter, ui.questions))
         ui.take_over(self._submitted, choose=self._arguments.resume)
 
     def _take(self, events: Sequence[Event]) -> None:

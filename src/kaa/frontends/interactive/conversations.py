@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
-from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.opened import Opened, describe_opened
 from kaa.frontends.interactive.submission import Submission
@@ -25,7 +25,7 @@ class Conversations:
     Args:
         main_view: has the editor.
         core: opens them.
-        board: shows them.
+        presenter: shows them.
         submission: does what is entered.
         drafts: keeps what is typed.
         on_opened: told when another one is open.
@@ -36,7 +36,7 @@ class Conversations:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        board: Board,
+        presenter: EventPresenter,
         submission: Submission,
         drafts: DraftKeeper,
         on_opened: Callable[[], None],
@@ -44,7 +44,7 @@ class Conversations:
     ) -> None:
         self._main_view = main_view
         self._core = core
-        self._board = board
+        self._presenter = presenter
         self._submission = submission
         self._drafts = drafts
         self._on_opened = on_opened
@@ -78,13 +78,13 @@ class Conversations:
             self._main_view.say("starting…")
             return
         was_open = self._is_open
-        before = " The one before is kept." if self._board.is_worth_resuming else ""
+        before = " The one before is kept." if self._presenter.is_worth_resuming else ""
 
         def opened(now: Opened) -> None:
             if clear:
-                self._board.clear()
+                self._presenter.clear()
             self._opened(now)
-            self._board.show_notice(f"A new session has begun.{before}")
+            self._presenter.show_notice(f"A new session has begun.{before}")
 
         def failed(error: BaseException) -> None:
             self._not_opened(error)
@@ -116,7 +116,7 @@ class Conversations:
         was_open = self._is_open
 
         def opened(now: Opened) -> None:
-            self._board.show_notice(notice)
+            self._presenter.show_notice(notice)
             self._opened(now)
             on_opened()
 
@@ -153,11 +153,11 @@ class Conversations:
         self._is_open, self._is_opening, self._is_first = True, False, False
         self._main_view.status.show("")  # it has started
         self._main_view.editor.history.prepend(opened.history)
-        self._board.show_session(opened.entries, opened.path)
+        self._presenter.show_session(opened.entries, opened.path)
         self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
-        self._core.call(lambda engine: engine.work.take_unsaid(), self._give_back, self._board.show_failure)
-        self._core.call(lambda engine: engine.submit_first(), None, self._board.show_failure)
+        self._core.call(lambda engine: engine.work.take_unsaid(), self._give_back, self._presenter.show_failure)
+        self._core.call(lambda engine: engine.submit_first(), None, self._presenter.show_failure)
         self._core.call(lambda engine: engine.prepare())
         self._let_through()
 
@@ -170,10 +170,10 @@ class Conversations:
         """The main view stays usable, and what was entered stays too: it is tried again with the next message."""
         self._is_opening = False
         if isinstance(error, NoModelError):
-            self._board.show_notice(getting_started.screen(error), "warning")
+            self._presenter.show_notice(getting_started.screen(error), "warning")
             if self._main_view.context.size.rows < _ROWS_TO_GET_STARTED:
                 self._main_view.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
         else:
-            self._board.show_failure(error)
+            self._presenter.show_failure(error)
         waiting, self._waiting = self._waiting, []
         self._main_view.give_back(waiting, "\n")

@@ -10,7 +10,6 @@ from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.asides import Asides
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.commands import Commands, CoreCommand, Found
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
@@ -18,6 +17,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.image_input import ImageInput
 from kaa.frontends.interactive.login.logging_in import LoggingIn
 from kaa.frontends.interactive.look import Look
@@ -51,7 +51,7 @@ class InteractiveUI:
         leave: ends the program, with an exit code and last words.
 
     Attributes:
-        board: is told what happens (`Engine.serve`).
+        presenter: is told what happens (`Engine.serve`).
         questions: is asked.
     """
 
@@ -67,21 +67,21 @@ class InteractiveUI:
         self._look = Look(main_view)
         self._paths = ProjectPaths(core, self._paths_changed)
         self.activity = Activity(main_view, self._attention)
-        self.board = Board(main_view, transcript, self.activity, self._attention)
+        self.presenter = EventPresenter(main_view, transcript, self.activity, self._attention)
         self.questions = Questions(main_view, self._attention)
-        notice, fail = self.board.show_notice, self.board.show_failure
+        notice, fail = self.presenter.show_notice, self.presenter.show_failure
         self.asides = Asides(main_view, core, self.attachments, fail)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
-        self.board.on_commands = self._take_commands
+        self.presenter.on_commands = self._take_commands
         self._submission = Submission(
             main_view, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
         )
-        self._modes = EditorModes(main_view, self._submission.command_line, self.board.show_mode)
+        self._modes = EditorModes(main_view, self._submission.command_line, self.presenter.show_mode)
         self._drafts = DraftKeeper(main_view)
         self.conversations = Conversations(
             main_view,
             core,
-            self.board,
+            self.presenter,
             self._submission,
             self._drafts,
             self._paths.list_anew,
@@ -89,7 +89,7 @@ class InteractiveUI:
         )
         self.images = ImageInput(main_view, core, self.attachments)
         self.copying = Copying(main_view, transcript)
-        self.logging_in = LoggingIn(main_view, core, lists, self.board, self.copying.copy, self.conversations.open)
+        self.logging_in = LoggingIn(main_view, core, lists, self.presenter, self.copying.copy, self.conversations.open)
         self.model_selectors = ModelSelectors(main_view, core, lists, fail)
         self.conversation_selectors = ConversationSelectors(main_view, core, lists, fail)
         departure = NavigationSteps(main_view, core, self.asides, self.activity, self._arrived, fail)
@@ -131,7 +131,7 @@ class InteractiveUI:
         self._look.begin()
         self._attention.rest()
         for problem in main_view.problems:
-            self.board.show_notice(problem, "warning")
+            self.presenter.show_notice(problem, "warning")
         if choose:
             self.conversations.keep(submitted)
             self.session_selectors.resume(on_cancel=self.conversations.open)
@@ -148,13 +148,13 @@ class InteractiveUI:
 
     def say_goodbye(self) -> None:
         """End the program; say how to go on with the session, if there is anything in it."""
-        self._leave(0, self.board.farewell)
+        self._leave(0, self.presenter.farewell)
 
     def _arrived(self, there: NavigationResult) -> None:
         """The conversation goes on from elsewhere; what was said there can be changed now."""
         message = there.message
         self._restating.put(None if message is None else self.attachments.take_back(message))
-        self.board.show_arrival(there)
+        self.presenter.show_arrival(there)
 
     def _go_to(self, session: SessionToOpen) -> None:
         """A slash command led to another session."""
@@ -163,7 +163,7 @@ class InteractiveUI:
             if session.draft:
                 self._main_view.editor.set_text(session.draft)
 
-        self.conversations.open_other(session.choice, session.text, opened, self.board.show_failure)
+        self.conversations.open_other(session.choice, session.text, opened, self.presenter.show_failure)
 
     def _take_commands(self, commands: Sequence[CoreCommand]) -> None:
         """Extensions came or went, or another conversation is open."""

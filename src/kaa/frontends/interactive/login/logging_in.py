@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.frontends.browser import open_in_browser
-from kaa.frontends.interactive.board import Board
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.login import session
 from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
 from kaa.frontends.interactive.main_view import MainView
@@ -33,7 +33,7 @@ class LoggingIn:
         main_view: where dialogs are opened.
         core: checks, logs in and keeps.
         lists: opens lists.
-        board: shows what came of it.
+        presenter: shows what came of it.
         copy: copies a text.
         open_conversation: tries again to open the conversation that could not be opened without a key.
     """
@@ -43,14 +43,14 @@ class LoggingIn:
         main_view: MainView,
         core: CoreThread[Engine],
         lists: Lists,
-        board: Board,
+        presenter: EventPresenter,
         copy: Callable[[str], None],
         open_conversation: Callable[[], None],
     ) -> None:
         self._main_view = main_view
         self._core = core
         self._lists = lists
-        self._board = board
+        self._presenter = presenter
         self._copy = copy
         self._open_conversation = open_conversation
         self._attempt = 0  # answers to a check that was given up are no answers any more
@@ -73,7 +73,7 @@ class LoggingIn:
                 find=words_first,
             )
 
-        self._core.call(session.options, choose, self._board.show_failure)
+        self._core.call(session.options, choose, self._presenter.show_failure)
 
     def logout(self, provider: str = "") -> None:
         """Forget the key or login of a provider; one that is not named is chosen from a list."""
@@ -88,14 +88,14 @@ class LoggingIn:
         if provider:
             self._log_out(provider)
         else:
-            self._core.call(session.stored, choose, self._board.show_failure)
+            self._core.call(session.stored, choose, self._presenter.show_failure)
 
     def _log_out(self, provider: str) -> None:
         def told(left: str | None) -> None:
             there = f" There is still one in {left}." if left else ""
-            self._board.show_notice(f"The key or login of {provider} is forgotten.{there}")
+            self._presenter.show_notice(f"The key or login of {provider} is forgotten.{there}")
 
-        self._core.call(lambda engine: session.log_out(engine, provider), told, self._board.show_failure)
+        self._core.call(lambda engine: session.log_out(engine, provider), told, self._presenter.show_failure)
 
     def _choose_way(self, option: "LoginOption") -> None:
         if len(option.methods) == 1:
@@ -128,7 +128,7 @@ class LoggingIn:
 
         def failed(error: BaseException) -> None:
             self._lists.close(dialog)
-            self._board.show_failure(error)
+            self._presenter.show_failure(error)
 
         dialog = WayDialog(
             self._main_view.context,
@@ -145,7 +145,7 @@ class LoggingIn:
 
     def _ask_for_key(self, provider: str, problem: str = "") -> None:
         if self._main_view.shows_typing:
-            self._board.show_notice(
+            self._presenter.show_notice(
                 f"Line by line, what you type would be shown: run  kaa login {provider}  in a terminal.", "warning"
             )
             return
@@ -194,11 +194,11 @@ class LoggingIn:
         self._core.call(
             lambda engine: session.keep_key(engine, provider, key),
             lambda is_open: self._done(said, is_open=is_open),
-            self._board.show_failure,
+            self._presenter.show_failure,
         )
 
     def _done(self, said: str, *, is_open: bool) -> None:
-        self._board.show_notice(f"{said} /model chooses among what can be used now." if is_open else said)
+        self._presenter.show_notice(f"{said} /model chooses among what can be used now." if is_open else said)
         if not is_open:
             self._open_conversation()
 

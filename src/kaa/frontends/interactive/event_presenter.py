@@ -22,7 +22,7 @@ from kaa.shell.status import Status
 from kaa.workspace.git import Head
 
 
-class Board:
+class EventPresenter:
     """What is told becomes what is seen (`kaa.frontends.interactive.core_listener.CoreListener`).
 
     Args:
