@@ -34,7 +34,7 @@ FAILURES = (CommandError, ProviderError, SessionError, OSError)
 FORESEEN = (*USAGE_ERRORS, *FAILURES, AgentBusyError, ImageError, NoModelError)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What to tell of an error: its message, or, if it is a bug of ours, all that is needed to report it."""
     if isinstance(error, FORESEEN):
         return str(error)

@@ -16,7 +16,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
-from kaa.frontends.interactive.opened import Opened
+from kaa.frontends.interactive.opened import OpenedConversation
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.transcript import Transcript
@@ -39,7 +39,7 @@ class HeldCore:
         self.conversation = self.work = self
         self.sessions: list[object] = []
         self.said: list[str] = []
-        self._opening: list[tuple[Callable[[Opened], None], Callable[[BaseException], None]]] = []
+        self._opening: list[tuple[Callable[[OpenedConversation], None], Callable[[BaseException], None]]] = []
 
     def call(
         self,
@@ -63,7 +63,7 @@ class HeldCore:
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
-        self._opening.pop(0)[0](Opened(None, None, "", StoredTranscript(MemoryStore("/project")), []))
+        self._opening.pop(0)[0](OpenedConversation(None, None, "", StoredTranscript(MemoryStore("/project")), []))
 
     def fails(self) -> None:
         """It cannot be opened."""

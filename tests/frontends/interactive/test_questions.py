@@ -8,8 +8,8 @@ import pytest
 
 from kaa.ext.questions import AllowOnce, Answer, Approval, Confirmation
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.questions import Questions
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.questions import QuestionDialogs
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.events import Key
@@ -58,7 +58,7 @@ def run_until(seat: Seated, wanted: str) -> None:
 
 def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None:
     answers: list[Answer] = []
-    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), answers.append)
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), answers.append)
     asked_at_once = seat.dock
     dialog = seat.main_view.dock.dialog
     assert dialog is not None
@@ -77,7 +77,7 @@ def test_an_answer_can_be_given_when_the_answers_are_there(seat: Seated) -> None
 def test_nobody_is_asked_while_typing(seat: Seated) -> None:
     type_something(seat)
 
-    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
 
     assert seat.main_view.dock.dialog is None
     assert "kaa asks whether bash may run, when you stop typing" in seat.dock
@@ -89,17 +89,17 @@ def test_what_was_sent_is_not_typed_any_more(seat: Seated) -> None:
     type_something(seat)
     seat.main_view.editor.take()
 
-    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
 
     assert "Allow bash?" in seat.dock
 
 
 def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
     models = [SelectItem("yes-1", "yes-1"), SelectItem("no-1", "no-1")]
-    Lists(seat.main_view).choose("Model", models, lambda _: None)
+    ListDialogs(seat.main_view).choose("Model", models, lambda _: None)
     press(seat, "y")
 
-    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), lambda _: None)
 
     assert "Model" in seat.dock
     assert "Allow bash?" not in seat.dock
@@ -108,7 +108,7 @@ def test_nobody_is_asked_while_typing_in_a_list(seat: Seated) -> None:
 
 def test_typing_that_begins_with_the_question_does_not_answer_it(seat: Seated) -> None:
     answers: list[Answer] = []
-    Questions(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), answers.append)
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(request(), answers.append)
 
     for number in range(8):  # a letter each tenth of a second, longer than it takes to read a question
         seat.reactor.call_later(number / 10, lambda: press(seat, "y"))
@@ -119,7 +119,7 @@ def test_typing_that_begins_with_the_question_does_not_answer_it(seat: Seated) -
 
 
 def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
-    questions = Questions(seat.main_view, Attention(seat.main_view, seat.terminal))
+    questions = QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal))
     taken_back, asked = request("one"), request("two")
     type_something(seat)
 
@@ -133,7 +133,7 @@ def test_a_question_that_was_taken_back_is_not_asked(seat: Seated) -> None:
 
 
 def test_a_yes_that_is_no_longer_needed_is_not_asked_for(seat: Seated) -> None:
-    questions = Questions(seat.main_view, Attention(seat.main_view, seat.terminal))
+    questions = QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal))
     answers: list[Answer] = []
     asked = Confirmation("Go on with $1.00 more?", "$1.00 of the $1.00 are used")
 
@@ -148,7 +148,7 @@ def test_a_yes_that_is_no_longer_needed_is_not_asked_for(seat: Seated) -> None:
 
 
 def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
-    questions = Questions(seat.main_view, Attention(seat.main_view, seat.terminal))
+    questions = QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal))
     asked = request()
     seat.main_view.working.begin("Running bash")
 

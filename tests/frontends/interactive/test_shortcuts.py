@@ -5,7 +5,7 @@ import pytest
 
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
-from kaa.frontends.interactive.shortcuts import Shortcuts, Twice
+from kaa.frontends.interactive.shortcuts import DoublePress, Shortcuts
 from kaa.tui.events import Event, Focus, Key, Paste, Reply
 from tests.frontends.interactive.offscreen import Seated, seated
 
@@ -117,7 +117,7 @@ def test_twice_is_twice_within_its_time(
 ) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    counted = Twice(0.5)
+    counted = DoublePress(0.5)
 
     told = [counted.now()]
     for pause in pauses:

@@ -122,7 +122,7 @@ class Actions:
             UiCommand(
                 "compact",
                 "Condense the conversation; say what the summary is to look at, or nothing",
-                self._ui.asides.compact,
+                self._ui.tasks.compact,
             ),
             UiCommand("fork", "", lambda _: sessions.fork(), only_bare=True),
             UiCommand(
@@ -149,7 +149,7 @@ class Actions:
         """Stop what goes on; with nothing going on and nothing typed, the second time does what the user chose."""
         if self._ui.activity.is_busy or self._ui.activity.runs_command:
             self._core.call(
-                lambda engine: engine.work.abort(), self._ui.asides.give_back, self._ui.presenter.show_failure
+                lambda engine: engine.work.abort(), self._ui.tasks.give_back, self._ui.presenter.show_failure
             )
         elif self._main_view.editor.is_empty and self._escape.now():
             match self._main_view.preferences.double_escape_action:
@@ -177,7 +177,7 @@ class Actions:
             message = engine.conversation.dequeue()
             return [] if message is None else [message]
 
-        self._core.call(take, self._ui.asides.give_back, self._ui.presenter.show_failure)
+        self._core.call(take, self._ui.tasks.give_back, self._ui.presenter.show_failure)
 
     # Models and the network.
 

@@ -176,8 +176,7 @@ class Start:
 
 def _report(error: BaseException) -> int:
     # Lazily: only a bug needs them.
-    from kaa.frontends.failures import told
     from kaa.tui.sanitize import sanitize
 
-    sys.stderr.write(f"kaa: {sanitize(told(error))}\n")
+    sys.stderr.write(f"kaa: {sanitize(error_text(error))}\n")
     return _FAILED

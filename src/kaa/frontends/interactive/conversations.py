@@ -10,7 +10,7 @@ from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.opened import Opened, describe_opened
+from kaa.frontends.interactive.opened import OpenedConversation, describe_opened
 from kaa.frontends.interactive.submission import Submission
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.options import NewSession, SessionChoice
@@ -80,7 +80,7 @@ class Conversations:
         was_open = self._is_open
         before = " The one before is kept." if self._presenter.is_worth_resuming else ""
 
-        def opened(now: Opened) -> None:
+        def opened(now: OpenedConversation) -> None:
             if clear:
                 self._presenter.clear()
             self._opened(now)
@@ -115,7 +115,7 @@ class Conversations:
             return
         was_open = self._is_open
 
-        def opened(now: Opened) -> None:
+        def opened(now: OpenedConversation) -> None:
             self._presenter.show_notice(notice)
             self._opened(now)
             on_opened()
@@ -138,7 +138,7 @@ class Conversations:
     def _begin(
         self,
         session: SessionChoice | None,
-        opened: Callable[[Opened], None],
+        opened: Callable[[OpenedConversation], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         self._is_open, self._is_opening = False, True
@@ -149,7 +149,7 @@ class Conversations:
             failed or self._not_opened,
         )
 
-    def _opened(self, opened: Opened) -> None:
+    def _opened(self, opened: OpenedConversation) -> None:
         self._is_open, self._is_opening, self._is_first = True, False, False
         self._main_view.status.show("")  # it has started
         self._main_view.editor.history.prepend(opened.history)

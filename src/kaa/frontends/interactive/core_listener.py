@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from kaa.frontends.interactive.reporter import Listener
+from kaa.frontends.interactive.reporter import ConversationListener
 
 if TYPE_CHECKING:
     from kaa.ext.questions import Answer, AnyQuestion
 
 
-class CoreListener(Listener, Protocol):
+class CoreListener(ConversationListener, Protocol):
     """Who is told what happens; every method runs in the user interface's thread."""
 
     def show_notice(self, text: str) -> None:

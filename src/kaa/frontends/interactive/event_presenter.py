@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kaa.core.events import Event, MessageEnd
 from kaa.ext.errors import CommandError
-from kaa.frontends.failures import told
+from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import CoreCommand
@@ -103,7 +103,7 @@ class EventPresenter:
         """Something went wrong, or, which is no fault, cannot be done now."""
         if isinstance(error, SessionWriteError):
             self._activity.break_off()
-        self.show_notice(told(error), "warning" if isinstance(error, CommandError) else "error")
+        self.show_notice(error_text(error), "warning" if isinstance(error, CommandError) else "error")
 
     def show_document(self, markdown: str) -> None:
         """Something to read, such as the help."""

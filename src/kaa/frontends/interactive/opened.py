@@ -10,7 +10,7 @@ from kaa.session.transcript import Transcript
 from kaa.shell.options import SessionChoice
 
 
-class Opened(NamedTuple):
+class OpenedConversation(NamedTuple):
     """A conversation that was opened.
 
     Attributes:
@@ -28,7 +28,9 @@ class Opened(NamedTuple):
     history: list[str]
 
 
-async def describe_opened(engine: Engine, session: SessionChoice | None, folder: str, *, is_first: bool) -> Opened:
+async def describe_opened(
+    engine: Engine, session: SessionChoice | None, folder: str, *, is_first: bool
+) -> OpenedConversation:
     """Open a conversation and describe it.
 
     Args:
@@ -44,4 +46,4 @@ async def describe_opened(engine: Engine, session: SessionChoice | None, folder:
     conversation = await engine.open(session)
     drafts = engine.session_path if conversation.is_kept else None
     typed = recover_draft(drafts) if drafts is not None else ""  # a small file: whoever sees the model may type
-    return Opened(engine.session_path, drafts, typed, conversation.transcript(), history)
+    return OpenedConversation(engine.session_path, drafts, typed, conversation.transcript(), history)

@@ -36,7 +36,7 @@ _REACTION_SECONDS = 0.25
 _WAITING = "Waiting for your answer"
 
 
-class Questions:
+class QuestionDialogs:
     """Opens the dialogs.
 
     Args:

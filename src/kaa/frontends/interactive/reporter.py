@@ -16,7 +16,7 @@ from kaa.workspace.git import Head
 _DELTA_SECONDS = 1 / 60
 
 
-class Listener(Protocol):
+class ConversationListener(Protocol):
     """Who is told; every method runs in the user interface's thread."""
 
     def show_events(self, events: Sequence[Event]) -> None:
@@ -45,7 +45,7 @@ class Reporter:
         post: runs a function in the listener's thread.
     """
 
-    def __init__(self, conversation: Conversation, listener: Listener, post: Post) -> None:
+    def __init__(self, conversation: Conversation, listener: ConversationListener, post: Post) -> None:
         self._conversation = conversation
         self._listener = listener
         self._post = post

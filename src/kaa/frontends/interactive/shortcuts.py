@@ -96,7 +96,7 @@ class Shortcuts:
         return True
 
 
-class Twice:
+class DoublePress:
     """Tells whether something was done twice in a row.
 
     Args:
@@ -115,11 +115,11 @@ class Twice:
         return again
 
 
-def double_escape() -> Twice:
+def double_escape() -> DoublePress:
     """For Esc."""
-    return Twice(_DOUBLE_ESCAPE_SECONDS)
+    return DoublePress(_DOUBLE_ESCAPE_SECONDS)
 
 
-def double_clear() -> Twice:
+def double_clear() -> DoublePress:
     """For the key that clears the editor."""
-    return Twice(_DOUBLE_CLEAR_SECONDS)
+    return DoublePress(_DOUBLE_CLEAR_SECONDS)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.actions import Actions
 from kaa.frontends.interactive.activity import Activity
-from kaa.frontends.interactive.asides import Asides
+from kaa.frontends.interactive.appearance import Appearance
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import Commands, CoreCommand, Found
+from kaa.frontends.interactive.conversation_tasks import ConversationTasks
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
 from kaa.frontends.interactive.core_thread import CoreThread
@@ -20,17 +21,16 @@ from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.image_input import ImageInput
 from kaa.frontends.interactive.login.logging_in import LoggingIn
-from kaa.frontends.interactive.look import Look
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.navigator import Navigator
 from kaa.frontends.interactive.navigation.result import NavigationResult
 from kaa.frontends.interactive.navigation.steps import NavigationSteps
 from kaa.frontends.interactive.project_paths import ProjectPaths
 from kaa.frontends.interactive.prompt_history import PromptHistory
-from kaa.frontends.interactive.questions import Questions
-from kaa.frontends.interactive.restating import Restating
+from kaa.frontends.interactive.questions import QuestionDialogs
+from kaa.frontends.interactive.rewind_draft import RewindDraft
 from kaa.frontends.interactive.selectors.conversation import ConversationSelectors
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.selectors.models import ModelSelectors
 from kaa.frontends.interactive.selectors.sessions import SessionSelectors
 from kaa.frontends.interactive.selectors.settings import SettingsSelectors
@@ -60,21 +60,21 @@ class InteractiveUI:
         self._core = core
         self._leave = leave
         transcript = Transcript(main_view.document, main_view.view)
-        lists = Lists(main_view)
+        lists = ListDialogs(main_view)
         self.attachments = Attachments()
-        self._restating = Restating(main_view.editor)
+        self._rewind_draft = RewindDraft(main_view.editor)
         self._attention = Attention(main_view, main_view.app.terminal)
-        self._look = Look(main_view)
+        self._appearance = Appearance(main_view)
         self._paths = ProjectPaths(core, self._paths_changed)
         self.activity = Activity(main_view, self._attention)
         self.presenter = EventPresenter(main_view, transcript, self.activity, self._attention)
-        self.questions = Questions(main_view, self._attention)
+        self.questions = QuestionDialogs(main_view, self._attention)
         notice, fail = self.presenter.show_notice, self.presenter.show_failure
-        self.asides = Asides(main_view, core, self.attachments, fail)
+        self.tasks = ConversationTasks(main_view, core, self.attachments, fail)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_commands = self._take_commands
         self._submission = Submission(
-            main_view, core, self.commands, self.attachments, history, notice, self.asides.failed, self._go_to
+            main_view, core, self.commands, self.attachments, history, notice, self.tasks.failed, self._go_to
         )
         self._modes = EditorModes(main_view, self._submission.command_line, self.presenter.show_mode)
         self._drafts = DraftKeeper(main_view)
@@ -85,19 +85,21 @@ class InteractiveUI:
             self._submission,
             self._drafts,
             self._paths.list_anew,
-            self.asides.give_back,
+            self.tasks.give_back,
         )
         self.images = ImageInput(main_view, core, self.attachments)
         self.copying = Copying(main_view, transcript)
         self.logging_in = LoggingIn(main_view, core, lists, self.presenter, self.copying.copy, self.conversations.open)
         self.model_selectors = ModelSelectors(main_view, core, lists, fail)
         self.conversation_selectors = ConversationSelectors(main_view, core, lists, fail)
-        departure = NavigationSteps(main_view, core, self.asides, self.activity, self._arrived, fail)
+        departure = NavigationSteps(main_view, core, self.tasks, self.activity, self._arrived, fail)
         self.navigator = Navigator(main_view, core, lists, departure, fail)
         self.session_selectors = SessionSelectors(
             main_view, core, lists, self.conversations, self.navigator, self.attachments, fail
         )
-        self.settings_selectors = SettingsSelectors(main_view, core, lists, self._look, fail, self.preferences_changed)
+        self.settings_selectors = SettingsSelectors(
+            main_view, core, lists, self._appearance, fail, self.preferences_changed
+        )
         self.viewer = TranscriptViewer(main_view, core, fail)
         actions = Actions(self, main_view, core)
         self.commands.add(actions.commands())
@@ -105,7 +107,7 @@ class InteractiveUI:
             main_view,
             actions.keys(),
             on_focus=lambda gained: self._attention.focus(gained=gained),
-            on_told=self._look.terminal_told,
+            on_told=self._appearance.terminal_told,
             on_image=self.images.drop,
             on_viewer_key=self.viewer.key,
         )
@@ -128,7 +130,7 @@ class InteractiveUI:
             PathCompletion(self._paths.ask),
         ]
         self.preferences_changed()
-        self._look.begin()
+        self._appearance.begin()
         self._attention.rest()
         for problem in main_view.problems:
             self.presenter.show_notice(problem, "warning")
@@ -142,8 +144,8 @@ class InteractiveUI:
         """Follow the user's choices about what is shown."""
         self._main_view.apply_preferences()
         self._modes.choose(self._main_view.preferences.editor_mode)
-        if self._main_view.preferences.theme != self._look.setting:
-            self._look.choose(self._main_view.preferences.theme)
+        if self._main_view.preferences.theme != self._appearance.setting:
+            self._appearance.choose(self._main_view.preferences.theme)
         self._main_view.app.refresh()
 
     def say_goodbye(self) -> None:
@@ -153,7 +155,7 @@ class InteractiveUI:
     def _arrived(self, there: NavigationResult) -> None:
         """The conversation goes on from elsewhere; what was said there can be changed now."""
         message = there.message
-        self._restating.put(None if message is None else self.attachments.take_back(message))
+        self._rewind_draft.put(None if message is None else self.attachments.take_back(message))
         self.presenter.show_arrival(there)
 
     def _go_to(self, session: SessionToOpen) -> None:
@@ -195,7 +197,7 @@ class InteractiveUI:
 
     def _edited(self) -> None:
         """The text is another one, which is kept; the editor shows whether it is for the shell."""
-        self._restating.edited()
+        self._rewind_draft.edited()
         self._drafts.changed()
         self._main_view.editor.border_token = (
             "bashMode" if self._main_view.editor.buffer.text.startswith("!") else "border"

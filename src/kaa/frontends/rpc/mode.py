@@ -13,7 +13,7 @@ from kaa.ext.invocation import invocation_in
 from kaa.ext.questions import UnfitAnswerError
 from kaa.frontends.command_line import CommandLine
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.failures import FORESEEN, told
+from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
@@ -61,8 +61,8 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
     def send(message: object) -> None:
         writer.write(encoded(message))
 
-    def notify(told: HostNotice) -> None:
-        send(notice(told.text))
+    def notify(host_notice: HostNotice) -> None:
+        send(notice(host_notice.text))
 
     dialogs = Dialogs(send)
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs)
@@ -186,7 +186,7 @@ class Client:
         except asyncio.CancelledError:
             self._respond(head.type, head.id, error="stopped: kaa ends")
         except Exception as error:  # noqa: BLE001 isolation boundary: a bug in one command must not end the session
-            self._respond(head.type, head.id, error=told(error))
+            self._respond(head.type, head.id, error=error_text(error))
         else:
             if not accepted:
                 self._respond(head.type, head.id, data=data)

@@ -11,7 +11,7 @@ from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, 
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.event_json import EventJson
-from kaa.frontends.failures import FORESEEN, told
+from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.rpc import commands as rpc
 from kaa.session.export.request import ExportError, ExportRequest
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Outcome, SessionToOpen
@@ -178,7 +178,7 @@ class RpcSession:
     def _settled(self, task: asyncio.Task[None]) -> None:
         self._runs.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._send(notice(told(error), "error"))
+            self._send(notice(error_text(error), "error"))
         if not self._runs and not self._hosted.work.is_busy:
             self._send({"type": "agent_settled", "aborted": self._was_aborted})
 
@@ -453,5 +453,5 @@ def _compaction(line: bytes) -> _Compaction | None:
 
 def _model(model: Model) -> dict[str, Any]:
     """A model in pi's form; prices that are not known are null."""
-    told: dict[str, Any] = msgspec.to_builtins(model)
-    return told | {"name": model.name or model.id}
+    described: dict[str, Any] = msgspec.to_builtins(model)
+    return described | {"name": model.name or model.id}

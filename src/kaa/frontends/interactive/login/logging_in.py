@@ -12,7 +12,7 @@ from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.login import session
 from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import Lists, words_first
+from kaa.frontends.interactive.selectors.lists import ListDialogs, words_first
 from kaa.tui.components.select_list import SelectItem
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LoggingIn:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        lists: Lists,
+        lists: ListDialogs,
         presenter: EventPresenter,
         copy: Callable[[str], None],
         open_conversation: Callable[[], None],

@@ -11,7 +11,7 @@ from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.steps import NavigationRequest, NavigationSteps
 from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.session.outline import Outline, OutlineRow
 from kaa.shell.navigating import Along, RewindPoint
 from kaa.tui.components.select_list import SelectItem
@@ -36,7 +36,7 @@ class Navigator:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        lists: Lists,
+        lists: ListDialogs,
         departure: NavigationSteps,
         on_failure: Callable[[BaseException], None],
     ) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from kaa.builtin.counted import counted
 from kaa.frontends.interactive.activity import Activity
-from kaa.frontends.interactive.asides import Asides
+from kaa.frontends.interactive.conversation_tasks import ConversationTasks
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.choices import Choice, Choices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
@@ -44,7 +44,7 @@ class NavigationSteps:
     Args:
         main_view: where it is asked.
         core: finds the way.
-        asides: go it.
+        tasks: run it while messages wait.
         activity: shows that a summary is being written, and lets it be stopped.
         on_arrived: shows where we are.
         on_failure: shows what went wrong.
@@ -54,14 +54,14 @@ class NavigationSteps:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        asides: Asides,
+        tasks: ConversationTasks,
         activity: Activity,
         on_arrived: Callable[[NavigationResult], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._main_view = main_view
         self._core = core
-        self._asides = asides
+        self._tasks = tasks
         self._activity = activity
         self._on_arrived = on_arrived
         self._on_failure = on_failure
@@ -191,7 +191,7 @@ class NavigationSteps:
 
         if takes_long:
             self._activity.begin_work("Restoring files" if summary is None else "Summing up what is left behind")
-        self._asides.do(go, arrived, failed)
+        self._tasks.do(go, arrived, failed)
 
     def _open(self, dialog: DialogFrame) -> None:
         self._main_view.dock.open(dialog)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.tui.components.select_list import SelectItem
 
 
@@ -20,7 +20,11 @@ class ConversationSelectors:
     """
 
     def __init__(
-        self, main_view: MainView, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
+        self,
+        main_view: MainView,
+        core: CoreThread[Engine],
+        lists: ListDialogs,
+        on_failure: Callable[[BaseException], None],
     ) -> None:
         self._main_view = main_view
         self._core = core

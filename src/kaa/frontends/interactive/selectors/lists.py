@@ -14,7 +14,7 @@ from kaa.tui.fuzzy import rank
 _Item = TypeVar("_Item")
 
 
-class Lists:
+class ListDialogs:
     """Opens lists.
 
     Args:

@@ -7,7 +7,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import Lists, words_first
+from kaa.frontends.interactive.selectors.lists import ListDialogs, words_first
 from kaa.shell.models.switching import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
 from kaa.tui.components.select_list import SelectItem
@@ -34,7 +34,11 @@ class ModelSelectors:
     """
 
     def __init__(
-        self, main_view: MainView, core: CoreThread[Engine], lists: Lists, on_failure: Callable[[BaseException], None]
+        self,
+        main_view: MainView,
+        core: CoreThread[Engine],
+        lists: ListDialogs,
+        on_failure: Callable[[BaseException], None],
     ) -> None:
         self._main_view = main_view
         self._core = core

@@ -10,7 +10,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.navigator import Navigator
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.shell.options import ForkSession
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SessionSelectors:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        lists: Lists,
+        lists: ListDialogs,
         conversations: Conversations,
         navigator: Navigator,
         attachments: Attachments,

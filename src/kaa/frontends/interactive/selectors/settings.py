@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from kaa.frontends.interactive.appearance import Appearance
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.look import Look
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.preferences import SETTINGS, Preferences, Setting
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.shell.settings_file import SettingsFile
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.components.settings_list import SettingRow, SettingsList
@@ -35,15 +35,15 @@ class SettingsSelectors:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        lists: Lists,
-        look: Look,
+        lists: ListDialogs,
+        look: Appearance,
         on_failure: Callable[[BaseException], None],
         on_kept: Callable[[], None],
     ) -> None:
         self._main_view = main_view
         self._core = core
         self._lists = lists
-        self._look = look
+        self._appearance = look
         self._on_failure = on_failure
         self._on_kept = on_kept
 
@@ -71,8 +71,8 @@ class SettingsSelectors:
             "Theme",
             items,
             lambda name: self._keep("theme", name or None),
-            on_highlight=lambda name: self._look.preview(name or None),
-            on_cancel=lambda: self._look.preview(before),
+            on_highlight=lambda name: self._appearance.preview(name or None),
+            on_cancel=lambda: self._appearance.preview(before),
         )
 
     def settings(self) -> None:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from kaa.frontends.failures import told
+from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.session.catalogue.records import SessionSummary
 from kaa.session.errors import SessionBusyError, SessionError, SessionReadOnlyError
 from kaa.shell.options import ForkSession, OpenSession, SessionChoice, ViewSession
@@ -42,7 +42,7 @@ class SessionOpening:
     """
 
     def __init__(
-        self, main_view: MainView, lists: Lists, conversations: Conversations, show_entry: Callable[[str], None]
+        self, main_view: MainView, lists: ListDialogs, conversations: Conversations, show_entry: Callable[[str], None]
     ) -> None:
         self._main_view = main_view
         self._lists = lists
@@ -85,7 +85,7 @@ class SessionOpening:
             if isinstance(choice, OpenSession) and isinstance(error, SessionBusyError | SessionReadOnlyError):
                 self._ask_how(error, session, arrived)
             else:
-                self._main_view.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+                self._main_view.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
 
         match choice:
             case ViewSession():

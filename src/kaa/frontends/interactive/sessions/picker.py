@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kaa.builtin.counted import counted
-from kaa.frontends.failures import told
+from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.choices import Choice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
@@ -17,7 +17,7 @@ from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.sessions.ago import shown_moment
 from kaa.frontends.interactive.sessions.arrangement import Score
 from kaa.frontends.interactive.sessions.opening import REFUSAL_SECONDS, Here, SessionOpening
@@ -61,7 +61,7 @@ class SessionPicker:
         self,
         main_view: MainView,
         core: CoreThread[Engine],
-        lists: Lists,
+        lists: ListDialogs,
         opening: SessionOpening,
         search: SpokenSearch,
         on_failure: Callable[[BaseException], None],
@@ -238,7 +238,7 @@ class SessionPicker:
         self._load()
 
     def _say_why_not(self, error: BaseException) -> None:
-        self._main_view.say(told(error), "warning", seconds=REFUSAL_SECONDS)
+        self._main_view.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
 
 
 def _score(text: str) -> Score:

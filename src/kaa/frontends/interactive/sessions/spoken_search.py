@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kaa.builtin.counted import counted
-from kaa.frontends.failures import told
+from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import Lists
+from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.sessions.ago import shown_ago
 from kaa.frontends.interactive.sessions.opening import Here, SessionOpening
 from kaa.session.catalogue.records import Scope, SearchHit
@@ -46,7 +46,9 @@ class SpokenSearch:
         opening: the same.
     """
 
-    def __init__(self, main_view: MainView, core: CoreThread[Engine], lists: Lists, opening: SessionOpening) -> None:
+    def __init__(
+        self, main_view: MainView, core: CoreThread[Engine], lists: ListDialogs, opening: SessionOpening
+    ) -> None:
         self._main_view = main_view
         self._core = core
         self._lists = lists
@@ -79,7 +81,7 @@ class SpokenSearch:
 
         def failed(error: BaseException) -> None:
             self._forget_progress()
-            self._main_view.say(told(error), "warning")
+            self._main_view.say(error_text(error), "warning")
 
         self._main_view.say(_SEARCHING, seconds=_SEARCHING_SECONDS)
         self._core.call(search, found, failed)

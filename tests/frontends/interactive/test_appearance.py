@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive import look
-from kaa.frontends.interactive.look import Look
+from kaa.frontends.interactive.appearance import Appearance
 from kaa.tui.events import Reply
 from tests.frontends.interactive.offscreen import Seated, seated
 
@@ -23,7 +22,7 @@ class World:
         self.terminal = seat.terminal
         self.repaints: list[bool] = []
         seat.main_view.app.repaint_all = lambda: self.repaints.append(True)  # type: ignore[method-assign]  # counted instead
-        self.look = Look(seat.main_view)
+        self.look = Appearance(seat.main_view)
 
     @property
     def theme(self) -> str:
@@ -134,7 +133,7 @@ def test_an_unknown_theme_is_told_and_another_shown(open_desk: Open) -> None:
 
 
 def test_a_theme_can_be_edited_and_seen(open_desk: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "_WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(appearance, "_WATCH_SECONDS", 0.01)
     file = _own_theme(tmp_path, "mine", accent="#111111")
     world = open_desk(theme="mine")
     world.look.begin()

@@ -16,7 +16,7 @@ from kaa.shell.work_queue import Aside
 ResultT = TypeVar("ResultT")
 
 
-class Asides:
+class ConversationTasks:
     """Has such work done.
 
     Args:

@@ -9,7 +9,7 @@ from kaa.tui.reactor import Timer
 _WATCH_SECONDS = 1.0
 
 
-class Look:
+class Appearance:
     """Changes the theme, and follows what the terminal tells.
 
     Args:

@@ -3,7 +3,7 @@
 from kaa.tui.components.editor import Editor
 
 
-class Restating:
+class RewindDraft:
     """Puts it there.
 
     Args:

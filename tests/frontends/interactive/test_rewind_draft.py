@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive.restating import Restating
+from kaa.frontends.interactive.rewind_draft import RewindDraft
 from kaa.tui.events import Key
 from tests.frontends.interactive.offscreen import seated
 
 
 def test_one_message_after_the_other_and_none_when_all_is_as_it_was(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        restating = Restating(seat.main_view.editor)
+        restating = RewindDraft(seat.main_view.editor)
 
         texts = []
         for text in ("the last", "the one before", None):
@@ -24,7 +24,7 @@ def test_one_message_after_the_other_and_none_when_all_is_as_it_was(tmp_path: Pa
 
 def test_what_was_typed_meanwhile_is_kept(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        restating = Restating(seat.main_view.editor)
+        restating = RewindDraft(seat.main_view.editor)
         seat.main_view.editor.set_text("a draft")
 
         restating.put("said before")
@@ -40,7 +40,7 @@ def _typed(text: str, typed: str) -> tuple[str, str]:
     """What stands in the editor after typing behind a message that was put there, and after undoing all of that."""
     with tempfile.TemporaryDirectory() as folder, seated(Path(folder)) as seat:
         editor = seat.main_view.editor
-        restating = Restating(editor)
+        restating = RewindDraft(editor)
         editor.on_change = restating.edited
         restating.put(text)
         for character in typed:
@@ -63,7 +63,7 @@ def test_anything_else_is_typed_behind_the_message(typed: str) -> None:
 def test_a_slash_behind_a_draft_stays_there(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
         editor = seat.main_view.editor
-        restating = Restating(editor)
+        restating = RewindDraft(editor)
         editor.on_change = restating.edited
         editor.set_text("src")
         restating.put("said before")
