@@ -91,7 +91,7 @@ def test_the_first_frame_loads_little() -> None:
     ours = {name for name in loaded if name.startswith("kaa.")}
     assert not ours & {
         "kaa.frontends.interactive.engine",
-        "kaa.frontends.interactive.transcript.transcript",
+        "kaa.frontends.interactive.transcript.transcript_view",
         "kaa.frontends.interactive.ui",
         "kaa.tui.alternate_screen",
         "kaa.tui.clipboard",

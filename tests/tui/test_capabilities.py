@@ -1,7 +1,7 @@
 import pytest
 
 from kaa.tui.capabilities import Capabilities, questions
-from kaa.tui.events import Reply
+from kaa.tui.events import TerminalReply
 
 _XTERM = {"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}
 
@@ -90,17 +90,17 @@ def test_a_first_guess_of_the_background(value: str, is_dark: bool | None) -> No
 def test_answers_correct_the_guesses() -> None:
     capabilities = Capabilities(_XTERM)
 
-    capabilities.learn(Reply("version", text="ghostty 1.2.0"))
+    capabilities.learn(TerminalReply("version", text="ghostty 1.2.0"))
     assert capabilities.program == "ghostty"
     assert (capabilities.colors, capabilities.hyperlinks, capabilities.images) == ("truecolor", True, "kitty")
     backgrounds: list[bool | None] = []
-    for reply in (Reply("background", (250, 250, 250)), Reply("dark")):
+    for reply in (TerminalReply("background", (250, 250, 250)), TerminalReply("dark")):
         capabilities.learn(reply)
         backgrounds.append(capabilities.is_dark)
     assert backgrounds == [False, True]
-    capabilities.learn(Reply("kitty-keyboard", (5,)))
+    capabilities.learn(TerminalReply("kitty-keyboard", (5,)))
     assert capabilities.kitty_keyboard
-    capabilities.learn(Reply("cell-size", (18, 9)))
+    capabilities.learn(TerminalReply("cell-size", (18, 9)))
     assert capabilities.cell_pixels == (9, 18)
 
 
@@ -122,7 +122,7 @@ def test_answers_correct_the_guesses() -> None:
 def test_terminals_say_who_they_are(text: str, program: str) -> None:
     capabilities = Capabilities(_XTERM)
 
-    capabilities.learn(Reply("version", text=text))
+    capabilities.learn(TerminalReply("version", text=text))
 
     assert capabilities.program == program
 
@@ -130,7 +130,7 @@ def test_terminals_say_who_they_are(text: str, program: str) -> None:
 def test_a_multiplexer_behind_ssh_says_so() -> None:
     capabilities = Capabilities({**_XTERM, "TERM_PROGRAM": "WezTerm", "SSH_TTY": "/dev/pts/0"})
 
-    capabilities.learn(Reply("version", text="tmux 3.4"))
+    capabilities.learn(TerminalReply("version", text="tmux 3.4"))
 
     assert (capabilities.multiplexer, capabilities.hyperlinks, capabilities.images) == ("tmux", False, "none")
 
@@ -138,7 +138,7 @@ def test_a_multiplexer_behind_ssh_says_so() -> None:
 def test_who_wants_no_color_gets_none_whatever_the_terminal_says() -> None:
     capabilities = Capabilities({**_XTERM, "NO_COLOR": "1"})
 
-    capabilities.learn(Reply("version", text="kitty(0.35.2)"))
+    capabilities.learn(TerminalReply("version", text="kitty(0.35.2)"))
 
     assert capabilities.colors == "none"
 
@@ -146,8 +146,8 @@ def test_who_wants_no_color_gets_none_whatever_the_terminal_says() -> None:
 def test_an_image_protocol_that_answered_stays() -> None:
     capabilities = Capabilities(_XTERM)
 
-    capabilities.learn(Reply("graphics", (1,)))
-    capabilities.learn(Reply("version", text="XTerm(400)"))
+    capabilities.learn(TerminalReply("graphics", (1,)))
+    capabilities.learn(TerminalReply("version", text="XTerm(400)"))
 
     assert capabilities.images == "kitty"
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.tui.decoder import Decoder
-from kaa.tui.events import Event, Focus, Key, Mouse, Paste, Reply
+from kaa.tui.decoder import InputDecoder
+from kaa.tui.events import Event, Focus, Key, Mouse, Paste, TerminalReply
 
 
 def decode(data: bytes) -> list[Event]:
     """All events of this input, with a pause behind it."""
-    decoder = Decoder()
+    decoder = InputDecoder()
     return decoder.feed(data) + decoder.flush()
 
 
@@ -274,7 +274,7 @@ def test_repeats_and_releases_are_told_apart(sent: bytes, expected: Key) -> None
     ],
 )
 def test_what_nobody_needs_is_swallowed_whole(sent: bytes) -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
 
     assert decoder.feed(sent) == []
     assert not decoder.pending
@@ -286,19 +286,19 @@ def test_what_nobody_needs_is_swallowed_whole(sent: bytes) -> None:
     [
         (b"\x1b[I", Focus(gained=True)),
         (b"\x1b[O", Focus(gained=False)),
-        (b"\x1b[?0u", Reply("kitty-keyboard", (0,))),
-        (b"\x1b[?62;4;52c", Reply("attributes", (62, 4, 52))),
-        (b"\x1b[?997;1n", Reply("dark")),
-        (b"\x1b[?997;2n", Reply("light")),
-        (b"\x1b[6;17;8t", Reply("cell-size", (17, 8))),
-        (b"\x1b[?3;5R", Reply("cursor", (2, 4))),
-        (b"\x1bP>|kitty(0.35.2)\x1b\\", Reply("version", text="kitty(0.35.2)")),
-        (b"\x1b_Gi=31;OK\x1b\\", Reply("graphics", (1,))),
-        (b"\x1b_Gi=31;ENOTSUP:no\x1b\\", Reply("graphics", (0,))),
-        (b"\x1b]11;rgb:ffff/8080/0000\x1b\\", Reply("background", (255, 128, 0))),
-        (b"\x1b]11;rgb:ff/80/00\x07", Reply("background", (255, 128, 0))),
-        (b"\x1b]11;rgba:f/8/0/f\x07", Reply("background", (255, 136, 0))),
-        (b"\x1b]11;#ff8000\x07", Reply("background", (255, 128, 0))),
+        (b"\x1b[?0u", TerminalReply("kitty-keyboard", (0,))),
+        (b"\x1b[?62;4;52c", TerminalReply("attributes", (62, 4, 52))),
+        (b"\x1b[?997;1n", TerminalReply("dark")),
+        (b"\x1b[?997;2n", TerminalReply("light")),
+        (b"\x1b[6;17;8t", TerminalReply("cell-size", (17, 8))),
+        (b"\x1b[?3;5R", TerminalReply("cursor", (2, 4))),
+        (b"\x1bP>|kitty(0.35.2)\x1b\\", TerminalReply("version", text="kitty(0.35.2)")),
+        (b"\x1b_Gi=31;OK\x1b\\", TerminalReply("graphics", (1,))),
+        (b"\x1b_Gi=31;ENOTSUP:no\x1b\\", TerminalReply("graphics", (0,))),
+        (b"\x1b]11;rgb:ffff/8080/0000\x1b\\", TerminalReply("background", (255, 128, 0))),
+        (b"\x1b]11;rgb:ff/80/00\x07", TerminalReply("background", (255, 128, 0))),
+        (b"\x1b]11;rgba:f/8/0/f\x07", TerminalReply("background", (255, 136, 0))),
+        (b"\x1b]11;#ff8000\x07", TerminalReply("background", (255, 128, 0))),
         (b"\x1b[<0;10;5M", Mouse("down", 0, 9, 4)),
         (b"\x1b[<2;10;5m", Mouse("up", 2, 9, 4)),
         (b"\x1b[<32;1;1M", Mouse("drag", 0, 0, 0)),
@@ -309,21 +309,21 @@ def test_what_nobody_needs_is_swallowed_whole(sent: bytes) -> None:
     ],
 )
 def test_the_terminal_tells(sent: bytes, expected: Event) -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
 
     assert decoder.feed(sent) == [expected]
     assert not decoder.pending
 
 
 def test_a_cursor_report_is_one_only_if_it_was_asked_for() -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
     decoder.expect_cursor_report()
 
-    assert decoder.feed(b"\x1b[1;2R\x1b[1;2R") == [Reply("cursor", (0, 1)), Key("shift+f3")]
+    assert decoder.feed(b"\x1b[1;2R\x1b[1;2R") == [TerminalReply("cursor", (0, 1)), Key("shift+f3")]
 
 
 def test_escape_waits_for_a_pause() -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
 
     assert (decoder.feed(b"\x1b"), decoder.pending) == ([], True)
     assert (decoder.flush(), decoder.pending) == ([Key("escape")], False)
@@ -340,12 +340,12 @@ def test_two_escapes_in_a_row_are_two_keys() -> None:
 
 
 def test_a_sequence_that_was_cut_by_a_pause_does_not_become_text() -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
 
     events = decoder.feed(b"\x1b[1;") + decoder.flush() + decoder.feed(b"5A")
     events += decoder.feed(b"\x1b]11;rgb:00/") + decoder.flush() + decoder.feed(b"00/00\x07")
 
-    assert events == [Key("ctrl+up"), Reply("background", (0, 0, 0))]
+    assert events == [Key("ctrl+up"), TerminalReply("background", (0, 0, 0))]
 
 
 def test_alt_and_a_bracket_with_text_behind_it_is_no_sequence() -> None:
@@ -362,11 +362,11 @@ def test_a_sequence_that_breaks_off_does_not_swallow_the_next_key() -> None:
 
 
 def test_the_backspace_key_is_what_the_line_settings_say() -> None:
-    assert Decoder(erase="\x08").feed(b"\x08") == [Key("backspace")]
+    assert InputDecoder(erase="\x08").feed(b"\x08") == [Key("backspace")]
 
 
 def test_characters_are_whole_over_reads_and_broken_ones_are_shown_as_such() -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
 
     assert decoder.feed("漢".encode()[:2]) == []
     assert decoder.feed("漢".encode()[2:]) == [Key("漢", "漢")]
@@ -380,7 +380,7 @@ def test_pasted_text_has_line_feeds_and_no_control_characters() -> None:
 
 @pytest.mark.parametrize("cut", range(1, 40))
 def test_what_follows_an_end_marker_within_a_paste_is_not_typed(cut: int) -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
     hostile = b"\x1b[200~fine\x1b[201~!rm -rf ~\r\x1b[200~x\x1b[201~"
 
     events = decoder.feed(hostile[:cut]) + decoder.feed(hostile[cut:]) + decoder.flush()
@@ -389,7 +389,7 @@ def test_what_follows_an_end_marker_within_a_paste_is_not_typed(cut: int) -> Non
 
 
 def test_keys_behind_a_paste_come_after_a_pause() -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
 
     assert (decoder.feed(b"\x1b[200~x\x1b[201~\r"), decoder.pending) == ([Paste("x")], True)
     assert (decoder.flush(), decoder.pending) == ([Key("enter")], False)
@@ -397,13 +397,13 @@ def test_keys_behind_a_paste_come_after_a_pause() -> None:
 
 
 def test_many_characters_at_once_were_pasted() -> None:
-    assert Decoder().feed(b"x" * 64) == [Paste("x" * 64)]
-    assert Decoder().feed(b"x" * 63) == [Key("x", "x")] * 63
+    assert InputDecoder().feed(b"x" * 64) == [Paste("x" * 64)]
+    assert InputDecoder().feed(b"x" * 63) == [Key("x", "x")] * 63
 
 
 def test_a_large_paste_costs_the_same_for_every_read() -> None:
     def calls_and_peak(reads: int) -> tuple[int, int]:
-        decoder = Decoder()
+        decoder = InputDecoder()
         calls = 0
 
         def count(*_: object) -> None:
@@ -464,7 +464,7 @@ def test_no_input_breaks_it_and_text_has_no_control_characters(data: bytes) -> N
 
 @given(_INPUT, st.lists(st.integers(0, 120), max_size=6))
 def test_how_the_bytes_are_cut_does_not_matter(data: bytes, cuts: list[int]) -> None:
-    decoder = Decoder()
+    decoder = InputDecoder()
     bounds = [0, *sorted(cuts), max([len(data), *cuts])]
 
     events = [event for start, end in pairwise(bounds) for event in decoder.feed(data[start:end])]
@@ -482,7 +482,7 @@ def _typed(events: list[Event]) -> list[Event]:
 
 
 def _key(character: str) -> Event:
-    (key,) = Decoder().feed(character.encode())
+    (key,) = InputDecoder().feed(character.encode())
     return key
 
 

@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 
 from kaa.tui.key_notation import parse_key
 from kaa.tui.keybinding_file import Bindings, resolve
-from kaa.tui.keybindings import TOOLKIT, TOOLKIT_RENAMED, Group, action
+from kaa.tui.keybindings import TOOLKIT, TOOLKIT_RENAMED, ActionGroup, action
 
 GROUPS = (
-    Group(
+    ActionGroup(
         "Editor",
         frozenset({"prompt"}),
         (
@@ -17,8 +17,8 @@ GROUPS = (
             action("new", "", "New"),
         ),
     ),
-    Group("List", frozenset({"list", "tree"}), (action("cancel", "escape ctrl+c", "Cancel"),)),
-    Group("Tree", frozenset({"tree"}), (action("fold", "alt+left", "Fold"),)),
+    ActionGroup("List", frozenset({"list", "tree"}), (action("cancel", "escape ctrl+c", "Cancel"),)),
+    ActionGroup("Tree", frozenset({"tree"}), (action("fold", "alt+left", "Fold"),)),
 )
 
 

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from kaa.tui.document import Document
 from kaa.tui.layout import wrap
-from kaa.tui.selection import Point, Selection, word_at
+from kaa.tui.selection import Point, ScreenSelection, word_at
 from kaa.tui.viewport import Position, Viewport
 from tests.tui.blocks import Dock, LinesBlock
 
@@ -11,7 +11,7 @@ from tests.tui.blocks import Dock, LinesBlock
 def selected(blocks: list[list[str]], start: tuple[int, int, int], end: tuple[int, int, int], width: int = 20) -> str:
     document = Document(Dock("> "))
     document.blocks.extend(LinesBlock(lines) for lines in blocks)
-    selection = Selection(Point(Position(*start[:2]), start[2]))
+    selection = ScreenSelection(Point(Position(*start[:2]), start[2]))
     selection.head = Point(Position(*end[:2]), end[2])
     return selection.text(Viewport(document), width)
 

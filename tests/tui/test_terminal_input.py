@@ -12,7 +12,7 @@ import pytest
 
 from kaa.tui.clipboard import Clipboard
 from kaa.tui.device import Device
-from kaa.tui.events import Event, Key, Paste, Reply
+from kaa.tui.events import Event, Key, Paste, TerminalReply
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
 from kaa.tui.terminal_input import TerminalInput
@@ -112,7 +112,7 @@ def test_the_position_of_the_cursor_is_asked_for(stage: Stage) -> None:
     stage.input.ask_cursor()
 
     assert stage.written() == b"\x1b[6n"
-    assert stage.send(b"\x1b[1;5R") == [Reply("cursor", (0, 4))]
+    assert stage.send(b"\x1b[1;5R") == [TerminalReply("cursor", (0, 4))]
     assert stage.send(b"\x1b[1;5R") == [Key("ctrl+f3")]
 
 
@@ -151,7 +151,7 @@ def test_a_size_that_changed_before_anybody_listened_is_noticed(stage: Stage) ->
 
 
 def test_what_is_known_is_up_to_date_when_the_answer_is_handed_over(stage: Stage) -> None:
-    assert stage.send(b"\x1b]11;rgb:ff/ff/ff\x07") == [Reply("background", (255, 255, 255))]
+    assert stage.send(b"\x1b]11;rgb:ff/ff/ff\x07") == [TerminalReply("background", (255, 255, 255))]
     assert stage.terminal.capabilities.is_dark is False
 
 

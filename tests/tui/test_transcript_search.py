@@ -1,5 +1,5 @@
 from kaa.tui.document import Document
-from kaa.tui.transcript_search import Match, TranscriptSearch
+from kaa.tui.transcript_search import SearchMatch, TranscriptSearch
 from kaa.tui.viewport import Position, Viewport
 from tests.tui.blocks import Dock, LinesBlock
 
@@ -10,7 +10,9 @@ def viewport_of(*blocks: list[str]) -> Viewport:
     return Viewport(document)
 
 
-def found(viewport: Viewport, text: str, *, start: Position | None = None, steps: tuple[int, ...] = ()) -> Match | None:
+def found(
+    viewport: Viewport, text: str, *, start: Position | None = None, steps: tuple[int, ...] = ()
+) -> SearchMatch | None:
     search = TranscriptSearch(viewport, text, start or Position(len(viewport) - 1, 10_000))
     while search.work():
         pass
@@ -41,13 +43,13 @@ def test_newer_ones_come_in_the_other_direction() -> None:
 def test_it_begins_where_one_reads() -> None:
     viewport = viewport_of(["x", "x", "x"], ["x"])
 
-    assert found(viewport, "x", start=Position(0, 1)) == Match(0, 1, 0, 1, 1)
+    assert found(viewport, "x", start=Position(0, 1)) == SearchMatch(0, 1, 0, 1, 1)
 
 
 def test_what_is_below_in_the_same_block_comes_last() -> None:
     viewport = viewport_of(["hay", "needle"], ["hay"])
 
-    assert found(viewport, "needle", start=Position(0, 0)) == Match(0, 1, 0, 1, 6)
+    assert found(viewport, "needle", start=Position(0, 0)) == SearchMatch(0, 1, 0, 1, 6)
 
 
 def test_case_counts_only_with_capital_letters() -> None:
@@ -60,7 +62,7 @@ def test_case_counts_only_with_capital_letters() -> None:
 def test_text_that_was_wrapped_is_found() -> None:
     viewport = viewport_of(["  a long needle   ", "  in the hay"])
 
-    assert found(viewport, "needle in") == Match(0, 0, 9, 1, 4)
+    assert found(viewport, "needle in") == SearchMatch(0, 0, 9, 1, 4)
 
 
 def test_columns_are_cells_and_styles_are_no_text() -> None:
@@ -68,13 +70,13 @@ def test_columns_are_cells_and_styles_are_no_text() -> None:
 
     match = found(viewport, "needle")
 
-    assert match == Match(0, 0, 4, 0, 10)
+    assert match == SearchMatch(0, 0, 4, 0, 10)
     assert match.columns(Position(0, 0)) == (4, 10)
     assert match.columns(Position(0, 1)) is None
 
 
 def test_signs_are_searched_as_they_are() -> None:
-    assert found(viewport_of(["a.b", "a[.*"]), "[.*") == Match(0, 1, 1, 1, 4)
+    assert found(viewport_of(["a.b", "a[.*"]), "[.*") == SearchMatch(0, 1, 1, 1, 4)
 
 
 def test_what_is_not_there_is_not_found() -> None:
@@ -99,7 +101,7 @@ def test_a_line_is_told_its_own_matches_those_of_several_lines_too() -> None:
 
     lines = [search.matches_on(Position(0, line)) for line in range(5)]
 
-    first, second = Match(0, 0, 2, 1, 1), Match(0, 2, 0, 2, 3)
+    first, second = SearchMatch(0, 0, 2, 1, 1), SearchMatch(0, 2, 0, 2, 3)
     assert lines == [[first], [first], [second], [], []]
 
 

@@ -31,7 +31,7 @@ _SECONDS_PER_DAY = 86_400
 _LABEL_LENGTH = 60
 
 
-class Group(msgspec.Struct, frozen=True, rename="camel"):
+class UsageGroup(msgspec.Struct, frozen=True, rename="camel"):
     """What some replies used together.
 
     Attributes:
@@ -48,10 +48,10 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     cost: float = 0.0
     unpriced: int = 0
 
-    def __add__(self, other: "Group") -> "Group":
+    def __add__(self, other: "UsageGroup") -> "UsageGroup":
         """Both together."""
         mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return Group(*(one + another for one, another in zip(mine, theirs, strict=True)))
+        return UsageGroup(*(one + another for one, another in zip(mine, theirs, strict=True)))
 
     @property
     def prompt(self) -> int:
@@ -65,14 +65,14 @@ def main(arguments: Sequence[str]) -> int:
     return while_delivered(lambda: _report(parsed))
 
 
-def grouped(rows: Iterable[UsageRow], key: Callable[[UsageRow], str], is_free: IsFree) -> dict[str, Group]:
+def grouped(rows: Iterable[UsageRow], key: Callable[[UsageRow], str], is_free: IsFree) -> dict[str, UsageGroup]:
     """What rows add up to, by `key`."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, UsageGroup] = {}
     for row in rows:
         unknown = is_price_unknown(is_free, row.provider, row.model, tokens=row.tokens, cost=row.cost)
         unpriced = row.replies if unknown else 0
-        group = Group(row.replies, row.input, row.output, row.cache_read, row.cache_write, row.cost, unpriced)
-        groups[key(row)] = groups.get(key(row), Group()) + group
+        group = UsageGroup(row.replies, row.input, row.output, row.cache_read, row.cache_write, row.cost, unpriced)
+        groups[key(row)] = groups.get(key(row), UsageGroup()) + group
     return groups
 
 
@@ -126,14 +126,14 @@ def _key(by: Grouping, known: Mapping[Path, SessionSummary]) -> Callable[[UsageR
             return lambda row: str(row.session)
 
 
-def _sorted(groups: Mapping[str, Group], by: Grouping) -> dict[str, Group]:
+def _sorted(groups: Mapping[str, UsageGroup], by: Grouping) -> dict[str, UsageGroup]:
     """Days in their order; everything else with the dearest first."""
     if by == "day":
         return dict(sorted(groups.items()))
     return dict(sorted(groups.items(), key=lambda item: (-item[1].cost, -item[1].prompt, item[0])))
 
 
-def _lines(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, SessionSummary]) -> list[str]:
+def _lines(groups: Mapping[str, UsageGroup], by: Grouping, known: Mapping[Path, SessionSummary]) -> list[str]:
     """One JSON object per group. `cost` is null where it is not known; `knownCost` is the part that is."""
     lines = []
     for key, group in groups.items():
@@ -145,12 +145,12 @@ def _lines(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, Sessi
     return lines
 
 
-def _table(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, SessionSummary]) -> list[str]:
+def _table(groups: Mapping[str, UsageGroup], by: Grouping, known: Mapping[Path, SessionSummary]) -> list[str]:
     if not groups:
         return ["no session used anything in that time"]
     rows: list[tuple[str, ...]] = [(f"by {by}", "replies", "input", "output", "cached", "cost")]
     rows += [_row(_label(key, by, known), group) for key, group in groups.items()]
-    total = sum(groups.values(), Group())
+    total = sum(groups.values(), UsageGroup())
     if len(groups) > 1:
         rows.append(_row("together", total))
     lines = fitted(rows, terminal_columns(sys.stdout), ("replies", "output", "cached"))
@@ -160,7 +160,7 @@ def _table(groups: Mapping[str, Group], by: Grouping, known: Mapping[Path, Sessi
     return lines
 
 
-def _row(label: str, group: Group) -> tuple[str, ...]:
+def _row(label: str, group: UsageGroup) -> tuple[str, ...]:
     cached = f"{group.cache_read / group.prompt:.0%}" if group.prompt else ""
     cost = dollars(None if group.unpriced else group.cost)
     return label, f"{group.replies:,}", f"{group.prompt:,}", f"{group.output:,}", cached, cost

@@ -16,9 +16,9 @@ from kaa.tui.painted import highlight, lay_over
 from kaa.tui.picture import is_picture, picture_rows
 from kaa.tui.rows import Rows
 from kaa.tui.search_bar import SearchBar
-from kaa.tui.selection import Point, Selection, word_at
+from kaa.tui.selection import Point, ScreenSelection, word_at
 from kaa.tui.style import INVERSE, paint
-from kaa.tui.viewport import Position, Row, Viewport
+from kaa.tui.viewport import Position, Viewport, ViewportRow
 from kaa.tui.width import cells, plain
 
 _WHEEL_LINES = 3
@@ -58,10 +58,10 @@ class AlternateScreen:
         self._columns = context.size.columns
         self._on_copy = on_copy
         self._search = SearchBar(context, self.viewport)
-        self._selection: Selection | None = None
+        self._selection: ScreenSelection | None = None
         self._is_dragging = False
         self._clicked: tuple[float, int, int] = (0.0, -1, -1)
-        self._shown: list[Row] = []
+        self._shown: list[ViewportRow] = []
         self._height = 0
 
     def forget(self) -> None:
@@ -137,7 +137,7 @@ class AlternateScreen:
             return
         position, text = self._shown[event.row]
         self._is_dragging = True
-        self._selection = Selection(Point(position, event.column))
+        self._selection = ScreenSelection(Point(position, event.column))
         if is_double:
             first, last = word_at(text, event.column)
             self._selection.anchor, self._selection.head = Point(position, first), Point(position, last)
@@ -173,7 +173,7 @@ class AlternateScreen:
             lines[-1] = lay_over(lines[-1], paint(where, INVERSE), columns - room, room, columns)
         return lines
 
-    def _painted(self, index: int, row: Row) -> str:
+    def _painted(self, index: int, row: ViewportRow) -> str:
         if is_picture(row.text):
             # It would cover what is below the viewport, or a box.
             return "" if self.overlays or index + picture_rows(row.text) > self._height else row.text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kaa.tui.context import Context
 from kaa.tui.document import Document
-from kaa.tui.events import Event, Input, Mouse, Reply
+from kaa.tui.events import Event, Input, Mouse, TerminalReply
 from kaa.tui.inline_view import InlineView
 from kaa.tui.lending import lend
 from kaa.tui.reactor import Reactor, Timer
@@ -207,7 +207,7 @@ class Application:
 
     def _is_cursor(self, event: Event) -> bool:
         match event:
-            case Reply(kind="cursor", values=(row, _)):
+            case TerminalReply(kind="cursor", values=(row, _)):
                 self._main.answered(row)
                 return True
             case _:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kaa.tui.colors import Depth
-from kaa.tui.events import Reply
+from kaa.tui.events import TerminalReply
 from kaa.tui.picture import ImageProtocol
 
 
@@ -128,7 +128,7 @@ class Capabilities:
         """Whether strings (OSC) that it does not know are ignored instead of shown."""
         return not self.dumb and self.program != "linux"
 
-    def learn(self, reply: Reply) -> None:
+    def learn(self, reply: TerminalReply) -> None:
         """Take an answer."""
         match reply.kind, reply.values:
             case "background", (red, green, blue):

@@ -18,7 +18,7 @@ _PATH = re.compile(r"""(?:(?<=[\s(='])|^)(?:"([^"\n]*)|([^\s"]*))\Z""")
 _LOOK_BACK = 1024
 
 
-class Command(NamedTuple):
+class CommandEntry(NamedTuple):
     """A slash command.
 
     Attributes:
@@ -40,7 +40,7 @@ class CommandCompletion:
         commands: those there are now.
     """
 
-    def __init__(self, commands: Callable[[], Sequence[Command]]) -> None:
+    def __init__(self, commands: Callable[[], Sequence[CommandEntry]]) -> None:
         self._commands = commands
 
     def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:

@@ -30,7 +30,7 @@ _PASTE_MARKERS = "\x1b\\[20[01]~"
 _NOT_PASTED = "[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
-class Decoder:
+class InputDecoder:
     """A machine whose state is the method that takes the next characters.
 
     Text of a paste is quarantined in one more way: what comes right behind its end, without a pause, is not taken for

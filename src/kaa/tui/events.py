@@ -42,7 +42,7 @@ class Focus(NamedTuple):
     gained: bool
 
 
-class Reply(NamedTuple):
+class TerminalReply(NamedTuple):
     """The terminal answers, or tells of a change it was asked to tell.
 
     Attributes:
@@ -59,4 +59,4 @@ class Reply(NamedTuple):
 
 
 Input: TypeAlias = Key | Paste
-Event: TypeAlias = Key | Paste | Mouse | Focus | Reply
+Event: TypeAlias = Key | Paste | Mouse | Focus | TerminalReply

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kaa.tui.key_notation import KeyNotationError, parse_key, show_key
-from kaa.tui.keybindings import Group
+from kaa.tui.keybindings import ActionGroup
 
 Keys = tuple[str, ...]
 
@@ -25,7 +25,9 @@ class Bindings(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def resolve(groups: Sequence[Group], values: object, source: str, renamed: Mapping[str, str] | None = None) -> Bindings:
+def resolve(
+    groups: Sequence[ActionGroup], values: object, source: str, renamed: Mapping[str, str] | None = None
+) -> Bindings:
     """The keys that a file and the defaults give together.
 
     Args:
@@ -46,7 +48,7 @@ def resolve(groups: Sequence[Group], values: object, source: str, renamed: Mappi
     return Bindings(keys, tuple(f"{source}: {problem}" for problem in problems))
 
 
-def _defaults(groups: Sequence[Group]) -> dict[str, Keys]:
+def _defaults(groups: Sequence[ActionGroup]) -> dict[str, Keys]:
     return {action.id: action.keys for group in groups for action in group.actions}
 
 
@@ -82,7 +84,7 @@ def _quoted(name: str) -> str:
 class _Assignment:
     """Gives keys to actions, the user's first, so that no key means two things in one place."""
 
-    def __init__(self, groups: Sequence[Group], own: Mapping[str, Keys], problems: list[str]) -> None:
+    def __init__(self, groups: Sequence[ActionGroup], own: Mapping[str, Keys], problems: list[str]) -> None:
         self._actions = {action.id: action for group in groups for action in group.actions}
         self._places = {action.id: group.places for group in groups for action in group.actions}
         self._own = own

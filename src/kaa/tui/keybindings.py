@@ -22,7 +22,7 @@ class Action(NamedTuple):
     description: str
 
 
-class Group(NamedTuple):
+class ActionGroup(NamedTuple):
     """Actions that belong together.
 
     Attributes:
@@ -49,7 +49,7 @@ def action(id: str, keys: str, description: str) -> Action:  # noqa: A002 (what 
     return Action(id, tuple(keys.split()), description)
 
 
-_MOVING = Group(
+_MOVING = ActionGroup(
     "Moving",
     frozenset({PROMPT}),
     (
@@ -70,7 +70,7 @@ _MOVING = Group(
     ),
 )
 
-_EDITING = Group(
+_EDITING = ActionGroup(
     "Editing",
     frozenset({PROMPT}),
     (
@@ -94,7 +94,7 @@ _EDITING = Group(
     ),
 )
 
-_SELECTING = Group(
+_SELECTING = ActionGroup(
     "Selecting text",
     frozenset({PROMPT}),
     (
@@ -114,9 +114,9 @@ _SELECTING = Group(
     ),
 )
 
-_SENDING = Group("Sending", frozenset({PROMPT}), (action("tui.input.submit", "enter", "Send"),))
+_SENDING = ActionGroup("Sending", frozenset({PROMPT}), (action("tui.input.submit", "enter", "Send"),))
 
-_LISTS = Group(
+_LISTS = ActionGroup(
     "In lists",
     frozenset({LIST, TREE}),
     (
@@ -131,7 +131,7 @@ _LISTS = Group(
     ),
 )
 
-_VIEW = Group(
+_VIEW = ActionGroup(
     "On the full screen",
     frozenset({VIEW}),
     (

@@ -2,7 +2,7 @@
 
 import re
 
-from kaa.tui.events import Event, Focus, Mouse, Reply
+from kaa.tui.events import Event, Focus, Mouse, TerminalReply
 
 # Mode 2031: CSI ? 997 ; 1 n says dark, 2 light.
 _COLOR_SCHEMES = {"997;1": "dark", "997;2": "light"}
@@ -32,7 +32,7 @@ def control_sequence(body: str, final: str) -> Event | None:
             return _reply("attributes", numbers)
         case "?", "n":
             kind = _COLOR_SCHEMES.get(numbers)
-            return Reply(kind) if kind else None
+            return TerminalReply(kind) if kind else None
         case "?", "R":
             return cursor_report(numbers)
         case "", "t" if numbers.startswith("6;"):
@@ -40,10 +40,10 @@ def control_sequence(body: str, final: str) -> Event | None:
     return None
 
 
-def cursor_report(numbers: str) -> Reply | None:
+def cursor_report(numbers: str) -> TerminalReply | None:
     """The position in `row;column`, both from 1."""
     values = _integers(numbers)
-    return Reply("cursor", (max(values[0] - 1, 0), max(values[1] - 1, 0))) if len(values) >= 2 else None
+    return TerminalReply("cursor", (max(values[0] - 1, 0), max(values[1] - 1, 0))) if len(values) >= 2 else None
 
 
 def control_string(introducer: str, body: str) -> Event | None:
@@ -53,25 +53,27 @@ def control_string(introducer: str, body: str) -> Event | None:
             number, _, color = body.partition(";")
             return _background(color) if number == "11" else None
         case "P" if body.startswith(">|"):
-            return Reply("version", text=body.removeprefix(">|"))
+            return TerminalReply("version", text=body.removeprefix(">|"))
         case "_" if body.startswith("G"):
-            return Reply("graphics", (int(body.endswith(";OK")),))
+            return TerminalReply("graphics", (int(body.endswith(";OK")),))
     return None
 
 
-def _reply(kind: str, numbers: str) -> Reply | None:
-    return Reply(kind, _integers(numbers)) if re.fullmatch(_NUMBERS, numbers) else None
+def _reply(kind: str, numbers: str) -> TerminalReply | None:
+    return TerminalReply(kind, _integers(numbers)) if re.fullmatch(_NUMBERS, numbers) else None
 
 
 def _integers(numbers: str) -> tuple[int, ...]:
     return tuple(int(number or 0) for number in numbers.split(";")) if re.fullmatch(_NUMBERS, numbers) else ()
 
 
-def _background(color: str) -> Reply | None:
+def _background(color: str) -> TerminalReply | None:
     parts = re.fullmatch(_X11_COLOR, color) or re.fullmatch(_HEX_COLOR, color)
     if parts is None:
         return None
-    return Reply("background", tuple(round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in parts.groups()))
+    return TerminalReply(
+        "background", tuple(round(int(part, 16) * 255 / (16 ** len(part) - 1)) for part in parts.groups())
+    )
 
 
 def _mouse(values: tuple[int, ...], *, is_release: bool) -> Mouse | None:

@@ -6,7 +6,7 @@ from kaa.tui.events import Input as InputEvent
 from kaa.tui.painted import highlight, lay_over
 from kaa.tui.style import BOLD, INVERSE, UNDERLINE, join
 from kaa.tui.transcript_search import TranscriptSearch
-from kaa.tui.viewport import Position, Row, Viewport
+from kaa.tui.viewport import Position, Viewport, ViewportRow
 from kaa.tui.width import cells, plain
 
 _OLDER, _NEWER = -1, 1
@@ -75,7 +75,7 @@ class SearchBar:
             self._viewport.reveal(Position(search.match.block, search.match.line))
         return more
 
-    def marked(self, row: Row) -> str:
+    def marked(self, row: ViewportRow) -> str:
         """A row with the matches in it marked: the current one in reverse, the others underlined."""
         text = row.text
         if self._search is None:

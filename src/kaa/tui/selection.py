@@ -24,7 +24,7 @@ class Point(NamedTuple):
     column: int
 
 
-class Selection:
+class ScreenSelection:
     """From one cell to another, both included, in whichever order.
 
     Args:

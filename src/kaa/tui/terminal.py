@@ -10,9 +10,9 @@ from types import FrameType, TracebackType
 from kaa.tui import control
 from kaa.tui.capabilities import Capabilities, questions
 from kaa.tui.context import Size
-from kaa.tui.decoder import Decoder
+from kaa.tui.decoder import InputDecoder
 from kaa.tui.device import Device
-from kaa.tui.events import Reply
+from kaa.tui.events import TerminalReply
 from kaa.tui.terminal_modes import END_OF_STRING, Modes
 
 # Signals that end a process without a word to Python's `finally`.
@@ -86,7 +86,7 @@ class Terminal:
             self._is_answering = True
             self.write(asked)
 
-    def learn(self, reply: Reply) -> None:
+    def learn(self, reply: TerminalReply) -> None:
         """Take an answer."""
         self.capabilities.learn(reply)
         if reply.kind == "attributes" and self._is_answering:
@@ -168,11 +168,13 @@ class Terminal:
         """Read what it answers until it has answered all."""
         if not self._is_answering:
             return
-        decoder = Decoder()
+        decoder = InputDecoder()
         end = time.monotonic() + _ANSWER_SECONDS
         while self._is_answering and (data := self.device.read_within(max(0, end - time.monotonic()))):
             answers = decoder.feed(data)
-            self._is_answering = not any(isinstance(event, Reply) and event.kind == "attributes" for event in answers)
+            self._is_answering = not any(
+                isinstance(event, TerminalReply) and event.kind == "attributes" for event in answers
+            )
         self._is_answering = False
 
     def _die(self, signum: int, _: FrameType | None) -> None:

@@ -3,8 +3,8 @@
 import signal
 from collections.abc import Callable
 
-from kaa.tui.decoder import Decoder
-from kaa.tui.events import Event, Reply
+from kaa.tui.decoder import InputDecoder
+from kaa.tui.events import Event, TerminalReply
 from kaa.tui.reactor import Reactor, Timer
 from kaa.tui.terminal import Terminal
 
@@ -40,7 +40,7 @@ class TerminalInput:
         self._on_resize = on_resize
         self._on_resume = on_resume
         self._on_gone = on_gone
-        self._decoder = Decoder(terminal.device.erase)
+        self._decoder = InputDecoder(terminal.device.erase)
         self._pause = _PAUSE_SECONDS_OVER_SSH if terminal.capabilities.over_ssh else _PAUSE_SECONDS
         self._timer: Timer | None = None
         reactor.watch(terminal.device.input_fd, self._read)
@@ -73,7 +73,7 @@ class TerminalInput:
 
     def _hand_over(self, events: list[Event]) -> None:
         for event in events:
-            if isinstance(event, Reply):
+            if isinstance(event, TerminalReply):
                 self._terminal.learn(event)
         if events:
             self._on_events(events)

@@ -19,7 +19,7 @@ _STEP_SECONDS = 0.008
 _BLOCKS_KEPT = 100
 
 
-class Match(NamedTuple):
+class SearchMatch(NamedTuple):
     """A place where the text was found, from one line and column to another (exclusive)."""
 
     block: int
@@ -53,8 +53,8 @@ class TranscriptSearch:
         self._viewport = viewport
         pattern = r"\s+".join(map(re.escape, text.split())) or re.escape(text)
         self._pattern = re.compile(pattern, 0 if text != text.lower() else re.IGNORECASE)
-        self._found: dict[int, tuple[list[str], list[Match]]] = {}
-        self.match: Match | None = None
+        self._found: dict[int, tuple[list[str], list[SearchMatch]]] = {}
+        self.match: SearchMatch | None = None
         self.is_done = False
         self._look(start.block, -1, up_to=start.line)
 
@@ -82,7 +82,7 @@ class TranscriptSearch:
                 break
         return not self.is_done
 
-    def matches(self, block: int) -> list[Match]:
+    def matches(self, block: int) -> list[SearchMatch]:
         """All matches in a block."""
         lines = self._viewport.lines(block)
         known = self._found.get(block)
@@ -92,7 +92,7 @@ class TranscriptSearch:
             known = self._found[block] = lines, self._search(block, lines)
         return known[1]
 
-    def matches_on(self, position: Position) -> list[Match]:
+    def matches_on(self, position: Position) -> list[SearchMatch]:
         """Those of a line. Every row that is shown asks for them: a long block may have thousands of others."""
         matches = self.matches(position.block)
         first = bisect_left(matches, position.line, key=lambda match: match.end_line)
@@ -121,7 +121,7 @@ class TranscriptSearch:
         self.is_done = bool(matches) or self._blocks_left <= 0
         self._block += self._step
 
-    def _search(self, block: int, lines: list[str]) -> list[Match]:
+    def _search(self, block: int, lines: list[str]) -> list[SearchMatch]:
         texts = [plain(line) for line in lines]
         starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
 
@@ -130,7 +130,7 @@ class TranscriptSearch:
             return line, cells(texts[line][: offset - starts[line]])
 
         return [
-            Match(block, *place(found.start()), *place(found.end()))
+            SearchMatch(block, *place(found.start()), *place(found.end()))
             for found in self._pattern.finditer("\n".join(texts))
             if found.end() > found.start()
         ]

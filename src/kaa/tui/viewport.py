@@ -18,7 +18,7 @@ class Position(NamedTuple):
     line: int
 
 
-class Row(NamedTuple):
+class ViewportRow(NamedTuple):
     """A row of the window."""
 
     position: Position
@@ -55,25 +55,25 @@ class Viewport:
         """The painted lines of a block; none if it is gone, as when the conversation begins anew."""
         return self.block(index).render(self._width) if index < len(self) else []
 
-    def forwards(self, start: Position) -> Iterator[Row]:
+    def forwards(self, start: Position) -> Iterator[ViewportRow]:
         """The lines from `start` to the end of the document."""
         first = start.line
         for index in range(start.block, len(self)):
             for line, text in enumerate(self.lines(index)[first:], first):
-                yield Row(Position(index, line), text)
+                yield ViewportRow(Position(index, line), text)
             first = 0
 
-    def backwards(self, start: Position) -> Iterator[Row]:
+    def backwards(self, start: Position) -> Iterator[ViewportRow]:
         """The lines before `start`, the nearest first."""
         for index in range(min(start.block, len(self) - 1), -1, -1):
             lines = self.lines(index)
             end = min(start.line, len(lines)) if index == start.block else len(lines)
             for line in range(end - 1, -1, -1):
-                yield Row(Position(index, line), lines[line])
+                yield ViewportRow(Position(index, line), lines[line])
 
     # What is shown
 
-    def show(self, width: int, height: int) -> list[Row]:
+    def show(self, width: int, height: int) -> list[ViewportRow]:
         """The rows at this size in cells; fewer than `height` only if the document has no more."""
         self._width, self._height = width, height
         if self._top is not None:

@@ -24,7 +24,7 @@ from kaa.core.messages import ToolResultMessage
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.event_presenter import EventPresenter
-from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.session.errors import SessionWriteError
 from tests.frontends.interactive.offscreen import Seated, seated
 
@@ -109,7 +109,7 @@ def test_what_waits_is_shown(world: World) -> None:
 
 
 def test_a_run_whose_session_cannot_be_written_is_over(world: World) -> None:
-    transcript = Transcript(world.seat.main_view.document, world.seat.main_view.view)
+    transcript = TranscriptView(world.seat.main_view.document, world.seat.main_view.view)
     presenter = EventPresenter(
         world.seat.main_view, transcript, world.activity, Attention(world.seat.main_view, world.seat.terminal)
     )

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from kaa.frontends.interactive import appearance
 from kaa.frontends.interactive.appearance import Appearance
-from kaa.tui.events import Reply
+from kaa.tui.events import TerminalReply
 from tests.frontends.interactive.offscreen import Seated, seated
 
-DARK, LIGHT = Reply("background", (0, 0, 0)), Reply("background", (255, 255, 255))
+DARK, LIGHT = TerminalReply("background", (0, 0, 0)), TerminalReply("background", (255, 255, 255))
 
 Open = Callable[..., "World"]
 
@@ -29,7 +30,7 @@ class World:
         """The one in force."""
         return self.main_view.context.palette.theme.name
 
-    def learn(self, reply: Reply) -> None:
+    def learn(self, reply: TerminalReply) -> None:
         """The terminal answers."""
         self.terminal.learn(reply)
 
@@ -73,7 +74,7 @@ def test_a_terminal_that_changes_its_mind_is_followed(open_desk: Open) -> None:
     world = open_desk()
     world.look.begin()
 
-    for reply, theme in ((LIGHT, "light"), (Reply("dark"), "dark"), (Reply("light"), "light")):
+    for reply, theme in ((LIGHT, "light"), (TerminalReply("dark"), "dark"), (TerminalReply("light"), "light")):
         world.learn(reply)
         world.look.terminal_told()
         assert world.theme == theme

@@ -2,19 +2,19 @@
 
 import pytest
 
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.tui.events import Key, Paste
 from tests.support.painted import make_context
 
 
-def _choices(taken: list[str]) -> Choices:
-    return Choices(
+def _choices(taken: list[str]) -> DialogChoices:
+    return DialogChoices(
         make_context(),
         [
-            Choice("y", "Yes, this time", lambda: taken.append("yes")),
-            Choice("s", "Yes, for this session", lambda: taken.append("session")),
-            Choice("n", "No, and tell why", lambda: taken.append("no")),
+            DialogChoice("y", "Yes, this time", lambda: taken.append("yes")),
+            DialogChoice("s", "Yes, for this session", lambda: taken.append("session")),
+            DialogChoice("n", "No, and tell why", lambda: taken.append("no")),
         ],
         on_cancel=lambda: taken.append("cancelled"),
     )

@@ -19,9 +19,9 @@ from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.opened import OpenedConversation
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
-from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.session.store import MemoryStore
-from kaa.session.transcript import Transcript as StoredTranscript
+from kaa.session.transcript import Transcript
 from kaa.shell.options import NewSession
 from tests.frontends.interactive.offscreen import Seated, seated
 from tests.support.agents import run
@@ -63,7 +63,7 @@ class HeldCore:
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
-        self._opening.pop(0)[0](OpenedConversation(None, None, "", StoredTranscript(MemoryStore("/project")), []))
+        self._opening.pop(0)[0](OpenedConversation(None, None, "", Transcript(MemoryStore("/project")), []))
 
     def fails(self) -> None:
         """It cannot be opened."""
@@ -99,7 +99,7 @@ class World:
         self.editor = seat.main_view.editor
         self.held = HeldCore()
         core = cast("CoreThread[Engine]", self.held)
-        transcript = Transcript(seat.main_view.document, seat.main_view.view)
+        transcript = TranscriptView(seat.main_view.document, seat.main_view.view)
         attention = Attention(seat.main_view, seat.terminal)
         presenter = EventPresenter(seat.main_view, transcript, Activity(seat.main_view, attention), attention)
         commands = Commands()

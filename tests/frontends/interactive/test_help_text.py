@@ -1,9 +1,9 @@
 from kaa.frontends.interactive.help_text import HelpRow, help_markdown, help_sections
 from kaa.frontends.interactive.keybindings import GROUPS
-from kaa.tui.keybindings import Group, action
+from kaa.tui.keybindings import ActionGroup, action
 from kaa.tui.keymap import Keymap
 
-PLAIN = Group(
+PLAIN = ActionGroup(
     "Plain",
     frozenset({"prompt"}),
     (
@@ -12,7 +12,7 @@ PLAIN = Group(
         action("a.none", "", "Nothing"),
     ),
 )
-TREE = Group("Tree", frozenset({"tree"}), (action("a.fold", "f5", "Fold"),))
+TREE = ActionGroup("Tree", frozenset({"tree"}), (action("a.fold", "f5", "Fold"),))
 
 
 def keymap() -> Keymap:

@@ -7,7 +7,7 @@ from kaa.frontends.interactive import keybindings
 from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
 from kaa.tui.events import Key
 from kaa.tui.key_notation import needs_extended_keys, parse_key
-from kaa.tui.keybindings import Action, Group
+from kaa.tui.keybindings import Action, ActionGroup
 from kaa.tui.keymap import Keymap
 
 ACTIONS = {action.id: action for group in GROUPS for action in group.actions}
@@ -94,7 +94,7 @@ def test_pi_s_keys_do_here_what_they_do_there() -> None:
         assert {parse_key(key) for key in keys.split()} <= set(ACTIONS[id_].keys), id_
 
 
-def overlaps(one: Group, other: Group) -> set[tuple[str, str, str]]:
+def overlaps(one: ActionGroup, other: ActionGroup) -> set[tuple[str, str, str]]:
     pairs = combinations(one.actions, 2) if one is other else ((a, b) for a in one.actions for b in other.actions)
     return {shared(a, b, key) for a, b in pairs for key in set(a.keys) & set(b.keys)}
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.shortcuts import DoublePress, Shortcuts
-from kaa.tui.events import Event, Focus, Key, Paste, Reply
+from kaa.tui.events import Event, Focus, Key, Paste, TerminalReply
 from tests.frontends.interactive.offscreen import Seated, seated
 
 ACTIONS = ("app.interrupt", "app.clear", "app.exit", "app.help", "app.message.followUp", "app.tools.expand")
@@ -59,8 +59,8 @@ def test_leaving_by_key_needs_an_empty_editor(world: World) -> None:
 
 def test_a_dialog_takes_all_keys(world: World) -> None:
     chosen: list[str] = []
-    choices = Choices(
-        world.main_view.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: chosen.append("no")
+    choices = DialogChoices(
+        world.main_view.context, [DialogChoice("y", "Yes", lambda: chosen.append("y"))], lambda: chosen.append("no")
     )
     dialog = DialogFrame(world.main_view.context, "Sure?", None, choices)
     world.main_view.dock.open(dialog)
@@ -77,7 +77,9 @@ def test_a_dialog_takes_all_keys(world: World) -> None:
 
 def test_a_dialog_that_cannot_be_answered_yet_takes_none(world: World) -> None:
     chosen: list[str] = []
-    choices = Choices(world.main_view.context, [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
+    choices = DialogChoices(
+        world.main_view.context, [DialogChoice("y", "Yes", lambda: chosen.append("y"))], lambda: None
+    )
     dialog = DialogFrame(world.main_view.context, "Sure?", None, choices)
     dialog.takes_keys = False
     world.main_view.dock.open(dialog)
@@ -96,7 +98,7 @@ def test_a_dropped_image_is_attached_and_other_pastes_are_text(world: World) -> 
 
 
 def test_focus_and_answers_are_passed_on(world: World) -> None:
-    world.take(Focus(gained=False), Reply("background", (0, 0, 0)), Focus(gained=True))
+    world.take(Focus(gained=False), TerminalReply("background", (0, 0, 0)), Focus(gained=True))
 
     assert world.done == [("focus", False), "told", ("focus", True)]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.completion import Completion
-from kaa.tui.completion_sources import Command, CommandCompletion, FileCompletion, PathCompletion
+from kaa.tui.completion_sources import CommandCompletion, CommandEntry, FileCompletion, PathCompletion
 from kaa.tui.components.completion_menu import CompletionMenu
 from kaa.tui.components.editor import Editor
 from kaa.tui.events import Paste
@@ -30,10 +30,10 @@ def _models(typed: str, found: _Found) -> None:
 
 
 _COMMANDS = [
-    Command("help", "Show help"),
-    Command("model", "Choose a model", _models),
-    Command("thinking", "How much to think", _levels),
-    Command("compact", "Make it shorter"),
+    CommandEntry("help", "Show help"),
+    CommandEntry("model", "Choose a model", _models),
+    CommandEntry("thinking", "How much to think", _levels),
+    CommandEntry("compact", "Make it shorter"),
 ]
 
 

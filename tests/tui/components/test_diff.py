@@ -3,7 +3,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaa.tui.components.diff import Diff
+from kaa.tui.components.diff import DiffView
 from kaa.tui.width import plain
 from tests.support.painted import assert_well_formed, make_context, visible
 
@@ -38,11 +38,11 @@ def marked(lines: list[str]) -> list[list[str]]:
 
 
 def test_edits_are_shown_with_their_numbers() -> None:
-    assert visible(Diff(make_context(), EDIT).render(40)) == EDIT.split("\n")
+    assert visible(DiffView(make_context(), EDIT).render(40)) == EDIT.split("\n")
 
 
 def test_patches_are_shown_with_their_numbers() -> None:
-    assert visible(Diff(make_context(), PATCH).render(40)) == [
+    assert visible(DiffView(make_context(), PATCH).render(40)) == [
         "    diff --git a/x.py b/x.py",
         "    --- a/x.py",
         "    +++ b/x.py",
@@ -58,39 +58,39 @@ def test_patches_are_shown_with_their_numbers() -> None:
 
 
 def test_lines_have_the_colour_of_what_happened_to_them() -> None:
-    lines = Diff(make_context(), "-1 a\n+1 b\n 2 c").render(40)
+    lines = DiffView(make_context(), "-1 a\n+1 b\n 2 c").render(40)
 
     assert lines == ["\x1b[31m-1 a\x1b[0m", "\x1b[32m+1 b\x1b[0m", "\x1b[90m 2 c\x1b[0m"]
 
 
 def test_changed_words_are_marked_in_lines_that_belong_together() -> None:
-    assert marked(Diff(make_context(), EDIT).render(40)) == [[], ["old"], [], ["new", ", c"], [], [" + c"], [], []]
+    assert marked(DiffView(make_context(), EDIT).render(40)) == [[], ["old"], [], ["new", ", c"], [], [" + c"], [], []]
 
 
 def test_lines_that_have_little_in_common_are_not_marked() -> None:
-    assert marked(Diff(make_context(), "-1 one two three\n+1 something else here").render(60)) == [[], []]
+    assert marked(DiffView(make_context(), "-1 one two three\n+1 something else here").render(60)) == [[], []]
 
 
 def test_lines_are_paired_by_what_they_have_in_common() -> None:
     diff = "-1 alpha beta gamma\n-2 one two three\n+1 zero\n+2 one two four\n+3 other"
 
-    assert marked(Diff(make_context(), diff).render(60)) == [[], ["three"], [], ["four"], []]
+    assert marked(DiffView(make_context(), diff).render(60)) == [[], ["three"], [], ["four"], []]
 
 
 def test_long_lines_go_on_under_their_text() -> None:
-    assert visible(Diff(make_context(), "+1 " + "abcdefghij" * 3).render(18)) == [
+    assert visible(DiffView(make_context(), "+1 " + "abcdefghij" * 3).render(18)) == [
         "+1 abcdefghijabcde",
         "   fghijabcdefghij",
     ]
 
 
 def test_numbers_give_way_where_it_is_narrow() -> None:
-    assert visible(Diff(make_context(), "+100 abc").render(10)) == ["+abc"]
+    assert visible(DiffView(make_context(), "+100 abc").render(10)) == ["+abc"]
 
 
 def test_left_out_lines_are_counted() -> None:
-    assert visible(Diff(make_context(), EDIT, max_lines=2).render(40)) == [*EDIT.split("\n")[:2], "… 6 more lines"]
-    assert visible(Diff(make_context(), "+1 a\n+2 b", max_lines=1).render(40)) == ["+1 a", "… 1 more line"]
+    assert visible(DiffView(make_context(), EDIT, max_lines=2).render(40)) == [*EDIT.split("\n")[:2], "… 6 more lines"]
+    assert visible(DiffView(make_context(), "+1 a\n+2 b", max_lines=1).render(40)) == ["+1 a", "… 1 more line"]
 
 
 def test_huge_diffs_are_shown() -> None:
@@ -98,11 +98,11 @@ def test_huge_diffs_are_shown() -> None:
     long = "-1 " + "a b " * 5000 + "\n+1 " + "a c " * 5000
 
     for diff in (many, long):
-        assert_well_formed(Diff(make_context(), diff).render(80), 80)
+        assert_well_formed(DiffView(make_context(), diff).render(80), 80)
 
 
 def test_no_diff_shows_nothing() -> None:
-    assert Diff(make_context(), "").render(40) == []
+    assert DiffView(make_context(), "").render(40) == []
 
 
 _lines = st.builds(
@@ -113,7 +113,7 @@ _lines = st.builds(
 @given(st.lists(_lines, max_size=12), st.integers(0, 60))
 @settings(deadline=None)
 def test_any_diff_keeps_to_the_width(lines: list[str], width: int) -> None:
-    assert_well_formed(Diff(make_context(), "\n".join(lines)).render(width), max(1, width))
+    assert_well_formed(DiffView(make_context(), "\n".join(lines)).render(width), max(1, width))
 
 
 @given(st.lists(st.text("ab (", max_size=8), max_size=6), st.lists(st.text("ab (", max_size=8), max_size=6))
@@ -121,4 +121,4 @@ def test_any_diff_keeps_to_the_width(lines: list[str], width: int) -> None:
 def test_marks_change_no_text(removed: list[str], added: list[str]) -> None:
     diff = "\n".join([*(f"-1 {line}" for line in removed), *(f"+1 {line}" for line in added)])
 
-    assert visible(Diff(make_context(), diff).render(80)) == [line.rstrip() for line in diff.split("\n") if diff]
+    assert visible(DiffView(make_context(), diff).render(80)) == [line.rstrip() for line in diff.split("\n") if diff]

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.components.editor import Editor
-from kaa.tui.editing.history import History
+from kaa.tui.editing.history import InputHistory
 from kaa.tui.events import Key, Paste
 from kaa.tui.width import cells, plain
 from tests.support.keyboard import keyboard_context, press, type_text
@@ -12,7 +12,7 @@ from tests.support.strategies import foreign_text
 
 
 def _editor(text: str = "", *, columns: int = 40, rows: int = 24, history: tuple[str, ...] = ()) -> Editor:
-    editor = Editor(keyboard_context(columns=columns, rows=rows), History(history))
+    editor = Editor(keyboard_context(columns=columns, rows=rows), InputHistory(history))
     if text:
         editor.insert(text)
     return editor
@@ -397,7 +397,7 @@ class TestHistory:
         assert editor.text == "old"
 
     def test_blank_and_repeated_texts_are_not_kept(self) -> None:
-        history = History()
+        history = InputHistory()
 
         for text in ("a", "a", "  \n", "b", "a"):
             history.add(text)

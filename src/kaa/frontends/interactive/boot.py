@@ -176,6 +176,7 @@ class Start:
 
 def _report(error: BaseException) -> int:
     # Lazily: only a bug needs them.
+    from kaa.frontends.failures import error_text
     from kaa.tui.sanitize import sanitize
 
     sys.stderr.write(f"kaa: {sanitize(error_text(error))}\n")

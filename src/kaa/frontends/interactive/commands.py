@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kaa.tui.completion_sources import Command
+from kaa.tui.completion_sources import CommandEntry
 
 Run = Callable[[str], None]
 Complete = Callable[[str], Iterable[tuple[str, str]]]
@@ -90,19 +90,19 @@ class Commands:
         """Those of the user interface, by name."""
         return sorted(self._own.values())
 
-    def offered(self) -> Sequence[Command]:
+    def offered(self) -> Sequence[CommandEntry]:
         """All that can be typed, by name: for completion and help."""
         own = [
-            Command(command.name, command.description, _answering(command.complete))
+            CommandEntry(command.name, command.description, _answering(command.complete))
             for command in self.own()
             if not command.only_bare
         ]
         others = (command for command in self.of_conversation if not self.is_own(command.name, "anything"))
         return sorted([*own, *map(self._offered, others)], key=lambda command: command.name)
 
-    def _offered(self, command: CoreCommand) -> Command:
+    def _offered(self, command: CoreCommand) -> CommandEntry:
         arguments = partial(self._ask, command.name) if command.completes else None
-        return Command(command.name, f"{command.argument_hint} {command.description}".strip(), arguments)
+        return CommandEntry(command.name, f"{command.argument_hint} {command.description}".strip(), arguments)
 
 
 def _answering(complete: Complete | None) -> Callable[[str, Found], None] | None:

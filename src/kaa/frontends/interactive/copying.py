@@ -1,7 +1,7 @@
 """Copies what was selected, the last answer, or a code block of it."""
 
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.host.programs import host_programs
 from kaa.tui.clipboard import Clipboard
 
@@ -14,7 +14,7 @@ class Copying:
         transcript: has the answer.
     """
 
-    def __init__(self, main_view: MainView, transcript: Transcript) -> None:
+    def __init__(self, main_view: MainView, transcript: TranscriptView) -> None:
         self._main_view = main_view
         self._transcript = transcript
         self._clipboard: Clipboard | None = None

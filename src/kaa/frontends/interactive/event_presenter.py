@@ -14,10 +14,10 @@ from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
 from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.transcript.notices import NoticeKind
-from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.session.errors import SessionWriteError
 from kaa.session.naming import session_id_in
-from kaa.session.transcript import Transcript as StoredTranscript
+from kaa.session.transcript import Transcript
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
 
@@ -35,7 +35,9 @@ class EventPresenter:
         on_commands: is given the slash commands of the conversation when they change.
     """
 
-    def __init__(self, main_view: MainView, transcript: Transcript, activity: Activity, attention: Attention) -> None:
+    def __init__(
+        self, main_view: MainView, transcript: TranscriptView, activity: Activity, attention: Attention
+    ) -> None:
         self.on_commands: Callable[[Sequence[CoreCommand]], None] = lambda _: None
         self._main_view = main_view
         self._transcript = transcript
@@ -62,7 +64,7 @@ class EventPresenter:
         flags = "-c" if self._is_newest else f"--session {session_id_in(path.name) or shlex.quote(str(path))}"
         return f"kaa {flags} goes on with this session\n"
 
-    def show_session(self, entries: StoredTranscript, path: Path | None) -> None:
+    def show_session(self, entries: Transcript, path: Path | None) -> None:
         """Show a session behind what is there. `path`: its file; None if it is not kept."""
         self._session_path = path
         self._has_content = len(entries) > 0

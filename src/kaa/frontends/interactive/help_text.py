@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kaa.tui.key_notation import needs_extended_keys, show_key
-from kaa.tui.keybindings import Group
+from kaa.tui.keybindings import ActionGroup
 from kaa.tui.keymap import Keymap
 
 # What the beginning of a message means; a key of the editor cannot change these.
@@ -36,7 +36,7 @@ class HelpSection(NamedTuple):
 
 
 def help_sections(
-    groups: Sequence[Group],
+    groups: Sequence[ActionGroup],
     keymap: Keymap,
     commands: Iterable[tuple[str, str]],
     *,
@@ -62,7 +62,7 @@ def help_sections(
     return sections
 
 
-def _bound(group: Group, keymap: Keymap, extended_keys: bool) -> Iterable[HelpRow]:
+def _bound(group: ActionGroup, keymap: Keymap, extended_keys: bool) -> Iterable[HelpRow]:
     for action in group.actions:
         keys = keymap.keys(action.id)
         if not keys:

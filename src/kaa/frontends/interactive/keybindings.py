@@ -4,14 +4,14 @@ import os
 
 from kaa.frontends.interactive.user_file import UserFileError, read_json
 from kaa.tui.keybinding_file import Bindings, resolve
-from kaa.tui.keybindings import PROMPT, TOOLKIT, TOOLKIT_RENAMED, TREE, Group, action
+from kaa.tui.keybindings import PROMPT, TOOLKIT, TOOLKIT_RENAMED, TREE, ActionGroup, action
 
 _FILE = "keybindings.json"
 
 _MODELS = "models"
 _SESSIONS = "sessions"
 
-_WORKING = Group(
+_WORKING = ActionGroup(
     "Working with the agent",
     frozenset({PROMPT}),
     (
@@ -33,7 +33,7 @@ _WORKING = Group(
     ),
 )
 
-_LOOKING = Group(
+_LOOKING = ActionGroup(
     "Looking",
     frozenset({PROMPT}),
     (
@@ -50,7 +50,7 @@ _LOOKING = Group(
     ),
 )
 
-_SCOPED_MODELS = Group(
+_SCOPED_MODELS = ActionGroup(
     "In the list of models to cycle through",
     frozenset({_MODELS}),
     (
@@ -64,7 +64,7 @@ _SCOPED_MODELS = Group(
     ),
 )
 
-_SESSION_LIST = Group(
+_SESSION_LIST = ActionGroup(
     "In the list of sessions",
     frozenset({_SESSIONS}),
     (
@@ -79,7 +79,7 @@ _SESSION_LIST = Group(
     ),
 )
 
-_SESSIONS_FROM_PROMPT = Group(
+_SESSIONS_FROM_PROMPT = ActionGroup(
     "Sessions",
     frozenset({PROMPT}),
     (
@@ -92,7 +92,7 @@ _SESSIONS_FROM_PROMPT = Group(
     ),
 )
 
-_TREES = Group(
+_TREES = ActionGroup(
     "In trees",
     frozenset({TREE}),
     (

@@ -10,8 +10,8 @@ from kaa.frontends.interactive.keybindings import load_keybindings
 from kaa.frontends.interactive.preferences import Preferences, load_preferences
 from kaa.frontends.interactive.surface import MakeSurface
 from kaa.frontends.interactive.themes import ThemeLibrary
-from kaa.frontends.interactive.transcript.header import Header
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.header import StartHeader
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
 from kaa.host.process import current_directory
 from kaa.tui.application import Application
@@ -91,13 +91,13 @@ class MainView:
         self.footer = Footer(self.context, FooterState(directory=short_path(cwd)))
         self.dock = Dock((Spacer(), self.working, self.queued, self.status), self.editor, (self.footer,))
         self.document = Document(self.dock)
-        self.view = View(
+        self.view = ViewOptions(
             self.context,
             thinking=not self.preferences.hide_thinking_block,
             images=self.preferences.show_images,
             cwd=cwd,
         )
-        self.header = Header(self.view, "kaa", __version__, short_path(cwd), self.hints)
+        self.header = StartHeader(self.view, "kaa", __version__, short_path(cwd), self.hints)
         if not self.preferences.quiet_startup:
             self.document.blocks.append(self.header)
         self.app = make_surface(terminal, reactor, self.context, self.document)

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kaa.frontends.interactive.dialogs.choices import Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.components.select_list import SelectList
@@ -224,7 +224,7 @@ class PlainSurface:
         assert self._main_view is not None
         if not line.strip():
             self._hand_over([Key("escape")])
-        elif isinstance(dialog.control, Choices):
+        elif isinstance(dialog.control, DialogChoices):
             # Never Enter: it gives the first answer, which may be a yes.
             if not dialog.control.take(line):
                 self.write_line("[this is none of the answers: give the letter of one]")

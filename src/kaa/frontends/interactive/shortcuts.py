@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kaa.frontends.interactive.attachments import dropped_image
 from kaa.frontends.interactive.main_view import MainView
-from kaa.tui.events import Event, Focus, Input, Key, Mouse, Paste, Reply
+from kaa.tui.events import Event, Focus, Input, Key, Mouse, Paste, TerminalReply
 
 # Within this time, the same key again means more (pi's figure); leaving by accident costs more than waiting.
 _DOUBLE_ESCAPE_SECONDS = 0.5
@@ -51,7 +51,7 @@ class Shortcuts:
                     self._take_input(event)
                 case Focus(gained=gained):
                     self._on_focus(gained)
-                case Reply():
+                case TerminalReply():
                     self._on_told()
                 case Mouse():
                     self._main_view.app.take_mouse(event)

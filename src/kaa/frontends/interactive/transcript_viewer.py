@@ -10,7 +10,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.session.transcript import Transcript
 from kaa.tui.components.text import Truncated
 from kaa.tui.context import Context
@@ -74,7 +74,7 @@ class TranscriptViewer:
         context = Context(
             shared.palette, shared.keymap.extended(_KEYS), shared.size, shared.glyphs, hyperlinks=shared.hyperlinks
         )
-        view = View(context, expanded=True, images=self._main_view.view.images, cwd=self._main_view.view.cwd)
+        view = ViewOptions(context, expanded=True, images=self._main_view.view.images, cwd=self._main_view.view.cwd)
         hint = "Up and Down scroll, / searches, p and n go from message to message, q closes"
         document = Document(Truncated(context, hint, "dim"))
         document.earlier = EarlierBlocks(view, entries, len(entries))

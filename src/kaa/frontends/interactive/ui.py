@@ -36,7 +36,7 @@ from kaa.frontends.interactive.selectors.sessions import SessionSelectors
 from kaa.frontends.interactive.selectors.settings import SettingsSelectors
 from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.frontends.interactive.submission import Submission
-from kaa.frontends.interactive.transcript.transcript import Transcript
+from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
 from kaa.shell.conversation import SessionToOpen
 from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
@@ -59,7 +59,7 @@ class InteractiveUI:
         self._main_view = main_view
         self._core = core
         self._leave = leave
-        transcript = Transcript(main_view.document, main_view.view)
+        transcript = TranscriptView(main_view.document, main_view.view)
         lists = ListDialogs(main_view)
         self.attachments = Attachments()
         self._rewind_draft = RewindDraft(main_view.editor)

@@ -22,7 +22,7 @@ _TOKENS: dict[Sign, str] = {
 _NARROWEST = 12
 
 
-class Diff(Display):
+class DiffView(Display):
     """A diff, as kaa's and pi's edits make it, or a unified one.
 
     Args:

@@ -9,7 +9,7 @@ from kaa.tui.components.text_area import TextArea
 from kaa.tui.context import Context
 from kaa.tui.editing.buffer import Buffer
 from kaa.tui.editing.commands import EditingCommands
-from kaa.tui.editing.history import History
+from kaa.tui.editing.history import InputHistory
 from kaa.tui.editing.layout import TextLayout
 from kaa.tui.editing.pastes import Pastes
 from kaa.tui.editing.recall import Recall
@@ -54,9 +54,9 @@ class Editor:
         max_rows: how many rows of text are shown at most; None: a third of the terminal's, but five.
     """
 
-    def __init__(self, context: Context, history: History | None = None) -> None:
+    def __init__(self, context: Context, history: InputHistory | None = None) -> None:
         self.buffer = Buffer()
-        self.history = history or History()
+        self.history = history or InputHistory()
         self.mode: KeyMode | None = None
         self.on_submit: Callable[[str], None] | None = None
         self.on_change: Callable[[], None] | None = None

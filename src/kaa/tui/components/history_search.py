@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kaa.tui.components.input import Input
 from kaa.tui.context import Context
-from kaa.tui.editing.history import History
+from kaa.tui.editing.history import InputHistory
 from kaa.tui.events import Input as InputEvent
 
 
@@ -19,7 +19,7 @@ class HistorySearch:
     """
 
     def __init__(
-        self, context: Context, history: History, show: Callable[[str | None], None], end: Callable[[bool], None]
+        self, context: Context, history: InputHistory, show: Callable[[str | None], None], end: Callable[[bool], None]
     ) -> None:
         self._keymap = context.keymap
         self._history = history

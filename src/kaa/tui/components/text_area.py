@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from kaa.tui.context import Context
 from kaa.tui.editing.buffer import Buffer
-from kaa.tui.editing.layout import Row, TextLayout
+from kaa.tui.editing.layout import TextLayout, TextRow
 from kaa.tui.style import INVERSE, Span, Style, join, paint_spans
 from kaa.tui.width import fit
 
@@ -46,7 +46,7 @@ class TextArea:
         self.caret = row - top, min(column, width - 1)
         return [fit(paint_spans(self._spans(self._layout.row(number))), width) for number in range(top, top + shown)]
 
-    def _spans(self, row: Row) -> Iterator[Span]:
+    def _spans(self, row: TextRow) -> Iterator[Span]:
         selection = self._buffer.selection or (0, 0)
         label, selected = self._context.palette["accent"], self._context.palette["selectedBg"] or INVERSE
         for start, end, is_label in self._pieces(row, selection):
@@ -56,7 +56,7 @@ class TextArea:
         if row.ends_line and selection[0] <= row.end < selection[1]:
             yield " ", selected  # the line feed
 
-    def _pieces(self, row: Row, selection: tuple[int, int]) -> Iterator[tuple[int, int, bool]]:
+    def _pieces(self, row: TextRow, selection: tuple[int, int]) -> Iterator[tuple[int, int, bool]]:
         """What has one style: start, end, and whether it is the label of something."""
         text = self._buffer.text
         labels = {

@@ -1,6 +1,6 @@
 """The text being edited, its caret and its selection. Every change goes through `replace` and can be undone."""
 
-from kaa.tui.editing.undo import Change, UndoLog
+from kaa.tui.editing.undo import TextChange, UndoLog
 
 
 class Buffer:
@@ -74,7 +74,7 @@ class Buffer:
         if not removed and not text:
             self.move(after)
             return
-        self._log.record(Change(start, removed, text, self._caret, after), continues=continues)
+        self._log.record(TextChange(start, removed, text, self._caret, after), continues=continues)
         self._set(start, end, text, after)
 
     def undo(self) -> bool:

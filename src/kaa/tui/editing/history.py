@@ -5,7 +5,7 @@ from collections.abc import Iterable
 _CAPACITY = 1000
 
 
-class History:
+class InputHistory:
     """Entered texts, the newest last; none twice in a row.
 
     Args:
@@ -38,7 +38,7 @@ class History:
 class HistoryWalk:
     """A walk back from the draft. Steps are counted from the newest, so that older entries may still arrive."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: InputHistory) -> None:
         self._history = history
         self._draft = ""
         self._steps = 0

@@ -18,7 +18,7 @@ _LONG = 2000
 _LONGEST_GRAPHEME = 64
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """What is shown in a row.
 
     Attributes:
@@ -84,14 +84,14 @@ class TextLayout:
         """How many rows there are, at least one."""
         return self._first_rows[-1]
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> TextRow:
         """What is in a row."""
         line = bisect_right(self._first_rows, number) - 1
         start, breaks = self._starts[line], self._breaks[line]
         within = number - self._first_rows[line]
         if within + 1 < len(breaks):
-            return Row(start + breaks[within], start + breaks[within + 1], ends_line=False)
-        return Row(start + breaks[within], start + len(self._lines[line]), ends_line=True)
+            return TextRow(start + breaks[within], start + breaks[within + 1], ends_line=False)
+        return TextRow(start + breaks[within], start + len(self._lines[line]), ends_line=True)
 
     def locate(self, offset: int) -> tuple[int, int]:
         """Row and column, in cells, of the character at `offset`."""

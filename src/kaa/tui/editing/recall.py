@@ -1,7 +1,7 @@
 """Takes what was entered before into a buffer, and the draft back out of it again."""
 
 from kaa.tui.editing.buffer import Buffer
-from kaa.tui.editing.history import History, HistoryWalk
+from kaa.tui.editing.history import HistoryWalk, InputHistory
 from kaa.tui.editing.layout import TextLayout
 
 
@@ -14,7 +14,7 @@ class Recall:
         layout: of the buffer.
     """
 
-    def __init__(self, buffer: Buffer, history: History, layout: TextLayout) -> None:
+    def __init__(self, buffer: Buffer, history: InputHistory, layout: TextLayout) -> None:
         self._buffer = buffer
         self._walk = HistoryWalk(history)
         self._layout = layout

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """At offset `at`, `removed` gave way to `inserted`; the caret went from `before` to `after`."""
 
     at: int
@@ -12,14 +12,14 @@ class Change(NamedTuple):
     before: int
     after: int
 
-    def followed_by(self, later: "Change") -> "Change | None":
+    def followed_by(self, later: "TextChange") -> "TextChange | None":
         """Both as one, if they are one piece of typing or of erasing."""
         if self.inserted and not later.removed and later.at == self.at + len(self.inserted):
             starts_word = self.inserted[-1:].isspace() and not later.inserted[:1].isspace()
             return None if starts_word else self._replace(inserted=self.inserted + later.inserted, after=later.after)
         if not self.inserted and not later.inserted:
             if later.at + len(later.removed) == self.at:
-                return Change(later.at, later.removed + self.removed, "", self.before, later.after)
+                return TextChange(later.at, later.removed + self.removed, "", self.before, later.after)
             if later.at == self.at:
                 return self._replace(removed=self.removed + later.removed, after=later.after)
         return None
@@ -29,8 +29,8 @@ class UndoLog:
     """Steps that can be undone and, until something else is changed, redone."""
 
     def __init__(self) -> None:
-        self._done: list[tuple[Change, ...]] = []
-        self._undone: list[tuple[Change, ...]] = []
+        self._done: list[tuple[TextChange, ...]] = []
+        self._undone: list[tuple[TextChange, ...]] = []
         self._is_open = False
 
     @property
@@ -38,7 +38,7 @@ class UndoLog:
         """How many steps can be undone."""
         return len(self._done)
 
-    def record(self, change: Change, *, continues: bool) -> None:
+    def record(self, change: TextChange, *, continues: bool) -> None:
         """Remember a change.
 
         Args:
@@ -65,7 +65,7 @@ class UndoLog:
             self._done[depth:] = [tuple(change for step in steps for change in step)]
         self.close()
 
-    def undo(self) -> tuple[Change, ...]:
+    def undo(self) -> tuple[TextChange, ...]:
         """The changes to be taken back, in the order in which to do that; empty if there are none."""
         self.close()
         if not self._done:
@@ -73,7 +73,7 @@ class UndoLog:
         self._undone.append(self._done.pop())
         return self._undone[-1][::-1]
 
-    def redo(self) -> tuple[Change, ...]:
+    def redo(self) -> tuple[TextChange, ...]:
         """The changes to be made again, in order; empty if there are none."""
         self.close()
         if not self._undone:

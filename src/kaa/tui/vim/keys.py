@@ -12,7 +12,7 @@ from kaa.tui.events import Input, Key
 from kaa.tui.vim.edits import Edits
 from kaa.tui.vim.motions import MOTIONS, Find, Motion, Span, first_word_of_line, line_number, word_span
 from kaa.tui.vim.objects import text_object
-from kaa.tui.vim.selection import Selection
+from kaa.tui.vim.selection import VisualSelection
 
 Mode = Literal["insert", "normal", "visual", "visual line", "command"]
 
@@ -57,7 +57,7 @@ class Vim:
         self._buffer = editor.buffer
         self._edits = Edits(self._buffer)
         self._found: Find | None = None  # what was looked for in the line last
-        self._selection = Selection(self._buffer)
+        self._selection = VisualSelection(self._buffer)
         self._inserted_at = 0
         self._steps = 0  # that could be undone when the change began
         self._typed = ""  # of the command that is being typed or carried out

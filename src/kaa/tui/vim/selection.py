@@ -6,7 +6,7 @@ from kaa.tui.editing.movement import line_end, line_start
 from kaa.tui.vim.motions import Span
 
 
-class Selection:
+class VisualSelection:
     """Characters of a buffer.
 
     Attributes:

@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.tui.context import Context
 from kaa.tui.events import Key
@@ -9,9 +9,12 @@ from tests.support.painted import assert_well_formed, visible
 
 
 def dialog(context: Context, lines: int = 100, title: str = "A question") -> DialogFrame:
-    choices = [Choice(letter, f"answer {letter}", lambda: None) for letter in "ynx"]
+    choices = [DialogChoice(letter, f"answer {letter}", lambda: None) for letter in "ynx"]
     return DialogFrame(
-        context, title, lambda _: [f"line {number}" for number in range(lines)], Choices(context, choices, lambda: None)
+        context,
+        title,
+        lambda _: [f"line {number}" for number in range(lines)],
+        DialogChoices(context, choices, lambda: None),
     )
 
 
@@ -103,9 +106,9 @@ def test_letters_choose_at_once_and_enter_the_selected() -> None:
     context = keyboard_context()
     chosen: list[str] = []
     cancelled: list[str] = []
-    choices = Choices(
+    choices = DialogChoices(
         context,
-        [Choice(letter, letter, lambda letter=letter: chosen.append(letter)) for letter in "ynx"],  # type: ignore[misc]  # a default argument
+        [DialogChoice(letter, letter, lambda letter=letter: chosen.append(letter)) for letter in "ynx"],  # type: ignore[misc]  # a default argument
         lambda: cancelled.append("esc"),
     )
 
@@ -122,7 +125,7 @@ def test_letters_choose_at_once_and_enter_the_selected() -> None:
 
 def test_releasing_a_key_chooses_nothing() -> None:
     chosen: list[str] = []
-    choices = Choices(keyboard_context(), [Choice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
+    choices = DialogChoices(keyboard_context(), [DialogChoice("y", "Yes", lambda: chosen.append("y"))], lambda: None)
 
     choices.key(Key("y", "y", "release"))
 
@@ -131,7 +134,9 @@ def test_releasing_a_key_chooses_nothing() -> None:
 
 def test_few_rows_show_one_answer_and_the_letters_of_the_others() -> None:
     context = keyboard_context(rows=9)
-    choices = Choices(context, [Choice(letter, f"answer {letter}", lambda: None) for letter in "ynx"], lambda: None)
+    choices = DialogChoices(
+        context, [DialogChoice(letter, f"answer {letter}", lambda: None) for letter in "ynx"], lambda: None
+    )
 
     assert visible(choices.render(30)) == ["› answer y (y)  n x"]
     press(choices, "down")
@@ -153,7 +158,7 @@ def test_line_by_line_all_is_written_whatever_the_height() -> None:
 
 def test_of_a_hint_whole_parts_are_left_where_there_is_little_room() -> None:
     context = keyboard_context()
-    choices = Choices(context, [Choice("y", "yes", lambda: None)], lambda: None)
+    choices = DialogChoices(context, [DialogChoice("y", "yes", lambda: None)], lambda: None)
     frame = DialogFrame(context, "A question", lambda _: [], choices, "Enter keeps it, Ctrl+R renames, Esc goes back")
 
     below = [visible(frame.render(width))[-1].strip("╰─╯ ") for width in (60, 40, 24, 12)]

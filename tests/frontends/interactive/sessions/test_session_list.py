@@ -6,7 +6,7 @@ import pytest
 
 from kaa.frontends.interactive.keybindings import GROUPS
 from kaa.frontends.interactive.sessions.arrangement import Score
-from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionList
+from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionListView
 from kaa.session.catalogue.matching import Query
 from kaa.session.catalogue.records import SessionSummary
 from kaa.tui.context import Context, Size
@@ -40,7 +40,7 @@ class Shown:
             search_text=lambda text: self.done.append(("search", text)),
             cancel=lambda: self.done.append(("cancel", "")),
         )
-        self.list = SessionList(self.context, actions, self._parse, lambda: NOW, self.later.append)
+        self.list = SessionListView(self.context, actions, self._parse, lambda: NOW, self.later.append)
         self.list.show(SESSIONS, "this directory")
 
     def _do(self, what: str, session: SessionSummary) -> None:

@@ -41,8 +41,8 @@ from kaa.core.messages import (
     Usage,
     user_message,
 )
-from kaa.frontends.interactive.transcript.transcript import Transcript
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.context import ASCII, Context, Size
 from kaa.tui.document import Block, Document
 from kaa.tui.keymap import Keymap
@@ -59,9 +59,9 @@ class Session:
     def __init__(self, *, ascii_only: bool = False, styles: dict[str, str] | None = None, **view: Any) -> None:
         palette = Palette(Theme("plain", styles or {}))
         context = Context(palette, Keymap(KEYS), Size(), ASCII if ascii_only else None)
-        self.view = View(context, **view)
+        self.view = ViewOptions(context, **view)
         self.document = Document(Dock(cursor=None))
-        self.transcript = Transcript(self.document, self.view)
+        self.transcript = TranscriptView(self.document, self.view)
 
     def show(self, *events: Event) -> "Session":
         for event in events:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from kaa.core.events import AutoRetryStart, BudgetUpdate, ModelFallback, UserCommandEnd, UserCommandStart
 from kaa.core.messages import ImageContent, Json, TextContent, ThinkingContent, ToolCall
-from kaa.frontends.interactive.transcript.header import Header
-from kaa.frontends.interactive.transcript.summaries import Summary
+from kaa.frontends.interactive.transcript.header import StartHeader
+from kaa.frontends.interactive.transcript.summaries import SummaryBlock
 from tests.frontends.interactive.transcript.conversations import (
     Session,
     begins,
@@ -36,8 +36,8 @@ def everything(tool: str, text: str, *, expanded: bool, linear: bool, is_error: 
     arguments: dict[str, Json] = dict.fromkeys(("command", "path", "pattern", "content", "action", "glob"), text)
     call = ToolCall("1", tool, arguments)
     session = Session(styles=STYLES | BACKGROUNDS, expanded=expanded, linear=linear)
-    session.document.blocks.append(Header(session.view, "kaa", "1", text, [("app.tools.expand", "expands")], text))
-    session.document.blocks.append(Summary(session.view, text, text))
+    session.document.blocks.append(StartHeader(session.view, "kaa", "1", text, [("app.tools.expand", "expands")], text))
+    session.document.blocks.append(SummaryBlock(session.view, text, text))
     session.show(*says(text), *streams(reply(ThinkingContent(text), TextContent(text))))
     session.show(begins(call), prints(call, text))
     session.painted()

@@ -3,12 +3,12 @@ from hypothesis import strategies as st
 
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import tail
-from kaa.frontends.interactive.transcript.live_output import OutputTail
+from kaa.frontends.interactive.transcript.live_output import LiveOutput
 
 
 @given(st.lists(st.text("ab\n", max_size=12), max_size=12), st.integers(1, 6))
 def test_it_is_the_end_of_everything_that_came(pieces: list[str], count: int) -> None:
-    output = OutputTail()
+    output = LiveOutput()
     for piece in pieces:
         output.append(piece)
 
@@ -17,7 +17,7 @@ def test_it_is_the_end_of_everything_that_came(pieces: list[str], count: int) ->
 
 @given(st.lists(st.integers(0, 9000), max_size=8))
 def test_only_the_end_of_much_output_is_kept_but_all_lines_are_counted(sizes: list[int]) -> None:
-    output, everything = OutputTail(), ""
+    output, everything = LiveOutput(), ""
     for size in sizes:
         piece = "".join(f"line {number}\n" for number in range(size // 8))
         output.append(piece)
@@ -27,7 +27,7 @@ def test_only_the_end_of_much_output_is_kept_but_all_lines_are_counted(sizes: li
 
 
 def test_a_single_piece_may_be_long() -> None:
-    output = OutputTail()
+    output = LiveOutput()
 
     output.append("x\n" * 1_000_000)
 
@@ -35,7 +35,7 @@ def test_a_single_piece_may_be_long() -> None:
 
 
 def test_skipped_bytes_are_added_up() -> None:
-    output = OutputTail()
+    output = LiveOutput()
 
     output.append("a", 10)
     output.append("", 5)

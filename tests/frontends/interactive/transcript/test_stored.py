@@ -7,7 +7,7 @@ import pytest
 from kaa.core.events import Event
 from kaa.core.messages import AssistantMessage, Message, TextContent, ThinkingContent, ToolCall, user_message
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks
-from kaa.frontends.interactive.transcript.transcript import RECENT
+from kaa.frontends.interactive.transcript.transcript_view import RECENT
 from kaa.session.compaction.undoing import WHOLE
 from kaa.session.entries import (
     BashExecution,

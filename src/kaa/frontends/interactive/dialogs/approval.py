@@ -13,7 +13,7 @@ from kaa.ext.questions import (
     Deny,
 )
 from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.tui.context import Context
@@ -34,25 +34,27 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         super().__init__(context, _title(request), ApprovalView(context, request).lines, on_answer, token)
         self.urge = "Scroll to the end to allow"
 
-    def _answering(self) -> Choices:
+    def _answering(self) -> DialogChoices:
         more = self._context.glyphs.ellipsis
         choices = [
-            Choice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
-            Choice(
+            DialogChoice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
+            DialogChoice(
                 "s",
                 "Yes, allow this exact call for the session",
                 self._once_read(lambda: self._answer(AllowForSession())),
             ),
         ]
         if self.request.suggestion is not None:
-            choices.append(Choice("a", f"Yes, always: edit and keep a rule{more}", self._once_read(self._ask_for_rule)))
+            choices.append(
+                DialogChoice("a", f"Yes, always: edit and keep a rule{more}", self._once_read(self._ask_for_rule))
+            )
         choices += [
-            Choice("n", f"No, and tell the model why{more}", self._ask_for_reason),
-            Choice("x", "No, and stop", lambda: self._answer(Abort())),
+            DialogChoice("n", f"No, and tell the model why{more}", self._ask_for_reason),
+            DialogChoice("x", "No, and stop", lambda: self._answer(Abort())),
         ]
         # Where something would be lost, a yes takes more than Enter.
         proposed = "n" if self.request.warning else "y"
-        return Choices(self._context, choices, lambda: self._answer(Deny()), proposed)
+        return DialogChoices(self._context, choices, lambda: self._answer(Deny()), proposed)
 
     def _once_read(self, take: Callable[[], None]) -> Callable[[], None]:
         return lambda: take() if self.is_read else None

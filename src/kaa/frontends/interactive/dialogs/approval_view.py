@@ -12,7 +12,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
-from kaa.tui.components.diff import Diff
+from kaa.tui.components.diff import DiffView
 from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
@@ -99,7 +99,7 @@ class ApprovalView:
         shown = text[:_MAX_CHARACTERS].rsplit("\n", 1)[0] if len(text) > _MAX_CHARACTERS else text
         if shown != text or len(patch) > _MAX_DIFF_LINES:
             yield self._said("This is only its beginning: there is more than can be shown here.", "error", width)
-        yield Diff(self._context, shown, max_lines=_MAX_DIFF_LINES, numbers=numbers).render(width)
+        yield DiffView(self._context, shown, max_lines=_MAX_DIFF_LINES, numbers=numbers).render(width)
 
     def _argument(self, name: str, value: Json, width: int) -> list[str]:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

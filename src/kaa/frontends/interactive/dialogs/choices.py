@@ -14,7 +14,7 @@ from kaa.tui.width import cells, clip
 _ROWS_FOR_ALL = 12
 
 
-class Choice(NamedTuple):
+class DialogChoice(NamedTuple):
     """An answer.
 
     Attributes:
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
     take: Callable[[], None]
 
 
-class Choices(Display):
+class DialogChoices(Display):
     """A short list of answers.
 
     Args:
@@ -39,7 +39,7 @@ class Choices(Display):
     """
 
     def __init__(
-        self, context: Context, choices: Sequence[Choice], on_cancel: Callable[[], None], proposed: str = ""
+        self, context: Context, choices: Sequence[DialogChoice], on_cancel: Callable[[], None], proposed: str = ""
     ) -> None:
         super().__init__(context)
         self._choices = tuple(choices)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kaa.ext.questions import Confirmation, Confirmed, Dismissed
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.paragraph import details_of
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.tui.context import Context
@@ -23,12 +23,12 @@ class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
     ) -> None:
         super().__init__(context, question.title, details_of(context, question.details), on_answer)
 
-    def _answering(self) -> Choices:
-        return Choices(
+    def _answering(self) -> DialogChoices:
+        return DialogChoices(
             self._context,
             [
-                Choice("n", "No", lambda: self._answer(Confirmed(yes=False))),
-                Choice("y", "Yes", lambda: self._answer(Confirmed(yes=True))),
+                DialogChoice("n", "No", lambda: self._answer(Confirmed(yes=False))),
+                DialogChoice("y", "Yes", lambda: self._answer(Confirmed(yes=True))),
             ],
             on_cancel=lambda: self._answer(Dismissed()),
         )

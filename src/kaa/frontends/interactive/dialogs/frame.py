@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kaa.frontends.interactive.dialogs.choices import Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.tui.component import Component
 from kaa.tui.context import Context
 from kaa.tui.events import Input
@@ -108,7 +108,7 @@ class DialogFrame:
         """
         inner = _inner(width)  # as within the frame: what was laid out for it is not laid out again
         control = self._control
-        asked = control.written(inner) if isinstance(control, Choices) else control.render(inner)
+        asked = control.written(inner) if isinstance(control, DialogChoices) else control.render(inner)
         body = self._read(inner)
         self._seen = len(body)
         title = paint(self._title, BOLD)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from kaa.ext.api import TrustChoice
 from kaa.ext.questions import Dismissed, Trust, TrustDecision
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
-from kaa.tui.components.diff import Diff
+from kaa.tui.components.diff import DiffView
 from kaa.tui.context import Context
 
 
@@ -26,17 +26,17 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
         self._question = question
         super().__init__(context, question.title, self._explanation, on_answer)
 
-    def _answering(self) -> Choices:
+    def _answering(self) -> DialogChoices:
         def decide(choice: TrustChoice) -> Callable[[], None]:
             return lambda: self._answer(TrustDecision(choice))
 
-        return Choices(
+        return DialogChoices(
             self._context,
             [
-                Choice("n", "No, not this time: use nothing of it", lambda: self._answer(Dismissed())),
-                Choice("d", "No, and do not ask again here", decide("no")),
-                Choice("o", "Yes, this time", decide("yes")),
-                Choice("y", "Yes, until it changes", decide("stored")),
+                DialogChoice("n", "No, not this time: use nothing of it", lambda: self._answer(Dismissed())),
+                DialogChoice("d", "No, and do not ask again here", decide("no")),
+                DialogChoice("o", "Yes, this time", decide("yes")),
+                DialogChoice("y", "Yes, until it changes", decide("stored")),
             ],
             on_cancel=lambda: self._answer(Dismissed()),
         )
@@ -52,7 +52,7 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
                 for path in paths:
                     yield self._said(f"{what}: {path}", "warning", width, bullet=True)
-            yield Diff(self._context, question.diff).render(width)
+            yield DiffView(self._context, question.diff).render(width)
         else:
             yield self._said("It brings along what would be used if you trust it:", "text", width)
             for use in question.uses:

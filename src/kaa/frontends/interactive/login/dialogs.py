@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.tui.component import Component
@@ -70,7 +70,10 @@ class WayDialog(DialogFrame):
         self._open, self._copy, self._paste, self._cancel = on_open, on_copy, on_paste, on_cancel
         self._address = ""
         super().__init__(
-            context, f"Log in to {provider}", None, Choices(context, [Choice("a", "Abort", on_cancel)], on_cancel)
+            context,
+            f"Log in to {provider}",
+            None,
+            DialogChoices(context, [DialogChoice("a", "Abort", on_cancel)], on_cancel),
         )
         self._show()
 
@@ -82,7 +85,7 @@ class WayDialog(DialogFrame):
             (address, "accent"),
             ("kaa goes on by itself when you are done. From a browser elsewhere, paste its last address.", "muted"),
         ]
-        self._offer(Choice("p", "Paste the address the browser ended at, or the code", self._ask_for_paste))
+        self._offer(DialogChoice("p", "Paste the address the browser ended at, or the code", self._ask_for_paste))
 
     def show_code(self, address: str, code: str) -> None:
         """Ask for this code to be entered there."""
@@ -100,14 +103,14 @@ class WayDialog(DialogFrame):
         self._said = [(self._address, "accent"), (problem, "error")]
         self._ask_for_paste()
 
-    def _offer(self, *more: Choice) -> None:
+    def _offer(self, *more: DialogChoice) -> None:
         choices = [
-            Choice("o", "Open it in the browser", lambda: self._open(self._address)),
-            Choice("c", "Copy the address", lambda: self._copy(self._address)),
+            DialogChoice("o", "Open it in the browser", lambda: self._open(self._address)),
+            DialogChoice("c", "Copy the address", lambda: self._copy(self._address)),
             *more,
-            Choice("a", "Abort", self._cancel),
+            DialogChoice("a", "Abort", self._cancel),
         ]
-        self._show(Choices(self._context, choices, self._cancel))
+        self._show(DialogChoices(self._context, choices, self._cancel))
 
     def _ask_for_paste(self) -> None:
         control = Input(self._context, "Address or code: ")
@@ -117,7 +120,7 @@ class WayDialog(DialogFrame):
 
     def _pasted(self, text: str) -> None:
         self._said = [("checking…", "muted")]
-        self._show(Choices(self._context, [Choice("a", "Abort", self._cancel)], self._cancel))
+        self._show(DialogChoices(self._context, [DialogChoice("a", "Abort", self._cancel)], self._cancel))
         self._paste(text)
 
     def _show(self, control: Component | None = None) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kaa.frontends.browser import open_in_browser
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.dialogs.choices import Choice
+from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
@@ -185,8 +185,8 @@ class LoggingIn:
             self._keep(provider, key, f"The key of {provider} is kept, but not checked.")
 
         choices = [
-            Choice("n", "No, forget it", lambda: self._lists.close(dialog)),
-            Choice("y", "Yes, keep it unchecked", keep),
+            DialogChoice("n", "No, forget it", lambda: self._lists.close(dialog)),
+            DialogChoice("y", "Yes, keep it unchecked", keep),
         ]
         dialog = self._lists.ask("The key could not be checked. Keep it?", why, choices)
 

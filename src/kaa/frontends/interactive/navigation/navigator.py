@@ -8,7 +8,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.navigation.steps import NavigationRequest, NavigationSteps
+from kaa.frontends.interactive.navigation.steps import MoveRequest, NavigationSteps
 from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
 from kaa.frontends.interactive.selectors.lists import ListDialogs
@@ -48,24 +48,22 @@ class Navigator:
 
     def undo(self, arguments: str = "") -> None:
         """Take the last message back, and what it did to files. `arguments`: as typed behind the command."""
-        self._step(
-            "undo", arguments, NavigationRequest(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b")
-        )
+        self._step("undo", arguments, MoveRequest(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b"))
 
     def redo(self, arguments: str = "") -> None:
         """Return to where the conversation was before it went elsewhere. `arguments`: as typed behind the command."""
         nothing = "there is nothing to redo: nothing was taken back, or something was said since"
-        self._step("redo", arguments, NavigationRequest(lambda navigation: navigation.forward(), nothing, proposed="b"))
+        self._step("redo", arguments, MoveRequest(lambda navigation: navigation.forward(), nothing, proposed="b"))
 
     def rewind(self) -> None:
         """Choose a message to go back to."""
         self.choose_message(
             "Go back to before which message?",
             "what came after stays in the session's file",
-            lambda entry_id: self._steps.go(NavigationRequest(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
+            lambda entry_id: self._steps.go(MoveRequest(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
         )
 
-    def _step(self, step: Step, arguments: str, request: NavigationRequest) -> None:
+    def _step(self, step: Step, arguments: str, request: MoveRequest) -> None:
         try:
             option = step_option(step, arguments)
         except CommandError as error:
@@ -154,7 +152,7 @@ class Navigator:
         if row.entry_id == here(outline):
             self._main_view.say("the conversation goes on from there already")
             return
-        find = NavigationRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
+        find = MoveRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
         self._steps.go(find)
 
     def _edit_label(self, view: TreeView, row: OutlineRow) -> None:

@@ -7,7 +7,7 @@ from kaa.builtin.counted import counted
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.conversation_tasks import ConversationTasks
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
@@ -18,7 +18,7 @@ from kaa.frontends.interactive.navigation.result import NavigationResult
 from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Destination, Navigation, Restore
 
 
-class NavigationRequest(NamedTuple):
+class MoveRequest(NamedTuple):
     """Where somebody wants to go, and how.
 
     Attributes:
@@ -66,7 +66,7 @@ class NavigationSteps:
         self._on_arrived = on_arrived
         self._on_failure = on_failure
 
-    def go(self, request: NavigationRequest) -> None:
+    def go(self, request: MoveRequest) -> None:
         """Look where that leads, ask what is to be asked, and go."""
 
         def found(destination: Destination | None) -> None:
@@ -81,7 +81,7 @@ class NavigationSteps:
 
         self._core.call(lambda engine: request.find(engine.conversation.navigation), found, self._on_failure)
 
-    def _ask_for_files(self, destination: Destination, request: NavigationRequest) -> None:
+    def _ask_for_files(self, destination: Destination, request: MoveRequest) -> None:
         plan = destination.files
         if plan.steps:
             title = f"Put {counted(len(plan.steps), 'file')} back, too?"
@@ -98,20 +98,20 @@ class NavigationSteps:
             else:
                 self._ask_for_summary(there, request, restore)
 
-        choices = [Choice("c", "The conversation only; files stay", lambda: chosen("conversation"))]
+        choices = [DialogChoice("c", "The conversation only; files stay", lambda: chosen("conversation"))]
         proposed = request.proposed
         if plan.steps:
             choices = [
-                Choice("b", "Both: the conversation and the files", lambda: chosen("both")),
+                DialogChoice("b", "Both: the conversation and the files", lambda: chosen("both")),
                 *choices,
-                Choice("f", "The files only", lambda: chosen("files")),
+                DialogChoice("f", "The files only", lambda: chosen("files")),
             ]
         if plan.uncertain:
             proposed = "k" if proposed == "b" else proposed
             kept = destination.keeping_uncertain()
             what = f"Both, but keep {counted(len(plan.uncertain), 'file')} marked ?"
-            choices.insert(0, Choice("k", what, lambda: chosen("both", kept)))
-        control = Choices(self._main_view.context, choices, lambda: self._close(dialog), proposed)
+            choices.insert(0, DialogChoice("k", what, lambda: chosen("both", kept)))
+        control = DialogChoices(self._main_view.context, choices, lambda: self._close(dialog), proposed)
         dialog = DialogFrame(
             self._main_view.context,
             title,
@@ -121,7 +121,7 @@ class NavigationSteps:
         )
         self._open(dialog)
 
-    def _ask_for_summary(self, destination: Destination, request: NavigationRequest, restore: Restore) -> None:
+    def _ask_for_summary(self, destination: Destination, request: MoveRequest, restore: Restore) -> None:
         if not request.may_summarize or not destination.left or self._main_view.preferences.branch_summary_skip_prompt:
             self._depart(destination, request, restore, None)
             return
@@ -141,12 +141,12 @@ class NavigationSteps:
             )
             dialog.exchange(entry, "Enter sums it up, Esc goes back")
 
-        choices = Choices(
+        choices = DialogChoices(
             context,
             [
-                Choice("n", "No", lambda: depart(None)),
-                Choice("s", "Yes", lambda: depart(BranchSummaryRequest())),
-                Choice("i", f"Yes, and say what matters{context.glyphs.ellipsis}", ask_for_instructions),
+                DialogChoice("n", "No", lambda: depart(None)),
+                DialogChoice("s", "Yes", lambda: depart(BranchSummaryRequest())),
+                DialogChoice("i", f"Yes, and say what matters{context.glyphs.ellipsis}", ask_for_instructions),
             ],
             lambda: self._close(dialog),
         )
@@ -163,7 +163,7 @@ class NavigationSteps:
     def _depart(
         self,
         destination: Destination,
-        request: NavigationRequest,
+        request: MoveRequest,
         restore: Restore,
         summary: BranchSummaryRequest | None,
     ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from kaa.frontends.interactive.dialogs.choices import Choice, Choices
+from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.main_view import MainView
@@ -73,14 +73,14 @@ class ListDialogs:
         """Open a list of another kind; whoever opens it closes it."""
         return self._open(DialogFrame(self._main_view.context, title, None, control, hint))
 
-    def ask(self, title: str, said: str, choices: Sequence[Choice]) -> DialogFrame:
+    def ask(self, title: str, said: str, choices: Sequence[DialogChoice]) -> DialogFrame:
         """Ask something; whoever asks closes it when one of the choices is made."""
 
         def cancel() -> None:
             self.close(dialog)
 
         context = self._main_view.context
-        control = Choices(context, choices, cancel)
+        control = DialogChoices(context, choices, cancel)
         dialog = DialogFrame(
             context, title, lambda width: paragraph(context, said, "text", width), control, "Esc goes back"
         )

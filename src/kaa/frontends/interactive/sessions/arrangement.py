@@ -22,7 +22,7 @@ class SessionRow(NamedTuple):
     depth: int = 0
 
 
-class Matches:
+class MatchingSessions:
     """How well sessions are what is looked for, found out in portions: all of thousands take longer than a key may.
 
     Args:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.conversations import Conversations
-from kaa.frontends.interactive.dialogs.choices import Choice
+from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import ListDialogs
@@ -108,8 +108,8 @@ class SessionOpening:
 
         path = str(session.path)
         choices = [
-            Choice("v", "Open it read-only", lambda: go(ViewSession(path))),
-            Choice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
+            DialogChoice("v", "Open it read-only", lambda: go(ViewSession(path))),
+            DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
         ]
         dialog = self._lists.ask(title, squeezed(str(error)), choices)
 
@@ -125,7 +125,7 @@ class SessionOpening:
 
         path = str(session.path)
         choices = [
-            Choice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
-            Choice("o", "Go on with it here", lambda: go(OpenSession(path))),
+            DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
+            DialogChoice("o", "Go on with it here", lambda: go(OpenSession(path))),
         ]
         dialog = self._lists.ask("A session of another directory", said, choices)

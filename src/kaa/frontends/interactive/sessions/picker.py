@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kaa.builtin.counted import counted
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.dialogs.choices import Choice
+from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
@@ -21,7 +21,7 @@ from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.sessions.ago import shown_moment
 from kaa.frontends.interactive.sessions.arrangement import Score
 from kaa.frontends.interactive.sessions.opening import REFUSAL_SECONDS, Here, SessionOpening
-from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionList
+from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionListView
 from kaa.frontends.interactive.sessions.spoken_search import SCOPES, SpokenSearch
 from kaa.session.catalogue.matching import Query
 from kaa.session.catalogue.records import Scope, SessionSummary
@@ -36,7 +36,7 @@ _READ_ALOUD = 30
 _OTHER: dict[Scope, Scope] = {"here": "everywhere", "everywhere": "here"}
 
 
-class Listing(NamedTuple):
+class SessionListing(NamedTuple):
     """Sessions, the newest first, and where we are among them."""
 
     sessions: Sequence[SessionSummary]
@@ -78,13 +78,13 @@ class SessionPicker:
         self._query = query
         self._on_cancel = on_cancel
         self._scope: Scope = "here"
-        self._listing = Listing((), Here(None, ""))
+        self._listing = SessionListing((), Here(None, ""))
         self._loads = 0
         self._dialog: DialogFrame | None = None
         actions = SessionActions(
             self._choose, self._rename, self._ask_to_trash, self._change_scope, self._search_said, self._cancel
         )
-        self._list = SessionList(main_view.context, actions, _score, time.time, self._do_later)
+        self._list = SessionListView(main_view.context, actions, _score, time.time, self._do_later)
 
     def open(self) -> None:
         """Show the list, and fill it."""
@@ -114,11 +114,11 @@ class SessionPicker:
                 told_at = now
                 post(lambda: self._tell_progress(load, done, total))
 
-        async def listing(engine: Engine) -> Listing:
+        async def listing(engine: Engine) -> SessionListing:
             sessions = await asyncio.to_thread(engine.sessions().list, scope, progress)
-            return Listing(sessions, Here(engine.session_path, engine.workspace.root))
+            return SessionListing(sessions, Here(engine.session_path, engine.workspace.root))
 
-        def listed(found: Listing) -> None:
+        def listed(found: SessionListing) -> None:
             if load != self._loads:
                 return  # others are wanted by now
             self._listing = found
@@ -158,7 +158,7 @@ class SessionPicker:
         )
         return self._main_view.key_hint(keys)
 
-    def _read_aloud(self, found: Listing) -> None:
+    def _read_aloud(self, found: SessionListing) -> None:
         """The same as a list with numbers, to be read line by line."""
         by_path = {str(session.path): session for session in found.sessions[:_READ_ALOUD]}
         if not by_path:
@@ -230,7 +230,7 @@ class SessionPicker:
         def keep() -> None:
             self._lists.close(dialog)
 
-        choices = [Choice("n", "No", keep), Choice("y", "Yes, move its file to the trash", trash)]
+        choices = [DialogChoice("n", "No", keep), DialogChoice("y", "Yes, move its file to the trash", trash)]
         dialog = self._lists.ask("Delete this session?", f"{session.title}\n{_facts(session)}", choices)
 
     def _trashed(self, session: SessionSummary) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kaa.builtin.counted import counted
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.sessions.ago import shown_ago
-from kaa.frontends.interactive.sessions.arrangement import Matches, Order, Score, SessionRow, arranged, orders
+from kaa.frontends.interactive.sessions.arrangement import MatchingSessions, Order, Score, SessionRow, arranged, orders
 from kaa.session.catalogue.records import SessionSummary
 from kaa.tui.components.input import Input
 from kaa.tui.components.list_position import MOVES, ListPosition
@@ -53,7 +53,7 @@ class SessionActions(NamedTuple):
     cancel: Callable[[], None]
 
 
-class SessionList:
+class SessionListView:
     """Rows to choose from.
 
     Args:
@@ -91,7 +91,7 @@ class SessionList:
         self._sessions: Sequence[SessionSummary] = ()
         self._rows: list[SessionRow] = []
         self._query = ""
-        self._matches: Matches | None = None  # None: nothing is looked for
+        self._matches: MatchingSessions | None = None  # None: nothing is looked for
         self._is_looking = False
         self._to_select: Path | None = None  # when all are looked at
         self._position = ListPosition()
@@ -218,7 +218,7 @@ class SessionList:
         self._problem = ""
         self._to_select = selected
         try:
-            self._matches = Matches(self._sessions, self._parse(self.query)) if self.query.strip() else None
+            self._matches = MatchingSessions(self._sessions, self._parse(self.query)) if self.query.strip() else None
         except ValueError as error:  # what is half typed may be no expression yet: the rows before stay
             self._problem = str(error)
             self._is_looking = False
@@ -227,7 +227,7 @@ class SessionList:
         self._is_looking = True
         self._look_on(self._matches)
 
-    def _look_on(self, matches: Matches | None) -> None:
+    def _look_on(self, matches: MatchingSessions | None) -> None:
         """Look at the next sessions. Until all were, the rows before stay."""
         if not self._is_looking or matches is not self._matches:
             return  # it was completed, or something else is looked for by now

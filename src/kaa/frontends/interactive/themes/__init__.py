@@ -19,7 +19,7 @@ _SUFFIX = ".json"
 _Stamp = tuple[int, int, int]
 
 
-class Choice(NamedTuple):
+class ThemeChoice(NamedTuple):
     """The theme to show, and, in a sentence, why it is not the one that was asked for."""
 
     theme: Theme
@@ -39,7 +39,7 @@ class ThemeLibrary:
     def __init__(self, folder: str, depth: Depth) -> None:
         self.depth = depth
         self._user_folder = os.path.join(folder, "themes")
-        self._chosen: Choice | None = None
+        self._chosen: ThemeChoice | None = None
         self._chosen_file = ""
         self._chosen_stamp: _Stamp | None = None
 
@@ -65,7 +65,7 @@ class ThemeLibrary:
             return error
         return None
 
-    def choose(self, setting: str | None, background_is_dark: bool | None) -> Choice:
+    def choose(self, setting: str | None, background_is_dark: bool | None) -> ThemeChoice:
         """The theme that the setting asks for, with one of kaa's if that cannot be had.
 
         Args:
@@ -77,17 +77,17 @@ class ThemeLibrary:
         name = self._resolve(setting or "light/dark", background_is_dark)
         try:
             theme, file = self._load(name)
-            self._chosen = Choice(theme)
+            self._chosen = ThemeChoice(theme)
         except ThemeError as error:
             file = self._user_file(name)
             fallback = "dark" if background_is_dark else "light"
             theme = theme_file.parse(_read(_built_in_file(fallback)), fallback, self.depth)
-            self._chosen = Choice(theme, f"{error}. The theme {fallback} is used.")
+            self._chosen = ThemeChoice(theme, f"{error}. The theme {fallback} is used.")
         self._chosen_file = file
         self._chosen_stamp = _stamp(file)
         return self._chosen
 
-    def refresh(self) -> Choice | None:
+    def refresh(self) -> ThemeChoice | None:
         """The theme chosen last, if its file has changed since; cheap enough to be asked every second.
 
         A file that cannot be used now leaves the theme as it is, with the problem said.
@@ -100,9 +100,9 @@ class ThemeLibrary:
         self._chosen_stamp = stamp
         try:
             text = _read(self._chosen_file)
-            self._chosen = Choice(theme_file.parse(text, self._chosen_file, self.depth))
+            self._chosen = ThemeChoice(theme_file.parse(text, self._chosen_file, self.depth))
         except ThemeError as error:
-            self._chosen = Choice(self._chosen.theme, f"{error}. The theme stays as it was.")
+            self._chosen = ThemeChoice(self._chosen.theme, f"{error}. The theme stays as it was.")
         return self._chosen
 
     @property

@@ -1,17 +1,17 @@
 """What the model said and thought."""
 
 from kaa.frontends.interactive.transcript.piece import Piece
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.markdown import MarkdownStream
 from kaa.tui.layout import wrap
 
 
-class Answer:
+class AnswerBlock:
     """Text of the model, as it comes. Its first line is empty."""
 
     is_prompt = False
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self._stream = MarkdownStream(view.context)
         self._has_ended = False
         self._inner: list[str] = []
@@ -48,7 +48,7 @@ class Answer:
 class Thinking(Piece):
     """The model's reasoning as it comes, or one line in its place."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         super().__init__(view)
         self._stream = MarkdownStream(view.context, "thinkingText")
 

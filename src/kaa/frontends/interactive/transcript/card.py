@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from kaa.frontends.interactive.transcript.piece import Piece
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.layout import pad, wrap
 from kaa.tui.style import Span, Style
 from kaa.tui.width import cells
@@ -41,7 +41,7 @@ class Face(NamedTuple):
 class Card(Piece):
     """A block that looks like this."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         super().__init__(view)
         self._verdict = 0
         self._is_running = False
@@ -92,7 +92,7 @@ def _in_words(face: Face) -> Face:
             return face
 
 
-def _title_rows(view: View, face: Face, width: int, indent: int, *, with_aside: bool) -> list[str]:
+def _title_rows(view: ViewOptions, face: Face, width: int, indent: int, *, with_aside: bool) -> list[str]:
     mark, style = _mark(view, face.state)
     muted = view.context.palette["muted"]
     title = [*face.title, (f"  {face.aside}", muted)] if face.aside and with_aside else face.title
@@ -104,12 +104,12 @@ def _title_rows(view: View, face: Face, width: int, indent: int, *, with_aside: 
     return rows
 
 
-def _verdict_rows(view: View, face: Face, width: int, indent: int, *, with_aside: bool) -> list[str]:
+def _verdict_rows(view: ViewOptions, face: Face, width: int, indent: int, *, with_aside: bool) -> list[str]:
     aside: list[Span] = [(face.aside, view.context.palette["muted"])] if face.aside and with_aside else []
     return [row for note in [*face.notes, *aside] for row in wrap([note], width, [(" " * indent, "")])]
 
 
-def _mark(view: View, state: State) -> tuple[str, Style]:
+def _mark(view: ViewOptions, state: State) -> tuple[str, Style]:
     glyphs, palette = view.context.glyphs, view.context.palette
     match state:
         case _ if view.linear:

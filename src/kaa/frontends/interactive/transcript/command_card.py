@@ -5,10 +5,10 @@ from typing import NamedTuple
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.duration import shown_duration
-from kaa.frontends.interactive.transcript.live_output import OutputTail
+from kaa.frontends.interactive.transcript.live_output import LiveOutput
 from kaa.frontends.interactive.transcript.tools.bash import command_title
 from kaa.frontends.interactive.transcript.tools.renderer import last_lines, live_lines
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 
@@ -29,11 +29,11 @@ class CommandEnd(NamedTuple):
 class CommandCard(Card):
     """A command of the user's. `in_context`: the model is told of it."""
 
-    def __init__(self, view: View, command: str, *, in_context: bool) -> None:
+    def __init__(self, view: ViewOptions, command: str, *, in_context: bool) -> None:
         super().__init__(view)
         self._command = command
         self._in_context = in_context
-        self._output = OutputTail()
+        self._output = LiveOutput()
         self._end: CommandEnd | None = None
 
     def print(self, output: str, skipped_bytes: int = 0) -> None:

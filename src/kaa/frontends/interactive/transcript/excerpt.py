@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless, truncated
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import sanitize
@@ -46,13 +46,13 @@ def beginning(text: str, characters: int = 500) -> str:
     return sanitize(flat if is_whole else flat[:characters] + _CUT)
 
 
-def clipped(view: View, line: str, width: int, style: Style) -> str:
+def clipped(view: ViewOptions, line: str, width: int, style: Style) -> str:
     """One line of plain text; a mark says where it was cut."""
     return paint(truncated(line, width, view.context.glyphs.ellipsis), style)
 
 
 def paint_excerpt(
-    view: View, excerpt: Excerpt, width: int, style: Style, *, from_end: bool = False, whole: bool = False
+    view: ViewOptions, excerpt: Excerpt, width: int, style: Style, *, from_end: bool = False, whole: bool = False
 ) -> list[str]:
     """The lines, and one that says how many are missing.
 
@@ -74,7 +74,7 @@ def paint_excerpt(
     return rows
 
 
-def more(view: View, hidden: int, width: int, kind: str = "more") -> str:
+def more(view: ViewOptions, hidden: int, width: int, kind: str = "more") -> str:
     """The line that says how many lines are missing, and how to see them."""
     lines = f"{hidden} {kind} line{'s' if hidden != 1 else ''}"
     hint = "" if view.expanded else view.hint("app.tools.expand")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kaa.tui.document import Block
 
 
-class Group:
+class BlockGroup:
     """Blocks below each other, where one is expected: what one entry of a session is shown as."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:

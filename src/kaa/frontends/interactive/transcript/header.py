@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kaa.frontends.interactive.transcript.piece import Piece
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.key_notation import show_key
 from kaa.tui.layout import wrap
@@ -12,7 +12,7 @@ from kaa.tui.style import Span
 _SEPARATOR = " · "
 
 
-class Header(Piece):
+class StartHeader(Piece):
     """Name and version, model and directory, and hints.
 
     Args:
@@ -26,7 +26,7 @@ class Header(Piece):
 
     def __init__(
         self,
-        view: View,
+        view: ViewOptions,
         name: str,
         version: str,
         directory: str,

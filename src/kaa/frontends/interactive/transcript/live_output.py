@@ -8,7 +8,7 @@ from kaa.frontends.interactive.transcript.excerpt import Excerpt, tail
 _KEPT_CHARACTERS = 16 * 1024
 
 
-class OutputTail:
+class LiveOutput:
     """Takes output piece by piece; remembers the end of it, and how much came before.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Literal
 from kaa.core.events import AutoRetryStart, BudgetUpdate, CacheMiss, EndReason, ModelFallback
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.piece import Piece
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.layout import wrap
 from kaa.tui.width import cells
@@ -27,7 +27,7 @@ _REASONS: dict[EndReason, str] = {
 class Notice(Piece):
     """A text of ours."""
 
-    def __init__(self, view: View, text: str, kind: NoticeKind = "info") -> None:
+    def __init__(self, view: ViewOptions, text: str, kind: NoticeKind = "info") -> None:
         super().__init__(view)
         self._text = text
         self._kind: NoticeKind = kind
@@ -45,7 +45,7 @@ class Notice(Piece):
 class Retry(Piece):
     """A request that is sent again."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         super().__init__(view)
         self._error = ""
         self._how = ""
@@ -81,7 +81,7 @@ class Retry(Piece):
         return [*lines, *(wrap([(self._how, palette["muted"])], width, [("  ", "")]) if self._how else [])]
 
 
-def ending(view: View, reason: EndReason, error: str | None) -> Notice | None:
+def ending(view: ViewOptions, reason: EndReason, error: str | None) -> Notice | None:
     """What is said at the end of a run; nothing if the task was done."""
     match reason:
         case "done" | "denied":  # the card of the call says what was not permitted, and why
@@ -95,19 +95,19 @@ def ending(view: View, reason: EndReason, error: str | None) -> Notice | None:
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
 
 
-def cache_miss(view: View, miss: CacheMiss) -> Notice:
+def cache_miss(view: ViewOptions, miss: CacheMiss) -> Notice:
     """What the provider's cache did not give, why, and what that cost."""
     price = "" if miss.cost is None else f", ${miss.cost:.3f} more"
     return Notice(view, f"The cache missed {short_count(miss.tokens)} tokens{price}: {miss.detail}.")
 
 
-def model_fallback(view: View, event: ModelFallback) -> Notice:
+def model_fallback(view: ViewOptions, event: ModelFallback) -> Notice:
     """Which model was given up, why, and who goes on."""
     text = f"{event.error_message} {event.from_model} was given up; {event.to_model} goes on."
     return Notice(view, text, "warning")
 
 
-def budget_update(view: View, event: BudgetUpdate) -> Notice:
+def budget_update(view: ViewOptions, event: BudgetUpdate) -> Notice:
     """How a limit stands."""
     return Notice(view, f"Budget: {event.message}.", "info" if event.state == "raised" else "warning")
 
@@ -115,6 +115,6 @@ def budget_update(view: View, event: BudgetUpdate) -> Notice:
 class Earlier(Notice):
     """Stands for the messages before those that are painted."""
 
-    def __init__(self, view: View, count: int) -> None:
+    def __init__(self, view: ViewOptions, count: int) -> None:
         messages = f"{count} earlier message{'s' if count != 1 else ''}"
         super().__init__(view, f"{messages}{view.hint('app.transcript', 'shows all')}")

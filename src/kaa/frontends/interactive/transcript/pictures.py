@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kaa.core.messages import ImageContent
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 
 if TYPE_CHECKING:
     from kaa.tui.components.image import Graphics, Image
@@ -18,7 +18,7 @@ class Pictures:
         images: the images.
     """
 
-    def __init__(self, view: View, images: Sequence[ImageContent] = ()) -> None:
+    def __init__(self, view: ViewOptions, images: Sequence[ImageContent] = ()) -> None:
         self._view = view
         self._contents = tuple(images)
         self._images: list[Image] = []

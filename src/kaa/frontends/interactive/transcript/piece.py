@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 
 
 class Piece(ABC):
@@ -16,7 +16,7 @@ class Piece(ABC):
 
     is_prompt = False
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self.view = view
         self.context = view.context
         self.finished = False

@@ -1,8 +1,8 @@
 """Loads what the first reply and the first card need, so that nobody waits for it when they come."""
 
 from kaa.core.events import TextDelta, ToolCallDelta, ToolCallStart
-from kaa.frontends.interactive.transcript.reply import Reply
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.reply import ReplyBlocks
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.context import Context, Size
 from kaa.tui.document import Block
 from kaa.tui.keymap import Keymap
@@ -16,7 +16,7 @@ _WIDTH = 80
 def preload() -> None:
     """Lay out a reply that nobody sees. Takes about 150 ms, so it is called in a thread that nobody waits for."""
     blocks: list[Block] = []
-    reply = Reply(View(Context(Palette(Theme("", {})), Keymap({}), Size())), blocks.append)
+    reply = ReplyBlocks(ViewOptions(Context(Palette(Theme("", {})), Keymap({}), Size())), blocks.append)
     for change in (TextDelta(0, _TEXT), ToolCallStart(1, "", "write"), ToolCallDelta(1, _ARGUMENTS)):
         reply.update(change)
     for block in blocks:

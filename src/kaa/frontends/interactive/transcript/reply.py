@@ -13,13 +13,13 @@ from kaa.core.events import (
     ToolCallStart,
 )
 from kaa.core.messages import AssistantMessage, TextContent, ThinkingContent, ToolCall
-from kaa.frontends.interactive.transcript.assistant_message import Answer, Thinking
+from kaa.frontends.interactive.transcript.assistant_message import AnswerBlock, Thinking
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.document import Block
 
 
-class Reply:
+class ReplyBlocks:
     """Makes a block for each part of the reply, as soon as there is something to show.
 
     Args:
@@ -30,10 +30,10 @@ class Reply:
         cards: of the tool calls, by the call's id.
     """
 
-    def __init__(self, view: View, add: Callable[[Block], None]) -> None:
+    def __init__(self, view: ViewOptions, add: Callable[[Block], None]) -> None:
         self._view = view
         self._add = add
-        self._texts: dict[int, Answer | Thinking] = {}  # those that still grow, by the index of the content
+        self._texts: dict[int, AnswerBlock | Thinking] = {}  # those that still grow, by the index of the content
         self._blanks: dict[int, str] = {}  # white space that some text may follow
         self._calls: dict[int, ToolCard] = {}
         self._is_empty = True
@@ -43,7 +43,7 @@ class Reply:
         """The reply grew."""
         match change:
             case TextDelta(content_index=index, delta=delta):
-                self._write(index, delta, Answer)
+                self._write(index, delta, AnswerBlock)
             case ThinkingDelta(content_index=index, delta=delta):
                 self._write(index, delta, Thinking)
             case ToolCallDelta(content_index=index, delta=delta):
@@ -74,7 +74,7 @@ class Reply:
         for index, content in enumerate(message.content):
             match content:
                 case TextContent(text=text):
-                    self._write(index, text, Answer)
+                    self._write(index, text, AnswerBlock)
                     self._end_text(index)
                 case ThinkingContent(thinking=thinking):
                     self._write(index, thinking, Thinking)
@@ -82,7 +82,7 @@ class Reply:
                 case ToolCall():
                     self._card(content.id, content.name).call(content.arguments)
 
-    def _write(self, index: int, text: str, kind: type[Answer] | type[Thinking]) -> None:
+    def _write(self, index: int, text: str, kind: type[AnswerBlock] | type[Thinking]) -> None:
         block = self._texts.get(index)
         if block is None:
             text = self._blanks.pop(index, "") + text

@@ -7,14 +7,14 @@ from typing import overload
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
-from kaa.frontends.interactive.transcript.group import Group
+from kaa.frontends.interactive.transcript.group import BlockGroup
 from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import Notice, ending
-from kaa.frontends.interactive.transcript.reply import Reply
-from kaa.frontends.interactive.transcript.summaries import Summary
+from kaa.frontends.interactive.transcript.reply import ReplyBlocks
+from kaa.frontends.interactive.transcript.summaries import SummaryBlock
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.session.compaction.undoing import leaves_nothing_out
 from kaa.session.entries import BashExecution, BranchSummary, Compaction, CustomMessage, CustomNote, MessageEntry
 from kaa.session.errors import SessionReadError
@@ -37,7 +37,7 @@ class StoredBlocks:
         entries: of the session, as it is shown.
     """
 
-    def __init__(self, view: View, entries: Sequence[DisplayEntry]) -> None:
+    def __init__(self, view: ViewOptions, entries: Sequence[DisplayEntry]) -> None:
         self._view = view
         self._entries = entries
         self._blocks: list[Block] = []
@@ -69,14 +69,14 @@ class StoredBlocks:
                 self._blocks.append(card)
             case MessageEntry(message=CustomNote(display=True) as note) | (CustomMessage(display=True) as note):
                 text, _ = split_content(note.content)
-                self._blocks.append(Summary(view, note.custom_type.removeprefix("kaa.") or "note", text))
+                self._blocks.append(SummaryBlock(view, note.custom_type.removeprefix("kaa.") or "note", text))
             case Compaction() if leaves_nothing_out(entry):
                 self._blocks.append(Notice(view, "The compaction was taken back: nothing is left out."))
             case Compaction(tokens_before=tokens):
                 size = f": {short_count(tokens)} tokens" if tokens else ""
-                self._blocks.append(Summary(view, f"summary of the conversation before{size}", entry.summary))
+                self._blocks.append(SummaryBlock(view, f"summary of the conversation before{size}", entry.summary))
             case BranchSummary():
-                self._blocks.append(Summary(view, "summary of another branch", entry.summary))
+                self._blocks.append(SummaryBlock(view, "summary of another branch", entry.summary))
             case Unreadable():
                 self._blocks.append(Notice(view, "Something is here that this version of kaa cannot show.", "warning"))
             case _:  # the footer says which model answers
@@ -84,7 +84,7 @@ class StoredBlocks:
 
     def _show_reply(self, message: AssistantMessage) -> None:
         self._give_up()
-        reply = Reply(self._view, self._blocks.append)
+        reply = ReplyBlocks(self._view, self._blocks.append)
         reply.end(message)
         self._cards = reply.cards
         if message.stop_reason in ("error", "aborted", "length"):
@@ -138,7 +138,7 @@ class EarlierBlocks(Sequence[Block]):
         count: how many of them.
     """
 
-    def __init__(self, view: View, entries: Sequence[DisplayEntry], count: int) -> None:
+    def __init__(self, view: ViewOptions, entries: Sequence[DisplayEntry], count: int) -> None:
         self._view = view
         self._entries = entries
         self._count = count
@@ -165,7 +165,7 @@ class EarlierBlocks(Sequence[Block]):
 
     def _make(self, index: int) -> Block:
         try:
-            return Group(StoredBlocks(self._view, self._entries).make(index, index + 1))
+            return BlockGroup(StoredBlocks(self._view, self._entries).make(index, index + 1))
         except SessionReadError as error:
             return Notice(self._view, f"This message cannot be read: {error}", "error")
 

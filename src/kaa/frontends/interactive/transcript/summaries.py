@@ -5,22 +5,22 @@ from kaa.core.events import CompactionEnd
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, more
 from kaa.frontends.interactive.transcript.piece import Piece
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.layout import pad, wrap
 
 _LINES = 6
 
 
-def condensed(view: View, event: CompactionEnd) -> "Summary":
+def condensed(view: ViewOptions, event: CompactionEnd) -> "SummaryBlock":
     """What stands for the conversation from now on, and how much shorter it is."""
     count = counted(event.dropped, "message")
     before, after = short_count(event.tokens_before), short_count(event.tokens_after)
     label = f"condensed: {count}, {before} tokens are about {after} now; /uncompact takes it back"
-    return Summary(view, label, event.summary)
+    return SummaryBlock(view, label, event.summary)
 
 
-class Summary(Piece):
+class SummaryBlock(Piece):
     """A labelled text, its first lines as long as cards are not expanded.
 
     Args:
@@ -29,7 +29,7 @@ class Summary(Piece):
         text: the text, which may come from anywhere.
     """
 
-    def __init__(self, view: View, label: str, text: str) -> None:
+    def __init__(self, view: ViewOptions, label: str, text: str) -> None:
         super().__init__(view)
         self._label = label
         self._text = text.strip("\n")

@@ -10,8 +10,8 @@ from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.pictures import Pictures
 from kaa.frontends.interactive.transcript.tools.by_name import renderer_for
-from kaa.frontends.interactive.transcript.tools.call import Call
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.tools.call import ShownCall
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 from kaa.workspace.blocked import Blocked, sentences
@@ -25,9 +25,9 @@ class ToolCard(Card):
         tool: the tool's name.
     """
 
-    def __init__(self, view: View, tool: str) -> None:
+    def __init__(self, view: ViewOptions, tool: str) -> None:
         super().__init__(view)
-        self._call = Call(tool)
+        self._call = ShownCall(tool)
         self._renderer = renderer_for(tool, view)
         self._state: State = "idle"
         self._fragments: list[str] = []  # JSON text of the arguments that has not been read yet

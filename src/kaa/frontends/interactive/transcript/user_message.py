@@ -6,7 +6,7 @@ from kaa.core.messages import ImageContent
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES
 from kaa.frontends.interactive.transcript.pictures import Pictures
 from kaa.frontends.interactive.transcript.piece import Piece
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.layout import pad, wrap
 from kaa.tui.style import BOLD
@@ -22,7 +22,7 @@ class UserMessageBlock(Piece):
 
     is_prompt = True
 
-    def __init__(self, view: View, text: str, images: Sequence[ImageContent] = ()) -> None:
+    def __init__(self, view: ViewOptions, text: str, images: Sequence[ImageContent] = ()) -> None:
         super().__init__(view)
         self._text = text.strip("\n")
         self._pictures = Pictures(view, images)

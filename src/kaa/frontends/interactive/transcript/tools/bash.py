@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head
-from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.style import Span
 
 _COMMAND_LINES = 4
@@ -15,14 +15,14 @@ _COMMAND_LINES = 4
 class BashRenderer:
     """A command as a shell shows it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self._view = view
 
-    def title(self, call: Call) -> Sequence[Span]:
+    def title(self, call: ShownCall) -> Sequence[Span]:
         """The command, and how it is run if that is unusual."""
         return command_title(self._view, "$", call.argument("command"), "toolTitle", _conditions(call))
 
-    def body(self, call: Call, width: int) -> list[str]:
+    def body(self, call: ShownCall, width: int) -> list[str]:
         """The end of the output, also of a command that failed."""
         if call.result is None:
             return live_lines(self._view, call.output, width)
@@ -30,12 +30,12 @@ class BashRenderer:
             return error_lines(self._view, call.text.output, width)
         return last_lines(self._view, plain_text(call.text.output), OUTPUT_LINES, width)
 
-    def aside(self, call: Call) -> str:
+    def aside(self, call: ShownCall) -> str:
         """The output speaks for itself."""
         return ""
 
 
-def command_title(view: View, prompt: str, command: str, token: str, conditions: str = "") -> list[Span]:
+def command_title(view: ViewOptions, prompt: str, command: str, token: str, conditions: str = "") -> list[Span]:
     """A command's first lines behind a prompt, or all of them when cards are expanded."""
     palette, ellipsis = view.context.palette, view.context.glyphs.ellipsis
     excerpt = head(command, ALL_LINES if view.expanded else _COMMAND_LINES)
@@ -48,7 +48,7 @@ def command_title(view: View, prompt: str, command: str, token: str, conditions:
     ]
 
 
-def _conditions(call: Call) -> str:
+def _conditions(call: ShownCall) -> str:
     timeout = call.arguments.get("timeout")
     in_background = call.arguments.get("background") is True
     parts = [

@@ -7,11 +7,11 @@ from kaa.frontends.interactive.transcript.tools.edit import EditRenderer
 from kaa.frontends.interactive.transcript.tools.files import ReadRenderer, WriteRenderer
 from kaa.frontends.interactive.transcript.tools.generic import GenericRenderer
 from kaa.frontends.interactive.transcript.tools.process import ProcessRenderer
-from kaa.frontends.interactive.transcript.tools.renderer import Renderer
+from kaa.frontends.interactive.transcript.tools.renderer import CallRenderer
 from kaa.frontends.interactive.transcript.tools.search import FindRenderer, GrepRenderer, LsRenderer
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 
-_RENDERERS: Mapping[str, Callable[[View], Renderer]] = {
+_RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
     "bash": BashRenderer,
     "edit": EditRenderer,
     "find": FindRenderer,
@@ -23,6 +23,6 @@ _RENDERERS: Mapping[str, Callable[[View], Renderer]] = {
 }
 
 
-def renderer_for(tool: str, view: View) -> Renderer:
+def renderer_for(tool: str, view: ViewOptions) -> CallRenderer:
     """A renderer for one call of this tool."""
     return _RENDERERS.get(tool, GenericRenderer)(view)

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from kaa.core.messages import ImageContent, Json, ToolResultMessage
-from kaa.frontends.interactive.transcript.live_output import OutputTail
+from kaa.frontends.interactive.transcript.live_output import LiveOutput
 from kaa.frontends.interactive.transcript.result_text import ResultText, take_apart
 
 # Other agents' names of the argument `path`, which models use too.
 _PATH_NAMES = ("path", "file_path", "filePath", "filename", "file")
 
 
-class Call:
+class ShownCall:
     """A tool call.
 
     Attributes:
@@ -25,7 +25,7 @@ class Call:
         self.name = name
         self.arguments: Mapping[str, Json] = {}
         self.is_complete = False
-        self.output = OutputTail()
+        self.output = LiveOutput()
         self._result: ToolResultMessage | None = None
         self._text = ResultText("", [], [])
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines, head, more
-from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.code import Code
 from kaa.tui.style import Span
 
@@ -16,21 +16,21 @@ _VERBS = {"Created": "created", "Overwrote": "overwritten"}
 class ReadRenderer:
     """A file that is read. Its content is shown on demand only: it is the model that wants to see it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self._view = view
         self._preview = _Preview(view)
 
-    def title(self, call: Call) -> Sequence[Span]:
+    def title(self, call: ShownCall) -> Sequence[Span]:
         """The file, and which lines of it."""
         return named(self._view, call.name, self._view.path(call.path), _range(call))
 
-    def body(self, call: Call, width: int) -> list[str]:
+    def body(self, call: ShownCall, width: int) -> list[str]:
         """The lines, when cards are expanded."""
         if call.failed:
             return error_lines(self._view, call.text.output, width)
         return self._preview.lines(call.text.output, call.path, width) if self._view.expanded else []
 
-    def aside(self, call: Call) -> str:
+    def aside(self, call: ShownCall) -> str:
         """How many lines there were."""
         if call.result is None or call.failed:
             return ""
@@ -40,21 +40,21 @@ class ReadRenderer:
 class WriteRenderer:
     """A file that is written, as the model writes it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self._view = view
         self._preview = _Preview(view)
 
-    def title(self, call: Call) -> Sequence[Span]:
+    def title(self, call: ShownCall) -> Sequence[Span]:
         """The file."""
         return named(self._view, call.name, self._view.path(call.path))
 
-    def body(self, call: Call, width: int) -> list[str]:
+    def body(self, call: ShownCall, width: int) -> list[str]:
         """The first lines of the new content."""
         if call.failed:
             return error_lines(self._view, call.text.output, width)
         return self._preview.lines(call.argument("content"), call.path, width, _WRITTEN_LINES)
 
-    def aside(self, call: Call) -> str:
+    def aside(self, call: ShownCall) -> str:
         """Whether the file is new, and how many lines it has."""
         if call.result is None or call.failed:
             return ""
@@ -65,7 +65,7 @@ class WriteRenderer:
 class _Preview:
     """Highlighted code. It is laid out anew only if what is shown of it has changed."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self._view = view
         self._shown = ("", "")
         self._code = Code(view.context, "")
@@ -83,7 +83,7 @@ class _Preview:
         return [*rows, more(self._view, excerpt.hidden, width)] if excerpt.hidden else rows
 
 
-def _range(call: Call) -> str:
+def _range(call: ShownCall) -> str:
     offset, limit = call.number("offset"), call.number("limit")
     if offset is None and limit is None:
         return ""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from kaa.frontends.interactive.transcript.excerpt import beginning, count_lines
-from kaa.frontends.interactive.transcript.tools.call import Call
+from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, named
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.style import Span
 
 # As the grep tool prints lines that match; those around them have hyphens.
@@ -18,10 +18,10 @@ _NOTHING = frozenset({"No matches found", "No files found", "(empty directory)"}
 class _ListRenderer:
     """An answer that is a list of lines."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ViewOptions) -> None:
         self._view = view
 
-    def body(self, call: Call, width: int) -> list[str]:
+    def body(self, call: ShownCall, width: int) -> list[str]:
         """The first lines."""
         if call.failed:
             return error_lines(self._view, call.text.output, width)
@@ -31,12 +31,12 @@ class _ListRenderer:
 class GrepRenderer(_ListRenderer):
     """A search in contents."""
 
-    def title(self, call: Call) -> Sequence[Span]:
+    def title(self, call: ShownCall) -> Sequence[Span]:
         """The pattern, and where it is searched."""
         glob = call.argument("glob")
         return named(self._view, call.name, call.argument("pattern"), _where(self._view, call, glob))
 
-    def aside(self, call: Call) -> str:
+    def aside(self, call: ShownCall) -> str:
         """The number of matches."""
         return _count(call, len(_MATCH.findall(_found(call))), "match", "matches")
 
@@ -44,11 +44,11 @@ class GrepRenderer(_ListRenderer):
 class FindRenderer(_ListRenderer):
     """A search for names."""
 
-    def title(self, call: Call) -> Sequence[Span]:
+    def title(self, call: ShownCall) -> Sequence[Span]:
         """The pattern, and where it is searched."""
         return named(self._view, call.name, call.argument("pattern"), _where(self._view, call))
 
-    def aside(self, call: Call) -> str:
+    def aside(self, call: ShownCall) -> str:
         """The number of files."""
         return _count(call, count_lines(_found(call)), "file", "files")
 
@@ -56,28 +56,28 @@ class FindRenderer(_ListRenderer):
 class LsRenderer(_ListRenderer):
     """The names in a directory."""
 
-    def title(self, call: Call) -> Sequence[Span]:
+    def title(self, call: ShownCall) -> Sequence[Span]:
         """The directory."""
         path = self._view.path(call.path)
         return named(self._view, call.name, path or ("." if call.is_complete else ""))
 
-    def aside(self, call: Call) -> str:
+    def aside(self, call: ShownCall) -> str:
         """The number of names."""
         return _count(call, count_lines(_found(call)), "name", "names")
 
 
-def _where(view: View, call: Call, glob: str = "") -> str:
+def _where(view: ViewOptions, call: ShownCall, glob: str = "") -> str:
     path = view.path(call.path)
     parts = [f"in {path}" if path not in ("", ".") else "", glob]
     return beginning(" ".join(filter(None, parts)))
 
 
-def _found(call: Call) -> str:
+def _found(call: ShownCall) -> str:
     output = call.text.output
     return "" if call.failed or output in _NOTHING else output
 
 
-def _count(call: Call, count: int, one: str, several: str) -> str:
+def _count(call: ShownCall, count: int, one: str, several: str) -> str:
     if call.result is None or call.failed:
         return ""
     return f"{count or 'no'} {one if count == 1 else several}"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _IMAGE_COLUMNS = 60
 
 
-class View:
+class ViewOptions:
     """Given to every block. Blocks that depend on it paint themselves anew when `version` grows.
 
     What has left the screen stays as it was, whatever is switched.

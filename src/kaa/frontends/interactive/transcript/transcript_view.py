@@ -35,13 +35,13 @@ from kaa.frontends.interactive.transcript.notices import (
     ending,
     model_fallback,
 )
-from kaa.frontends.interactive.transcript.summaries import Summary, condensed
+from kaa.frontends.interactive.transcript.summaries import SummaryBlock, condensed
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
-from kaa.frontends.interactive.transcript.view import View
+from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.document import Block, Document
 
 if TYPE_CHECKING:
-    from kaa.frontends.interactive.transcript.reply import Reply
+    from kaa.frontends.interactive.transcript.reply import ReplyBlocks
     from kaa.frontends.interactive.transcript.tool_card import ToolCard
     from kaa.session.transcript import DisplayEntry
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 RECENT = 200
 
 
-class Transcript:
+class TranscriptView:
     """Fills the document. Whatever happens is only noted here; it is laid out with the next frame.
 
     Args:
@@ -57,10 +57,10 @@ class Transcript:
         view: how the transcript is looked at.
     """
 
-    def __init__(self, document: Document, view: View) -> None:
+    def __init__(self, document: Document, view: ViewOptions) -> None:
         self._document = document
         self._view = view
-        self._reply: Reply | None = None  # the one that streams
+        self._reply: ReplyBlocks | None = None  # the one that streams
         self._cards: dict[str, ToolCard] = {}  # of calls without a result, by the call's id
         self._retry: Retry | None = None
         self._command: CommandCard | None = None
@@ -154,18 +154,18 @@ class Transcript:
 
         return code_blocks(self.last_answer())
 
-    def _current_reply(self) -> "Reply":
+    def _current_reply(self) -> "ReplyBlocks":
         if self._reply is None:
             # Lazily: Markdown is needed with the first reply; `preload.py` sees to it that nobody waits for it then.
-            from kaa.frontends.interactive.transcript.reply import Reply
+            from kaa.frontends.interactive.transcript.reply import ReplyBlocks
 
-            self._reply = Reply(self._view, self.add)
+            self._reply = ReplyBlocks(self._view, self.add)
         return self._reply
 
     def _end_message(self, message: UserMessage | AssistantMessage | ToolResultMessage) -> None:
         match message:
             case UserMessage(content=content, origin=origin) if origin != "person":
-                self.add(Summary(self._view, origin, split_content(content)[0]))
+                self.add(SummaryBlock(self._view, origin, split_content(content)[0]))
             case UserMessage() if self._view.linear:
                 pass  # it was typed as a line, which the terminal has shown
             case UserMessage(content=content):
