@@ -24,7 +24,7 @@ from benchmarks.bench import Bench, Result, Runner
 from benchmarks.process_tree import tree_cpu, tree_pss
 from kaa.workspace.checkpoints.contract import CheckpointLimits
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 from tests.support.model_server import Answer, Call, say
 
 _FILES = 10_000
@@ -146,7 +146,7 @@ async def _restored(project: Path, store: Path) -> dict[str, float]:
     checkpoints = workspace.checkpoints(str(store), "session", CheckpointLimits())
     try:
         await checkpoints.ready()
-        await workspace.run(Command(["bash", "-c", _CHANGE]))
+        await workspace.run(CommandRequest(["bash", "-c", _CHANGE]))
         change_set = await checkpoints.collect()
         assert change_set is not None
         await asyncio.sleep(_OLD_SECONDS)
@@ -187,7 +187,7 @@ async def _take_in(project: Path, store: Path) -> dict[str, float]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(store.parent)}
     workspace = LocalWorkspace.start(str(project), env=environment)
     try:
-        await workspace.run(Command(["/bin/true"]))  # whatever starts with the first command has started
+        await workspace.run(CommandRequest(["/bin/true"]))  # whatever starts with the first command has started
         await asyncio.sleep(0.2)
         memory, cpu = tree_pss(os.getpid()), tree_cpu(os.getpid())
         checkpoints = workspace.checkpoints(str(store), "session", CheckpointLimits())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.bench import Bench, Result
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 
 _REPETITIONS = 200
 _PAUSE_SECONDS = 0.01  # the model thinks between two commands, for much longer
@@ -31,7 +31,7 @@ async def _measure(project: Path) -> list[Result]:
     workspace = LocalWorkspace.start(str(project), env=environment)
 
     async def confined_true() -> None:
-        assert (await workspace.run(Command(["/bin/true"]))).exit_code == 0
+        assert (await workspace.run(CommandRequest(["/bin/true"]))).exit_code == 0
 
     async def plain_true() -> None:
         process = await asyncio.create_subprocess_exec(

@@ -7,18 +7,18 @@ from typing import cast
 from kaa.builtin.background import extend
 from kaa.ext.api import CommandContext, Reply
 from kaa.workspace.memory import MemoryWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.agents import run
 from tests.support.patience import HANG_SECONDS
 from tests.support.registries import LoadedRegistry
 
 
-async def _never(_command: Command) -> CommandResult:
+async def _never(_command: CommandRequest) -> CommandResult:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-async def _ended(_command: Command) -> CommandResult:
+async def _ended(_command: CommandRequest) -> CommandResult:
     return CommandResult(2, None, b"\x1b[1mone\x1b[0m\ntwo\n", 8, 2)
 
 
@@ -41,7 +41,7 @@ def test_without_any_they_say_so() -> None:
 def test_bg_lists_them_and_shows_the_output_of_one() -> None:
     async def scenario() -> None:
         workspace = MemoryWorkspace(commands=_ended)
-        await workspace.run_in_background(Command(["npm", "run", "a b"]))
+        await workspace.run_in_background(CommandRequest(["npm", "run", "a b"]))
         await workspace.processes.wait(1, HANG_SECONDS)
 
         assert await _reply(workspace, "bg") == "1  npm run 'a b'  (exited with code 2)"
@@ -54,7 +54,7 @@ def test_bg_lists_them_and_shows_the_output_of_one() -> None:
 def test_bg_cancel_stops_one() -> None:
     async def scenario() -> None:
         workspace = MemoryWorkspace(commands=_never)
-        await workspace.run_in_background(Command(["bash", "-c", "serve"]))
+        await workspace.run_in_background(CommandRequest(["bash", "-c", "serve"]))
 
         assert await _reply(workspace, "bg-cancel") == "Say which process, as a number: 1."
         assert await _reply(workspace, "bg-cancel 1") == "Stopped process 1: serve"

@@ -9,7 +9,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import (
-    Command,
+    CommandRequest,
     CommandResult,
     DirEntry,
     Expected,
@@ -63,7 +63,7 @@ class FailingWorkspace(MemoryWorkspace):
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
         raise self._error
 
-    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         raise self._error
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 from tests.escapes.world.arena import Arena, arena
 from tests.escapes.world.people import Person
 from tests.support.patience import HANG_SECONDS
@@ -50,9 +50,9 @@ class _Daemons:
     def __init__(self) -> None:
         self._mark = f"kaa-daemon-{secrets.token_hex(8)}"
 
-    def command(self, *, stays: float, timeout: float | None = None) -> Command:
+    def command(self, *, stays: float, timeout: float | None = None) -> CommandRequest:
         argv = [sys.executable, "-I", "-S", "daemons.py", str(_DAEMONS), str(stays), self._mark]
-        return Command(argv, timeout=timeout)
+        return CommandRequest(argv, timeout=timeout)
 
     def alive(self) -> int:
         count = 0
@@ -162,9 +162,9 @@ def test_a_server_in_the_background_is_reached_by_later_commands(place: Arena) -
 
     async def scene() -> bytes:
         async with _workspace(place) as workspace:
-            await workspace.run_in_background(Command(serve))
-            first = await workspace.run(Command([sys.executable, "-c", fetch]))
-            second = await workspace.run(Command([sys.executable, "-c", fetch]))
+            await workspace.run_in_background(CommandRequest(serve))
+            first = await workspace.run(CommandRequest([sys.executable, "-c", fetch]))
+            second = await workspace.run(CommandRequest([sys.executable, "-c", fetch]))
             return first.tail + second.tail
 
     assert asyncio.run(scene()).count(b"A project.") == 2

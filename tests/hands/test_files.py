@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from kaa.hands import writing
 from kaa.hands.files import Files, serve
-from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, Frame, encode
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import Frame, WireConnection, encode
 
 _JSON = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=4) | st.lists(st.text(max_size=3), max_size=2)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    return Files(Settings(root=str(tmp_path), home=str(tmp_path / "home")))
+    return Files(HandsSettings(root=str(tmp_path), home=str(tmp_path / "home")))
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def test_any_request_gets_an_answer(files: Files, op: str, fields: dict[str, obj
 
 def test_requests_are_served_in_order_until_the_brain_is_gone(tmp_path: Path) -> None:
     brain, slot = socket.socketpair()
-    server = threading.Thread(target=serve, args=(Connection(slot), Settings(str(tmp_path), "/")))
+    server = threading.Thread(target=serve, args=(WireConnection(slot), HandsSettings(str(tmp_path), "/")))
     server.start()
-    connection = Connection(brain)
+    connection = WireConnection(brain)
 
     connection.send({"op": "write", "path": "a"}, b"1")
     connection.send({"op": "read", "path": "a", "offset": 0})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.hands.processes import Descendants, Group, children_of_this, kill_all
+from kaa.hands.processes import Descendants, ProcessGroup, children_of_this, kill_all
 
 _needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -79,7 +79,7 @@ def test_a_name_that_looks_like_the_rest_of_the_line_does_not_confuse(tmp_path: 
 
 def test_where_there_is_no_proc_a_group_stands_for_the_tree() -> None:
     process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
-    group = Group(process.pid)
+    group = ProcessGroup(process.pid)
 
     before = group.running()
     group.send(signal.SIGKILL)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, FrameDecoder, WireError, encode, receive, send_some
+from kaa.hands.wire import MAX_BODY_BYTES, Frame, FrameDecoder, WireConnection, WireError, encode, receive, send_some
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -109,7 +109,7 @@ def test_too_many_descriptors_are_refused_and_closed(pair: tuple[socket.socket, 
 
 def test_a_frame_that_came_along_with_another_is_pending(pair: tuple[socket.socket, socket.socket]) -> None:
     pair[0].sendall(encode({"n": 1}) + encode({"n": 2}))
-    connection = Connection(pair[1])
+    connection = WireConnection(pair[1])
 
     assert connection.receive() == Frame({"n": 1}, b"")
     assert connection.pending() == Frame({"n": 2}, b"")
@@ -120,4 +120,4 @@ def test_the_end_in_the_middle_of_a_frame_is_the_end(pair: tuple[socket.socket, 
     pair[0].sendall(encode({"op": "write"}, b"body") + b"bo")
     pair[0].shutdown(socket.SHUT_WR)
 
-    assert Connection(pair[1]).receive() is None
+    assert WireConnection(pair[1]).receive() is None

@@ -11,7 +11,7 @@ from kaa.session.entries import MessageEntry
 from kaa.shell.conversation import CommandReply, Conversation, Outcome
 from kaa.shell.navigating import Arrival, BranchSummaryRequest, Restore
 from kaa.shell.options import ContinueSession, ConversationOptions, UnkeptSession
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.model_script import Answer, Call, say
 from tests.support.stage import Stage
 
@@ -331,7 +331,7 @@ def test_not_while_the_agent_works(stage: Stage) -> None:
     stage.server.begin([Answer(calls=(Call("bash", '{"command": "x"}'),)), say("1")])
 
     async def scene(conversation: Conversation) -> None:
-        async def command(_command: Command) -> CommandResult:
+        async def command(_command: CommandRequest) -> CommandResult:
             with pytest.raises(AgentBusyError):
                 await before(conversation, 0)
             refused.append(True)

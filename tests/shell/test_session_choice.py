@@ -26,7 +26,7 @@ from kaa.shell.options import (
     ViewSession,
 )
 from kaa.workspace.checkpoints.contract import RestorePlan
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.model_server import say
 from tests.support.sessions import HEADER, JsonObject, opened, user_entry, write_session
 from tests.support.stage import Stage
@@ -184,9 +184,9 @@ def test_nothing_can_be_said_in_a_session_that_is_looked_at(stage: Stage) -> Non
 def test_a_session_that_is_looked_at_runs_no_command_and_goes_nowhere(stage: Stage) -> None:
     path = source(stage)
     before = path.read_bytes()
-    ran: list[Command] = []
+    ran: list[CommandRequest] = []
 
-    def note(command: Command) -> CommandResult:
+    def note(command: CommandRequest) -> CommandResult:
         ran.append(command)
         return CommandResult(0, None, b"", 0, 0)
 

@@ -18,7 +18,7 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
 from tests.support.model_script import Answer, Call, say
@@ -28,7 +28,7 @@ T = TypeVar("T")
 Scene = Callable[[Conversation], Awaitable[T]]
 
 
-def printing(output: bytes, exit_code: int = 0) -> Callable[[Command], CommandResult]:
+def printing(output: bytes, exit_code: int = 0) -> Callable[[CommandRequest], CommandResult]:
     return lambda _: CommandResult(exit_code, None, output, len(output), output.count(b"\n"))
 
 
@@ -120,7 +120,7 @@ def test_nothing_comes_between_a_call_and_its_result(stage: Stage) -> None:
     stage.server.begin([Answer(calls=(Call("bash", '{"command": "slow"}', "c1"),)), say("done")])
 
     async def scene(conversation: Conversation) -> int:
-        async def command(command: Command) -> CommandResult:
+        async def command(command: CommandRequest) -> CommandResult:
             if command.argv[-1] == "slow":
                 await conversation.run_command("mine", in_context=True)
                 during.append(len(conversation.transcript()))
@@ -148,7 +148,7 @@ def test_nothing_comes_between_a_call_and_its_result(stage: Stage) -> None:
 def test_only_one_runs_at_a_time(stage: Stage) -> None:
     begun = asyncio.Event()
 
-    async def forever(_command: Command) -> CommandResult:
+    async def forever(_command: CommandRequest) -> CommandResult:
         begun.set()
         await asyncio.Event().wait()
         raise AssertionError

@@ -10,7 +10,7 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.agents import run
 from tests.support.model_server import ModelServer
 
@@ -31,7 +31,7 @@ class Stage:
         self.host_options = HostOptions()
         self.workspace = MemoryWorkspace()
 
-    def _run(self, command: Command) -> CommandResult | Awaitable[CommandResult]:
+    def _run(self, command: CommandRequest) -> CommandResult | Awaitable[CommandResult]:
         """What the project's commands do: as `commands` says at the moment; without it all are missing."""
         return self.commands(command) if self.commands is not None else CommandResult(127, None, b"", 0, 0)
 

@@ -15,7 +15,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import (
     BackgroundOutput,
     BackgroundProcess,
-    Command,
+    CommandRequest,
     CommandResult,
     NoSuchProcessError,
     OnOutput,
@@ -41,14 +41,14 @@ class Manual:
         self.outputs: list[OnOutput] = []
         self.endings: list[asyncio.Future[CommandResult]] = []
 
-    async def run(self, _command: Command, on_output: OnOutput) -> CommandResult:
+    async def run(self, _command: CommandRequest, on_output: OnOutput) -> CommandResult:
         self.outputs.append(on_output)
         self.endings.append(asyncio.get_running_loop().create_future())
         return await self.endings[-1]
 
 
 async def _started(table: ProcessTable, manual: Manual, **fields: Any) -> BackgroundProcess:
-    process = table.start(Command(["x"], **fields), manual.run)
+    process = table.start(CommandRequest(["x"], **fields), manual.run)
     await asyncio.sleep(0)
     return process
 
@@ -136,7 +136,7 @@ def test_no_more_than_16_run_at_the_same_time() -> None:
             await _started(table, manual)
 
         with pytest.raises(TooManyProcessesError, match="stop one"):
-            table.start(Command(["x"]), manual.run)
+            table.start(CommandRequest(["x"]), manual.run)
         await table.stop(7)
         assert (await _started(table, manual)).id == 17
         await table.close()
@@ -181,10 +181,10 @@ async def _awaited(value: object) -> object:
 def test_a_process_outlives_the_call_and_other_commands(local: RunLocal, sandbox: SandboxOptions) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         os.mkfifo(os.path.join(workspace.root, "fifo"))
-        process = await workspace.run_in_background(Command(["sh", "-c", "echo up; read x < fifo; echo $x"]))
+        process = await workspace.run_in_background(CommandRequest(["sh", "-c", "echo up; read x < fifo; echo $x"]))
 
         assert (await workspace.processes.wait(process.id, 0)).state == "running"
-        await workspace.run(Command(["sh", "-c", "echo down > fifo"]))
+        await workspace.run(CommandRequest(["sh", "-c", "echo down > fifo"]))
         ended = await workspace.processes.wait(process.id, HANG_SECONDS)
 
         assert ended.result is not None
@@ -197,7 +197,7 @@ def test_a_process_outlives_the_call_and_other_commands(local: RunLocal, sandbox
 def test_stopping_one_stops_its_whole_tree(local: RunLocal, project: Path, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> list[int]:
         script = "setsid sleep 1000 & echo $! $$ > pids; wait"
-        process = await workspace.run_in_background(Command(["bash", "-c", script]))
+        process = await workspace.run_in_background(CommandRequest(["bash", "-c", script]))
         pids = await asyncio.to_thread(processes.pids_in, project / "pids", 2)
 
         assert all(map(processes.alive, pids))
@@ -210,7 +210,7 @@ def test_stopping_one_stops_its_whole_tree(local: RunLocal, project: Path, proce
 
 def test_closing_the_workspace_stops_all(local: RunLocal, project: Path, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> list[int]:
-        await workspace.run_in_background(Command(["sh", "-c", "echo $$ > pids; sleep 1000"]))
+        await workspace.run_in_background(CommandRequest(["sh", "-c", "echo $$ > pids; sleep 1000"]))
         return await asyncio.to_thread(processes.pids_in, project / "pids", 1)
 
     for pid in local(scenario):
@@ -219,8 +219,8 @@ def test_closing_the_workspace_stops_all(local: RunLocal, project: Path, process
 
 def test_how_it_ended_is_known(local: RunLocal) -> None:
     async def scenario(workspace: LocalWorkspace) -> tuple[BackgroundProcess, BackgroundProcess]:
-        killed = await workspace.run_in_background(Command(["sh", "-c", "kill -9 $$"]))
-        timed = await workspace.run_in_background(Command(["sleep", "1000"], timeout=0.01))
+        killed = await workspace.run_in_background(CommandRequest(["sh", "-c", "kill -9 $$"]))
+        timed = await workspace.run_in_background(CommandRequest(["sleep", "1000"], timeout=0.01))
         return (
             await workspace.processes.wait(killed.id, HANG_SECONDS),
             await workspace.processes.wait(timed.id, HANG_SECONDS),
@@ -236,8 +236,8 @@ def test_how_it_ended_is_known(local: RunLocal) -> None:
 
 def test_with_and_without_sandbox_they_are_in_one_table(local: RunLocal) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        await workspace.run_in_background(Command(["sleep", "1000"]))
-        await workspace.unconfined().run_in_background(Command(["sleep", "1000"]))
+        await workspace.run_in_background(CommandRequest(["sleep", "1000"]))
+        await workspace.unconfined().run_in_background(CommandRequest(["sleep", "1000"]))
 
         assert [process.id for process in workspace.processes.list()] == [1, 2]
         assert workspace.unconfined().processes is workspace.processes

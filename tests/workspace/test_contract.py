@@ -10,11 +10,11 @@ import pytest
 
 from kaa.workspace.protocol import (
     Absent,
-    Command,
+    CommandRequest,
     ContentChangedError,
-    Digest,
     DirEntry,
     FileContent,
+    FileDigest,
     FindResult,
     LineSlice,
     SearchError,
@@ -177,9 +177,9 @@ def test_a_file_expected_to_be_absent_is_not_overwritten(any_workspace: RunAny) 
 
 def test_a_file_that_changed_meanwhile_is_not_overwritten(any_workspace: RunAny) -> None:
     async def scenario(workspace: Workspace) -> None:
-        await workspace.write("a", b"two", Digest(_sha256(b"one")))
+        await workspace.write("a", b"two", FileDigest(_sha256(b"one")))
         with pytest.raises(ContentChangedError, match="changed"):
-            await workspace.write("a", b"three", Digest(_sha256(b"one")))
+            await workspace.write("a", b"three", FileDigest(_sha256(b"one")))
         assert (await workspace.read("a")).data == b"two"
 
     any_workspace(scenario, {"a": b"one"})
@@ -188,7 +188,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(any_workspace: RunAny)
 def test_a_file_that_vanished_is_not_created_again(any_workspace: RunAny) -> None:
     async def scenario(workspace: Workspace) -> None:
         with pytest.raises(ContentChangedError, match="no longer exists"):
-            await workspace.write("gone/a", b"x", Digest(_sha256(b"one")))
+            await workspace.write("gone/a", b"x", FileDigest(_sha256(b"one")))
         assert await workspace.stat("gone") is None
 
     any_workspace(scenario, {})
@@ -343,7 +343,7 @@ def test_a_malformed_glob_is_a_search_error(any_workspace: RunAny, pattern: str)
 def test_a_program_that_does_not_exist_ends_as_in_a_shell(any_workspace: RunAny) -> None:
     shown: list[bytes] = []
 
-    result = any_workspace(lambda w: w.run(Command(["no-such-program"]), shown.append), {})
+    result = any_workspace(lambda w: w.run(CommandRequest(["no-such-program"]), shown.append), {})
 
     assert (result.exit_code, result.signal) == (127, None)
     assert result.tail == b"no-such-program: command not found\n"
@@ -355,7 +355,7 @@ def test_a_program_that_does_not_exist_ends_as_in_a_shell(any_workspace: RunAny)
 def test_a_command_needs_a_directory_to_run_in(any_workspace: RunAny, cwd: str, error: type[OSError]) -> None:
     async def scenario(workspace: Workspace) -> None:
         with pytest.raises(error) as caught:
-            await workspace.run(Command(["true"], cwd=cwd))
+            await workspace.run(CommandRequest(["true"], cwd=cwd))
         assert caught.value.filename == cwd
 
     any_workspace(scenario, _TREE)

@@ -18,7 +18,7 @@ from kaa.workspace import commands
 from kaa.workspace.channel import Channel, parse
 from kaa.workspace.hands import Hands
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command, FileInfo, WorkspaceUnavailableError
+from kaa.workspace.protocol import CommandRequest, FileInfo, WorkspaceUnavailableError
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.processes import Processes
 
@@ -46,7 +46,7 @@ def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) 
 def test_closing_ends_all_its_processes(local: RunLocal, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> list[int]:
         await workspace.stat(".")
-        await workspace.run(Command(["true"]))
+        await workspace.run(CommandRequest(["true"]))
         hands = processes.hands()
         return [hands, *processes.children(hands)]
 
@@ -62,7 +62,7 @@ def test_a_closed_workspace_says_so(project: Path) -> None:
         workspace = LocalWorkspace.start(str(project))
         await workspace.close()
         await workspace.close()
-        for attempt in (workspace.stat("."), workspace.run(Command(["true"]))):
+        for attempt in (workspace.stat("."), workspace.run(CommandRequest(["true"]))):
             with pytest.raises(WorkspaceUnavailableError, match="closed"):
                 await attempt
 
@@ -76,7 +76,7 @@ def test_a_killed_fork_server_is_started_again(local: RunLocal, processes: Proce
         os.kill(old, signal.SIGKILL)
 
         for _ in range(4):  # the slots that were ready are used up on the way
-            assert (await workspace.run(Command(["echo", "hi"]))).tail == b"hi\n"
+            assert (await workspace.run(CommandRequest(["echo", "hi"]))).tail == b"hi\n"
         assert (await workspace.read("file")).data == b"x"
         assert processes.hands() != old
 
@@ -87,7 +87,7 @@ def test_a_command_outlives_the_fork_server_and_is_still_stopped(
     local: RunLocal, project: Path, processes: Processes
 ) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        running = asyncio.create_task(workspace.run(Command(["bash", "-c", "echo $$ > pids; sleep 1000"])))
+        running = asyncio.create_task(workspace.run(CommandRequest(["bash", "-c", "echo $$ > pids; sleep 1000"])))
         pids = await asyncio.to_thread(processes.pids_in, project / "pids", 1)
         os.kill(processes.hands(), signal.SIGKILL)
 
@@ -108,7 +108,7 @@ def test_killed_slots_are_replaced(local: RunLocal, processes: Processes) -> Non
             processes.wait_until_gone(slot)
 
         assert (await workspace.read("file")).data == b"x"
-        assert (await workspace.run(Command(["true"]))).exit_code == 0
+        assert (await workspace.run(CommandRequest(["true"]))).exit_code == 0
 
     local(scenario)
 
@@ -116,7 +116,7 @@ def test_killed_slots_are_replaced(local: RunLocal, processes: Processes) -> Non
 def test_a_killed_command_slot_takes_its_command_along(local: RunLocal, project: Path, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         running = asyncio.create_task(
-            workspace.run(Command(["bash", "-c", "setsid sleep 1000 & echo $! $$ > pids; wait"]))
+            workspace.run(CommandRequest(["bash", "-c", "setsid sleep 1000 & echo $! $$ > pids; wait"]))
         )
         pids = await asyncio.to_thread(processes.pids_in, project / "pids", 2)
         for slot in processes.children(processes.hands()):
@@ -139,7 +139,9 @@ def test_a_command_slot_that_hangs_is_killed_with_its_command(
 
     async def scenario(workspace: LocalWorkspace) -> None:
         script = "setsid sleep 1000 & echo $! $$ > pids; wait"
-        running = asyncio.create_task(workspace.run(Command(["bash", "-c", script], timeout=None if cancelled else 1)))
+        running = asyncio.create_task(
+            workspace.run(CommandRequest(["bash", "-c", script], timeout=None if cancelled else 1))
+        )
         pids = await asyncio.to_thread(processes.pids_in, project / "pids", 2)
         for slot in processes.children(processes.hands()):
             if pids[1] in processes.children(slot):
@@ -151,7 +153,7 @@ def test_a_command_slot_that_hangs_is_killed_with_its_command(
             await running
         await asyncio.to_thread(processes.wait_until_gone, *pids)
 
-        assert (await workspace.run(Command(["echo", "hi"]))).tail == b"hi\n"
+        assert (await workspace.run(CommandRequest(["echo", "hi"]))).tail == b"hi\n"
 
     local(scenario)
 
@@ -279,7 +281,7 @@ def test_interrupted_hands_leave_nothing_in_the_project(project: Path, processes
         try:
             if (await workspace.sandbox.status()).tier != "full":
                 pytest.skip("only tier full has placeholders")
-            await workspace.run(Command(["true"]))
+            await workspace.run(CommandRequest(["true"]))
             assert (project / ".vscode").exists()
             hands = processes.hands()
 

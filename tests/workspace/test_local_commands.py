@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.processes import Processes
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _MEGABYTE = 1024 * 1024
 _DAEMON = "setsid bash -c '(echo $BASHPID >> {pids}; exec sleep 1000) & disown; exec true' & wait; "
 
 
-def _bash(script: str, timeout: float | None = None, **options: Any) -> Command:
-    return Command(["bash", "-c", script], timeout=timeout, **options)
+def _bash(script: str, timeout: float | None = None, **options: Any) -> CommandRequest:
+    return CommandRequest(["bash", "-c", script], timeout=timeout, **options)
 
 
 def test_exit_code_and_both_streams_in_their_order(local: RunLocal) -> None:
@@ -53,7 +53,7 @@ def test_output_that_is_not_utf8_arrives_unchanged(local: RunLocal) -> None:
 
 
 def test_standard_input_is_empty(local: RunLocal) -> None:
-    result = local(lambda w: w.run(Command(["cat"])))
+    result = local(lambda w: w.run(CommandRequest(["cat"])))
 
     assert (result.exit_code, result.tail) == (0, b"")
 
@@ -75,7 +75,7 @@ def test_environment_and_directory_of_a_command(local: RunLocal, project: Path) 
 
 
 def test_secrets_do_not_reach_commands(local: RunLocal) -> None:
-    result = local(lambda w: w.run(Command(["env"])), ANTHROPIC_API_KEY="sk-1", GITHUB_TOKEN="gh-1", EDITOR="vi")
+    result = local(lambda w: w.run(CommandRequest(["env"])), ANTHROPIC_API_KEY="sk-1", GITHUB_TOKEN="gh-1", EDITOR="vi")
 
     assert b"sk-1" not in result.tail
     assert b"gh-1" not in result.tail
@@ -91,7 +91,7 @@ def test_nothing_of_the_brain_is_inherited(local: RunLocal) -> None:
 def test_a_file_that_is_not_executable_ends_as_in_a_shell(local: RunLocal, project: Path) -> None:
     (project / "script").write_text("echo hi\n")
 
-    result = local(lambda w: w.run(Command(["./script"])))
+    result = local(lambda w: w.run(CommandRequest(["./script"])))
 
     assert (result.exit_code, result.tail) == (126, b"./script: Permission denied\n")
 
@@ -100,7 +100,7 @@ def test_a_script_without_interpreter_line_is_run_by_sh(local: RunLocal, project
     (project / "script").write_text('echo "hi $1"\n')
     (project / "script").chmod(0o755)
 
-    result = local(lambda w: w.run(Command(["./script", "there"])))
+    result = local(lambda w: w.run(CommandRequest(["./script", "there"])))
 
     assert (result.exit_code, result.tail) == (0, b"hi there\n")
 
@@ -111,7 +111,7 @@ def test_programs_are_looked_for_in_the_path_of_the_command(local: RunLocal, pro
     (project / "bin" / "greet").chmod(0o755)
     path = f"/nowhere:{project}/bin:{os.environ['PATH']}"
 
-    result = local(lambda w: w.run(Command(["greet"], env={"PATH": path})))
+    result = local(lambda w: w.run(CommandRequest(["greet"], env={"PATH": path})))
 
     assert result.tail == b"hello\n"
 
@@ -121,7 +121,7 @@ def test_a_file_that_may_not_be_executed_does_not_hide_a_program(local: RunLocal
     (project / "bin" / "echo").write_text("not me\n")
     path = f"{project}/bin:{os.environ['PATH']}"
 
-    result = local(lambda w: w.run(Command(["echo", "me"], env={"PATH": path})))
+    result = local(lambda w: w.run(CommandRequest(["echo", "me"], env={"PATH": path})))
 
     assert result.tail == b"me\n"
 
@@ -129,20 +129,20 @@ def test_a_file_that_may_not_be_executed_does_not_hide_a_program(local: RunLocal
 def test_a_large_argument_arrives_whole(local: RunLocal) -> None:
     text = "ä" * 60_000
 
-    result = local(lambda w: w.run(Command(["printf", "%s", text], tail_bytes=_MEGABYTE)))
+    result = local(lambda w: w.run(CommandRequest(["printf", "%s", text], tail_bytes=_MEGABYTE)))
 
     assert result.tail.decode() == text
 
 
 def test_arguments_too_large_for_the_system_are_refused_with_a_reason(local: RunLocal) -> None:
-    result = local(lambda w: w.run(Command(["true", *["x" * 100_000] * 60])))
+    result = local(lambda w: w.run(CommandRequest(["true", *["x" * 100_000] * 60])))
 
     assert (result.exit_code, result.tail) == (126, b"true: Argument list too long\n")
 
 
 def test_a_null_character_in_an_argument_is_an_error(local: RunLocal) -> None:
     with pytest.raises(OSError, match="null"):
-        local(lambda w: w.run(Command(["echo", "a\0b"])))
+        local(lambda w: w.run(CommandRequest(["echo", "a\0b"])))
 
 
 def test_a_background_process_does_not_delay_the_end_and_is_stopped(local: RunLocal, processes: Processes) -> None:
@@ -234,14 +234,14 @@ def test_cancelling_again_is_less_patient_but_as_thorough(local: RunLocal, proje
 def test_cancelling_right_at_the_start_loses_nothing(local: RunLocal, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         for turns in range(12):
-            task = asyncio.create_task(workspace.run(Command(["sleep", "1000"])))
+            task = asyncio.create_task(workspace.run(CommandRequest(["sleep", "1000"])))
             for _ in range(turns):
                 await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-        result = await workspace.run(Command(["echo", "fine"]))
+        result = await workspace.run(CommandRequest(["echo", "fine"]))
         assert result.tail == b"fine\n"
         hands = processes.hands()
         sleeping = [pid for slot in processes.children(hands) for pid in processes.children(slot)]
@@ -340,7 +340,7 @@ def test_300_megabytes_of_output_do_not_grow_the_process(local: RunLocal) -> Non
 
 def test_many_commands_leak_neither_descriptors_nor_processes(local: RunLocal, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        await workspace.run(Command(["true"]))
+        await workspace.run(CommandRequest(["true"]))
         await asyncio.sleep(0.1)  # until the slot for the next command has been forked, for which sockets are open
         hands = processes.hands()
         before = len(os.listdir("/dev/fd")), len(os.listdir(f"/proc/{hands}/fd"))
@@ -348,7 +348,7 @@ def test_many_commands_leak_neither_descriptors_nor_processes(local: RunLocal, p
         for _ in range(5):
             await asyncio.gather(*(workspace.run(_bash("true &")) for _ in range(10)))
         await asyncio.sleep(0.1)
-        await workspace.run(Command(["true"]))
+        await workspace.run(CommandRequest(["true"]))
 
         after = len(os.listdir("/dev/fd")), len(os.listdir(f"/proc/{hands}/fd"))
         # A slot that is being made, or waits for the next command, has a few; one that leaked had left 50.
@@ -362,10 +362,10 @@ def test_many_commands_leak_neither_descriptors_nor_processes(local: RunLocal, p
 _BRAIN = """
 import asyncio, sys
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
 workspace = LocalWorkspace.start(sys.argv[1], sandbox=SandboxOptions(mode=sys.argv[3]))
-asyncio.run(workspace.run(Command(["bash", "-c", sys.argv[2]])))
+asyncio.run(workspace.run(CommandRequest(["bash", "-c", sys.argv[2]])))
 """
 
 

@@ -14,7 +14,7 @@ from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.permitted import PermittedWorkspace, Target, real_path
-from kaa.workspace.protocol import Absent, Command, ContentChangedError, FileInfo, SearchQuery, Workspace
+from kaa.workspace.protocol import Absent, CommandRequest, ContentChangedError, FileInfo, SearchQuery, Workspace
 from tests.workspace.conftest import RunLocal
 
 T = TypeVar("T")
@@ -228,8 +228,8 @@ class TestAnythingElse:
     def test_is_not_run(self) -> None:
         permitted = PermittedWorkspace(MemoryWorkspace({"a": b""}), Target("a", "/project/a", writes=True))
 
-        assert blocked(permitted.run(Command(["id"]))).kind == "outside"
-        assert blocked(permitted.run_in_background(Command(["id"]))).kind == "outside"
+        assert blocked(permitted.run(CommandRequest(["id"]))).kind == "outside"
+        assert blocked(permitted.run_in_background(CommandRequest(["id"]))).kind == "outside"
         assert permitted.processes.list() == ()
 
 

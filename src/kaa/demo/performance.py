@@ -16,7 +16,7 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions, Replay, UnkeptSession
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 
 # What was asked when the cassette was recorded; another question would not fit its answers.
 _PROMPT = (
@@ -24,7 +24,7 @@ _PROMPT = (
     "If it says OK, stop and say what was wrong."
 )
 _TOOLS = ("read", "edit", "bash")
-_TESTS = Command(("python3", "test_basket.py"))
+_TESTS = CommandRequest(("python3", "test_basket.py"))
 
 _SOURCES = ("basket.py", "test_basket.py")
 

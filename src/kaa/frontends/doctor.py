@@ -24,7 +24,7 @@ from kaa.shell.logs import log_choice
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import CheckpointSettings, SettingsError, load_user_settings
 from kaa.tui.sanitize import sanitize
-from kaa.workspace.checkpoints.store import Use
+from kaa.workspace.checkpoints.store import DiskUse
 from kaa.workspace.checkpoints.upkeep import tidy
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.dot_entries import DotEntries
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSettings, *, as_json: bool) -> int:
-    uses: list[Use] = []
+    uses: list[DiskUse] = []
     problem = None if settings.enabled else f"checkpoints.enabled is false in {home.settings}"
     try:
         status = await workspace.sandbox.status()
@@ -167,7 +167,7 @@ def _log() -> tuple[str | None, str | None]:
 
 
 def _checkpoint_lines(
-    uses: Sequence[Use], home: Home, settings: CheckpointSettings, problem: str | None
+    uses: Sequence[DiskUse], home: Home, settings: CheckpointSettings, problem: str | None
 ) -> Iterator[str]:
     state = f"at most {settings.max_megabytes} MiB and {settings.max_days} days for each project, in {home.checkpoints}"
     yield f"checkpoints of files: {state if problem is None else f'off: {problem}'}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Root(NamedTuple):
+class RootDirectory(NamedTuple):
     """A writable directory and an open descriptor of it."""
 
     path: str
@@ -24,7 +24,7 @@ def is_below(path: str, directory: str) -> bool:
 
 
 @contextlib.contextmanager
-def open_below(root: Root, path: str) -> Iterator[int | None]:
+def open_below(root: RootDirectory, path: str) -> Iterator[int | None]:
     """A directory below a root, by a path that no symlink is part of; None if there is none."""
     descriptor = os.dup(root.descriptor)
     try:

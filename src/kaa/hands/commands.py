@@ -12,9 +12,9 @@ from typing import NamedTuple
 from kaa.hands import places
 from kaa.hands.fields import is_real, text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
-from kaa.hands.settings import Settings
+from kaa.hands.settings import HandsSettings
 from kaa.hands.standing import standing
-from kaa.hands.wire import Connection, Frame, FrameDecoder, Header, WireError, close_all, encode
+from kaa.hands.wire import Frame, FrameDecoder, Header, WireConnection, WireError, close_all, encode
 
 # Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
 _LINGER_SECONDS = 0.05
@@ -37,7 +37,7 @@ class Streams(NamedTuple):
         close_all({stream for stream in self if stream is not None})
 
 
-class Request(NamedTuple):
+class CommandRequest(NamedTuple):
     """What to run. `is_real`: no part of `cwd` may be a symlink."""
 
     argv: list[str]
@@ -47,7 +47,7 @@ class Request(NamedTuple):
     is_real: bool
 
     @classmethod
-    def parse(cls, header: Header, descriptors: Sequence[int]) -> "Request":
+    def parse(cls, header: Header, descriptors: Sequence[int]) -> "CommandRequest":
         """Take a request from its frame. One descriptor is stdout and stderr, three are all standard streams."""
         argv = texts(header, "argv")
         match descriptors:
@@ -80,7 +80,7 @@ class BrainGoneError(Exception):
     """Nobody waits for the command any more."""
 
 
-def serve(connection: Connection, settings: Settings, *, own_namespace: bool) -> None:
+def serve(connection: WireConnection, settings: HandsSettings, *, own_namespace: bool) -> None:
     """Wait for a command, run it, report; and again, as long as nothing of a command stays behind.
 
     In a process namespace of one's own that is certain, and such a slot takes longer to make than most commands run.
@@ -102,7 +102,7 @@ def serve(connection: Connection, settings: Settings, *, own_namespace: bool) ->
     while (frame := connection.receive()) is not None:
         if frame.header.get("op") == "stop":  # it crossed our report
             continue
-        request = Request.parse(frame.header, connection.take_descriptors())
+        request = CommandRequest.parse(frame.header, connection.take_descriptors())
         try:
             reply, clean = _answer(request, connection, settings, watch)
         except BrainGoneError:
@@ -113,7 +113,9 @@ def serve(connection: Connection, settings: Settings, *, own_namespace: bool) ->
             return
 
 
-def _answer(request: "Request", connection: Connection, settings: Settings, watch: "_Watch") -> tuple[Header, bool]:
+def _answer(
+    request: "CommandRequest", connection: WireConnection, settings: HandsSettings, watch: "_Watch"
+) -> tuple[Header, bool]:
     """Run a command. What is to be reported, and whether nothing of it is left."""
     try:
         ending = _run(request, connection, settings, watch)
@@ -127,7 +129,7 @@ def _answer(request: "Request", connection: Connection, settings: Settings, watc
     return {"status": ending.status, "leftovers": ending.leftovers}, ending.clean
 
 
-def _rehearse(settings: Settings) -> None:
+def _rehearse(settings: HandsSettings) -> None:
     """Go through the motions of a request once, before there is one.
 
     A forked process copies every page of memory at its first touch. Whoever waits for a command need not wait
@@ -137,7 +139,7 @@ def _rehearse(settings: Settings) -> None:
     decoder.feed(encode({"argv": ["true"], "cwd": ".", "env": dict.fromkeys(map(str, range(64)), os.defpath)}))
     frame = decoder.next()
     assert frame is not None
-    request = Request.parse(frame.header, [0])
+    request = CommandRequest.parse(frame.header, [0])
     settings.absolute(request.cwd)
     _candidates(request.argv[0], request.env)
     encode({"status": 0, "leftovers": 0})
@@ -150,7 +152,7 @@ class _Watch(NamedTuple):
     own_namespace: bool
 
 
-def _run(request: Request, connection: Connection, settings: Settings, watch: _Watch) -> Ending:
+def _run(request: CommandRequest, connection: WireConnection, settings: HandsSettings, watch: _Watch) -> Ending:
     cwd = settings.absolute(request.cwd)
     if request.is_real:
         places.enter(cwd)
@@ -208,7 +210,7 @@ def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Strea
         return _spawn("/bin/sh", ["/bin/sh", program, *argv[1:]], env, streams)  # a script without #!, as execvp(3)
 
 
-def _refusal(request: Request, error: OSError) -> Ending:
+def _refusal(request: CommandRequest, error: OSError) -> Ending:
     """A program that cannot be started ends as in a shell: a message and 127 or 126."""
     missing = error.errno == errno.ENOENT
     reason = "command not found" if missing and "/" not in request.argv[0] else error.strerror
@@ -219,7 +221,7 @@ def _refusal(request: Request, error: OSError) -> Ending:
 class _Supervisor:
     """Waits for a command's end or for the brain's word to stop it, whichever comes first."""
 
-    def __init__(self, connection: Connection, signals: ChildSignals, tree: ProcessTree) -> None:
+    def __init__(self, connection: WireConnection, signals: ChildSignals, tree: ProcessTree) -> None:
         self._connection = connection
         self._signals = signals
         self._tree = tree

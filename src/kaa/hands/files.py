@@ -10,18 +10,18 @@ from kaa.hands import places, reading, writing
 from kaa.hands.fields import integer, is_real, text, texts
 from kaa.hands.places import Place
 from kaa.hands.protected import is_placeholder
-from kaa.hands.settings import Settings
-from kaa.hands.wire import MAX_BODY_BYTES, Connection, Frame, Header, WireError
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireConnection, WireError
 
 
-class Reply(NamedTuple):
+class FileReply(NamedTuple):
     """An answer: fields and bytes."""
 
     header: Header
     body: bytes = b""
 
 
-def serve(connection: Connection, settings: Settings) -> None:
+def serve(connection: WireConnection, settings: HandsSettings) -> None:
     """Answer requests in order."""
     files = Files(settings)
     while (frame := connection.receive()) is not None:
@@ -35,11 +35,11 @@ def serve(connection: Connection, settings: Settings) -> None:
 class Files:
     """The operations on files, by the name they have on the wire."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: HandsSettings) -> None:
         self._settings = settings
         self._umask = os.umask(0o077)
         os.umask(self._umask)
-        self._operations: dict[str, Callable[[Frame], Reply]] = {
+        self._operations: dict[str, Callable[[Frame], FileReply]] = {
             "read": self._read,
             "read_lines": self._read_lines,
             "read_existing": self._read_existing,
@@ -48,7 +48,7 @@ class Files:
             "list": self._list,
         }
 
-    def answer(self, frame: Frame) -> Reply:
+    def answer(self, frame: Frame) -> FileReply:
         """Do what a request asks for; what the system refuses becomes an answer too."""
         try:
             operation = self._operations.get(text(frame.header, "op"))
@@ -76,21 +76,21 @@ class Files:
         with places.real(path) as place:
             yield place
 
-    def _read(self, frame: Frame) -> Reply:
+    def _read(self, frame: Frame) -> FileReply:
         length = None if frame.header.get("length") is None else integer(frame.header, "length")
         with self._place(frame, self._path(frame)) as place:
             piece = reading.read_slice(place, integer(frame.header, "offset"), length)
-        return Reply({"size": piece.size, "digest": piece.digest}, piece.data)
+        return FileReply({"size": piece.size, "digest": piece.digest}, piece.data)
 
-    def _read_lines(self, frame: Frame) -> Reply:
+    def _read_lines(self, frame: Frame) -> FileReply:
         limits = [integer(frame.header, name) for name in ("start", "max_lines", "max_bytes")]
         with self._place(frame, self._path(frame)) as place:
             lines, size = reading.read_lines(place, *limits)
         fields = lines._asdict()
         data = fields.pop("data")
-        return Reply({**fields, "size": size}, data)
+        return FileReply({**fields, "size": size}, data)
 
-    def _read_existing(self, frame: Frame) -> Reply:
+    def _read_existing(self, frame: Frame) -> FileReply:
         """Contents one after another; their lengths, null for what is not there, are in the header."""
         max_bytes = integer(frame.header, "max_bytes")
         lengths: list[int | None] = []
@@ -101,7 +101,7 @@ class Files:
             body += data or b""
             if len(body) > MAX_BODY_BYTES:
                 raise OSError(errno.EFBIG, "The files are too large to read at once")
-        return Reply({"lengths": lengths}, bytes(body))
+        return FileReply({"lengths": lengths}, bytes(body))
 
     def _content(self, frame: Frame, path: str, max_bytes: int) -> bytes | None:
         try:
@@ -110,7 +110,7 @@ class Files:
         except OSError:  # it is no readable regular file
             return None
 
-    def _write(self, frame: Frame) -> Reply:
+    def _write(self, frame: Frame) -> FileReply:
         path = self._path(frame)
         expected = None
         if "absent" in frame.header:
@@ -119,13 +119,13 @@ class Files:
             expected = writing.Expectation(text(frame.header, "digest"))
         target = path if is_real(frame.header) else os.path.realpath(path)
         written = writing.write(target, frame.body, expected, self._umask)
-        return Reply({"info": None if written is None else written._replace(path=path)._asdict()})
+        return FileReply({"info": None if written is None else written._replace(path=path)._asdict()})
 
-    def _stat(self, frame: Frame) -> Reply:
+    def _stat(self, frame: Frame) -> FileReply:
         known = reading.info(self._path(frame))
-        return Reply({"info": None if known is None else known._asdict()})
+        return FileReply({"info": None if known is None else known._asdict()})
 
-    def _list(self, frame: Frame) -> Reply:
+    def _list(self, frame: Frame) -> FileReply:
         """Each entry is the first letter of its kind, its name, and a null byte, which no name can have.
 
         Placeholders are no part of the project.
@@ -135,8 +135,8 @@ class Files:
             found = list(reading.entries(place))
         if path == self._settings.root:
             found = [each for each in found if not is_placeholder(os.path.join(path, os.fsdecode(each[1])))]
-        return Reply({}, b"".join(kind[:1].encode() + name + b"\0" for kind, name in found))
+        return FileReply({}, b"".join(kind[:1].encode() + name + b"\0" for kind, name in found))
 
 
-def _error(number: int, message: str, *, changed: bool = False) -> Reply:
-    return Reply({"error": message, "errno": number, "changed": changed})
+def _error(number: int, message: str, *, changed: bool = False) -> FileReply:
+    return FileReply({"error": message, "errno": number, "changed": changed})

@@ -53,7 +53,7 @@ class ConfigSyntaxError(ValueError):
     """Git could not read this either."""
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """One variable; section and name in lower case, as git compares them. No value is as good as `true`."""
 
     section: str
@@ -109,7 +109,7 @@ def _setting_executes(setting: str) -> bool:
     section, _, rest = key.lower().partition(".")
     _, _, name = rest.rpartition(".")
     subsection = key[len(section) + 1 : -len(name) - 1] if "." in rest else ""
-    return Entry(section, subsection, name, value).executes or (section, name) == ("core", "worktree")
+    return ConfigEntry(section, subsection, name, value).executes or (section, name) == ("core", "worktree")
 
 
 def work_trees(data: bytes) -> list[str]:
@@ -133,7 +133,7 @@ def executing_entries(data: bytes) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def entries(data: bytes) -> tuple[Entry, ...]:
+def entries(data: bytes) -> tuple[ConfigEntry, ...]:
     """The entries of a configuration file, in order; known from the last time if it was read before.
 
     Raises:
@@ -142,7 +142,7 @@ def entries(data: bytes) -> tuple[Entry, ...]:
     return tuple(parse(data))
 
 
-def parse(data: bytes) -> Iterator[Entry]:
+def parse(data: bytes) -> Iterator[ConfigEntry]:
     """The entries of a configuration file, in order.
 
     Raises:
@@ -161,7 +161,7 @@ class _Parser:
         self._text = text
         self._position = 0
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ConfigEntry]:
         section = subsection = ""
         while self._position < len(self._text):
             character = self._next()
@@ -172,7 +172,7 @@ class _Parser:
             elif character == "[":
                 section, subsection = self._section()
             elif _is_letter(character):
-                yield Entry(section, subsection, *self._variable(character))
+                yield ConfigEntry(section, subsection, *self._variable(character))
             else:
                 raise self._error("neither a section nor a variable")
 

@@ -115,7 +115,7 @@ class Namespace:
             os.kill(-1, number)
 
 
-class Group:
+class ProcessGroup:
     """A process group: what can be known without /proc."""
 
     def __init__(self, leader: int) -> None:
@@ -154,7 +154,7 @@ class ProcessTree:
         elif _HAS_PROC:
             self._members = Descendants({os.getpid()})
         else:
-            self._members = Group(leader)
+            self._members = ProcessGroup(leader)
         self._no_children = False
         self.leader_status: int | None = None
 

@@ -16,7 +16,7 @@ from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
 from kaa.hands.fields import integer, text
 from kaa.hands.policy import Policy
-from kaa.hands.settings import Settings
+from kaa.hands.settings import HandsSettings
 
 _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is gone
 
@@ -24,11 +24,11 @@ _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is g
 def main() -> NoReturn:
     """Serve the control socket, which is standard input, until its other end is gone."""
     control = _take_over_stdin()
-    connection = wire.Connection(control)
+    connection = wire.WireConnection(control)
     first = connection.receive()
     if first is None:
         os._exit(0)
-    settings, policy = Settings.parse(first.header), Policy.parse(first.header)
+    settings, policy = HandsSettings.parse(first.header), Policy.parse(first.header)
     try:
         confinement = _confine(connection, settings, policy)
     except ConfinementError as error:
@@ -44,7 +44,7 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _confine(connection: wire.Connection, settings: Settings, policy: Policy) -> Confinement:
+def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: Policy) -> Confinement:
     """Put this process where the policy wants it, prove that it holds, and tell the brain.
 
     Raises:
@@ -95,7 +95,7 @@ class ForkServer:
     """
 
     def __init__(
-        self, connection: wire.Connection, settings: Settings, policy: Policy, confinement: Confinement
+        self, connection: wire.WireConnection, settings: HandsSettings, policy: Policy, confinement: Confinement
     ) -> None:
         self._connection = connection
         self._settings = settings

@@ -8,7 +8,7 @@ from kaa.hands.fields import text
 from kaa.hands.wire import Header
 
 
-class Settings(NamedTuple):
+class HandsSettings(NamedTuple):
     """The same for every slot.
 
     Attributes:
@@ -20,7 +20,7 @@ class Settings(NamedTuple):
     home: str
 
     @classmethod
-    def parse(cls, header: Header) -> "Settings":
+    def parse(cls, header: Header) -> "HandsSettings":
         """Take the settings from the first frame."""
         return cls(text(header, "root"), text(header, "home"))
 

@@ -5,17 +5,17 @@ import socket
 from kaa.hands import commands
 from kaa.hands.confinement.contract import Confinement
 from kaa.hands.policy import Policy
-from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, WireError
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import WireConnection, WireError
 
 
-def run(kind: str, sock: socket.socket, settings: Settings, policy: Policy, confinement: Confinement) -> None:
+def run(kind: str, sock: socket.socket, settings: HandsSettings, policy: Policy, confinement: Confinement) -> None:
     """Work as a slot of this kind until the work is done or the brain is gone.
 
     The order is part of the design: load code, then confine, then read the first request. Nothing the brain or the
     project says is looked at before the kernel holds this process.
     """
-    connection = Connection(sock)
+    connection = WireConnection(sock)
     match kind:
         case "command":
             confinement.enclose()

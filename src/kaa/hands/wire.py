@@ -118,7 +118,7 @@ def close_all(descriptors: Iterable[int]) -> None:
         os.close(descriptor)
 
 
-class Connection:
+class WireConnection:
     """Frames over a blocking socket: what the hands use, which do one thing at a time."""
 
     def __init__(self, sock: socket.socket) -> None:

@@ -26,7 +26,7 @@ from kaa.session.as_user_message import command_message
 from kaa.session.entries import BashExecution
 from kaa.session.recorder import SessionRecorder
 from kaa.workspace.output import OutputCollector
-from kaa.workspace.protocol import Command, CommandResult, Workspace
+from kaa.workspace.protocol import CommandRequest, CommandResult, Workspace
 
 _CANNOT_RUN = 126  # what shells say of a command that cannot be executed
 
@@ -126,7 +126,7 @@ class UserCommands:
             workspace = self._unconfined()
             argv = (await find_shell(workspace), "-c", command)
             await self._before()
-            return await workspace.run(Command(argv, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES), on_output)
+            return await workspace.run(CommandRequest(argv, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES), on_output)
         except OSError as error:
             said = f"The command could not be run: {error}\n".encode()
             on_output(said)

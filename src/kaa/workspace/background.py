@@ -12,14 +12,14 @@ from kaa.workspace.output import OutputCollector
 from kaa.workspace.protocol import (
     BackgroundOutput,
     BackgroundProcess,
-    Command,
+    CommandRequest,
     CommandResult,
     NoSuchProcessError,
     OnOutput,
     TooManyProcessesError,
 )
 
-RunCommand: TypeAlias = Callable[[Command, OnOutput], Awaitable[CommandResult]]
+RunCommand: TypeAlias = Callable[[CommandRequest, OnOutput], Awaitable[CommandResult]]
 
 _MAX_RUNNING = 16
 _MAX_ENDED = 32  # that are remembered; each keeps the end of its output in memory
@@ -37,7 +37,7 @@ class ProcessTable:
         self._processes: dict[int, _Process] = {}
         self._last_id = 0
 
-    def start(self, command: Command, run: RunCommand) -> BackgroundProcess:
+    def start(self, command: CommandRequest, run: RunCommand) -> BackgroundProcess:
         """Let a command run on its own.
 
         Args:
@@ -101,7 +101,7 @@ class ProcessTable:
 class _Process:
     """One command and what it has printed."""
 
-    def __init__(self, process_id: int, command: Command, run: RunCommand, logs: str | None) -> None:
+    def __init__(self, process_id: int, command: CommandRequest, run: RunCommand, logs: str | None) -> None:
         self.id = process_id
         self._command = command
         self._started = time.monotonic()

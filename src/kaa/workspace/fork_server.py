@@ -29,7 +29,7 @@ _WORDS_BYTES = 1000  # of a wrapper that fails
 _T = TypeVar("_T")
 
 
-class Report(msgspec.Struct, frozen=True):
+class PolicyReport(msgspec.Struct, frozen=True):
     """What hands say of the policy they hold.
 
     Attributes:
@@ -67,7 +67,7 @@ class ForkServerGoneError(Exception):
 class _Reply(msgspec.Struct, frozen=True):
     """What the fork-server sends: once whether it holds the policy; then an answer to each request."""
 
-    ready: Report | None = None
+    ready: PolicyReport | None = None
     failed: str | None = None
     slot: int | None = None
     socket: bool = False
@@ -75,7 +75,7 @@ class _Reply(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class Answer(Generic[_T]):
+class PendingReply(Generic[_T]):
     """What has been asked for: a value or an error, once it has come. Needs no event loop until it is waited for."""
 
     def __init__(self) -> None:
@@ -115,11 +115,11 @@ class Answer(Generic[_T]):
         await self._come.wait()
 
 
-class _Order(Answer[None]):
+class _Order(PendingReply[None]):
     """The answer to a request that asks for nothing but to do something."""
 
 
-class ForkServer:
+class ForkServerClient:
     """A process that makes slots, from its start to its end.
 
     Args:
@@ -142,14 +142,14 @@ class ForkServer:
         self._wrap = wrap
         self._decoder = wire.FrameDecoder()
         self._descriptors: deque[int] = deque()
-        self._requests: deque[Answer[Granted] | _Order] = deque()  # in the order in which they will be answered
-        self._over: Answer[None] = Answer()
+        self._requests: deque[PendingReply[Granted] | _Order] = deque()  # in the order in which they will be answered
+        self._over: PendingReply[None] = PendingReply()
         self._waiting = 0
         self._reader: asyncio.AbstractEventLoop | None = None
         self._proxy_listener: socket.socket | None = None
         self._closing = False
         self.namespaces: list[int] = []
-        self.report: Answer[Report] = Answer()
+        self.report: PendingReply[PolicyReport] = PendingReply()
         self._reason: Exception | None = None
 
     @property
@@ -170,19 +170,19 @@ class ForkServer:
             if sent < len(data):  # never seen: the buffer has room for hundreds of times as much
                 self._end(ForkServerGoneError("it does not read"))
 
-    def request(self, header: Mapping[str, object]) -> Answer[Granted]:
+    def request(self, header: Mapping[str, object]) -> PendingReply[Granted]:
         """Ask for a slot or a socket. The answer comes while anybody waits for one."""
-        answer: Answer[Granted] = Answer()
+        answer: PendingReply[Granted] = PendingReply()
         self._ask(answer, header)
         return answer
 
-    def order(self, header: Mapping[str, object]) -> Answer[None]:
+    def order(self, header: Mapping[str, object]) -> PendingReply[None]:
         """Have it do something. The answer comes as those to requests do."""
         answer = _Order()
         self._ask(answer, header)
         return answer
 
-    async def wait(self, answer: Answer[_T]) -> _T:
+    async def wait(self, answer: PendingReply[_T]) -> _T:
         """Wait for one of its answers. When this is cancelled, the answer can be waited for again.
 
         Raises:
@@ -243,7 +243,7 @@ class ForkServer:
         """Kill the process and let go of what came from it, but for the sockets it has granted."""
         self._end(ForkServerGoneError("it was closed"))
 
-    def _ask(self, answer: Answer[Granted] | _Order, header: Mapping[str, object]) -> None:
+    def _ask(self, answer: PendingReply[Granted] | _Order, header: Mapping[str, object]) -> None:
         self._requests.append(answer)
         self.send(header)
         if self._reason is not None:
@@ -271,7 +271,7 @@ class ForkServer:
         match parse(frame.header, _Reply):
             case _Reply(failed=str(reason)):
                 raise PolicyRefusedError(reason)
-            case _Reply(ready=Report() as report) if not self.report.has_come:
+            case _Reply(ready=PolicyReport() as report) if not self.report.has_come:
                 self._take_over_descriptors(report)
                 self.report.resolve((report,))
             case reply if self._requests:
@@ -279,7 +279,7 @@ class ForkServer:
             case _:
                 raise wire.WireError("it sent what nobody asked for")
 
-    def _take_over_descriptors(self, report: Report) -> None:
+    def _take_over_descriptors(self, report: PolicyReport) -> None:
         """Those that come with the report: perhaps a listening socket, then namespaces."""
         if len(self._descriptors) < report.listens + report.namespaces:
             raise wire.WireError("its report came without its descriptors")
@@ -287,7 +287,7 @@ class ForkServer:
             self._proxy_listener = socket.socket(fileno=self._descriptors.popleft())
         self.namespaces += [self._descriptors.popleft() for _ in range(report.namespaces)]
 
-    def _take_answer(self, answer: Answer[Granted] | _Order, reply: _Reply) -> None:
+    def _take_answer(self, answer: PendingReply[Granted] | _Order, reply: _Reply) -> None:
         if reply.error is not None:
             answer.resolve(WorkspaceUnavailableError(f"The hands refused: {reply.error}."))
             return

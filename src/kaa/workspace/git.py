@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.workspace.protocol import Command, CommandResult, Workspace
+from kaa.workspace.protocol import CommandRequest, CommandResult, Workspace
 
 # The keys that make the commands below execute something, or talk to somebody. Not here, as nothing below leads to
 # them: aliases (never those of git's own commands), editors, merge drivers, gpg, bisect, difftool and the like.
@@ -165,7 +165,7 @@ class Git:
         options = [word for setting in configuration for word in ("-c", setting)]
         try:
             result = await self._workspace.run(
-                Command(
+                CommandRequest(
                     ["/bin/sh", "-c", _QUIETLY, "git", *_FLAGS, *options, *arguments],
                     env=_ENVIRONMENT,
                     timeout=_TIMEOUT_SECONDS,

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from kaa.hands.policy import Policy
 from kaa.workspace.channel import Channel
 from kaa.workspace.fork_server import (
-    Answer,
-    ForkServer,
+    ForkServerClient,
     ForkServerGoneError,
     Granted,
-    Report,
+    PendingReply,
+    PolicyReport,
 )
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.protocol import WorkspaceUnavailableError
@@ -50,9 +50,9 @@ class Hands:
         self._settings = {"root": root, "home": home, "policy": policy._asdict()}
         self._wrap = wrap
         self._join = join
-        self._server: ForkServer | None = None
+        self._server: ForkServerClient | None = None
         self._ready: dict[SlotKind, deque[Slot]] = {kind: deque() for kind in _SPARES}
-        self._coming: dict[SlotKind, deque[Answer[Granted]]] = {kind: deque() for kind in _SPARES}
+        self._coming: dict[SlotKind, deque[PendingReply[Granted]]] = {kind: deque() for kind in _SPARES}
         self._closed = False
         self._retired = False
 
@@ -66,11 +66,11 @@ class Hands:
             PolicyRefusedError: it cannot be started.
         """
         self._hang_up_spares()
-        self._server = ForkServer(self._wrap, launched)
+        self._server = ForkServerClient(self._wrap, launched)
         self._server.send(self._settings, self._join)
         self._request("files")
 
-    async def report(self) -> Report:
+    async def report(self) -> PolicyReport:
         """Wait until the process holds its policy.
 
         Raises:
@@ -193,7 +193,7 @@ class Hands:
         except ForkServerGoneError as error:
             raise WorkspaceUnavailableError(f"The hands died: {error}.") from error
 
-    def _living(self) -> ForkServer:
+    def _living(self) -> ForkServerClient:
         """The fork-server; another one if that has ended.
 
         Raises:
@@ -252,7 +252,7 @@ def _slot_of(kind: SlotKind) -> dict[str, object]:
     return {"op": "slot", "kind": kind}
 
 
-def _abandon(answer: Answer[Granted]) -> None:
+def _abandon(answer: PendingReply[Granted]) -> None:
     """Close what was asked for, now or when it comes."""
     if not answer.resolve(ForkServerGoneError("nobody waits for it")):
         with contextlib.suppress(ForkServerGoneError, WorkspaceUnavailableError):

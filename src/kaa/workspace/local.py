@@ -25,13 +25,13 @@ from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
     Absent,
     BackgroundProcess,
-    Command,
+    CommandRequest,
     CommandResult,
-    Digest,
     DirEntry,
     EntryKind,
     Expected,
     FileContent,
+    FileDigest,
     FileInfo,
     FindResult,
     LineSlice,
@@ -212,7 +212,7 @@ class LocalWorkspace:
         match expected:
             case Absent():
                 request["absent"] = True
-            case Digest(sha256):
+            case FileDigest(sha256):
                 request["digest"] = sha256
         frame = await self._changing(path, request, data)
         info = parse(frame.header, _InfoReply).info
@@ -244,7 +244,7 @@ class LocalWorkspace:
         """See `Workspace.list_files`."""
         return await self._ripgrep.files(limit)
 
-    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`."""
         output = OutputCollector(
             command.tail_bytes,
@@ -288,7 +288,7 @@ class LocalWorkspace:
             told_user=() if carrier is None else self.sandbox.findings.take_for_model(),
         )
 
-    async def run_in_background(self, command: Command) -> BackgroundProcess:
+    async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         """See `Workspace.run_in_background`."""
         return self._processes.start(command, self.run)
 
@@ -385,7 +385,9 @@ class LocalWorkspace:
             raise BlockedError(carrier.found[0], path)
         return frame
 
-    def _told_by(self, command: Command, tail: bytes, hosts: Sequence[Blocked], *, failed: bool) -> tuple[Blocked, ...]:
+    def _told_by(
+        self, command: CommandRequest, tail: bytes, hosts: Sequence[Blocked], *, failed: bool
+    ) -> tuple[Blocked, ...]:
         """What a command says it was kept from; of the network only if the proxy does not know it."""
         denials = self.sandbox.denials()
         read = denials.in_output if failed else denials.in_passing

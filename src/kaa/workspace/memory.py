@@ -19,18 +19,18 @@ import msgspec
 from kaa.hands.lines import slice_lines
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.checkpoints.contract import CheckpointLimits, FileState, Permit
-from kaa.workspace.checkpoints.memory import Kept, MemoryCheckpoints
+from kaa.workspace.checkpoints.memory import KeptContents, MemoryCheckpoints
 from kaa.workspace.globs import compile_glob, path_order
 from kaa.workspace.protocol import (
     Absent,
     BackgroundProcess,
-    Command,
+    CommandRequest,
     CommandResult,
     ContentChangedError,
-    Digest,
     DirEntry,
     Expected,
     FileContent,
+    FileDigest,
     FileInfo,
     FindResult,
     LineSlice,
@@ -41,7 +41,7 @@ from kaa.workspace.protocol import (
     SearchResult,
 )
 
-CommandHandler: TypeAlias = Callable[[Command], CommandResult | Awaitable[CommandResult]]
+CommandHandler: TypeAlias = Callable[[CommandRequest], CommandResult | Awaitable[CommandResult]]
 
 _FILE_MODE = 0o644
 _DIRECTORY_MODE = 0o755
@@ -77,7 +77,7 @@ class MemoryWorkspace:
         self._handler = commands
         self._processes = ProcessTable()
         self._files: dict[str, _File] = {}
-        self._kept = Kept()
+        self._kept = KeptContents()
         self._directories: set[str] = {"/"}
         self._make_directories(self._root)
         for path, data in (files or {}).items():
@@ -137,9 +137,9 @@ class MemoryWorkspace:
         match expected:
             case Absent() if present is not None:
                 raise ContentChangedError(errno.EEXIST, "The file already exists", path)
-            case Digest() if present is None:
+            case FileDigest() if present is None:
                 raise ContentChangedError(errno.ENOENT, "The file no longer exists", path)
-            case Digest(sha256) if present is not None and _sha256(present.data) != sha256:
+            case FileDigest(sha256) if present is not None and _sha256(present.data) != sha256:
                 raise ContentChangedError(errno.ESTALE, "The file was changed since it was read", path)
         self._store(target, data, _FILE_MODE if present is None else present.mode, shown=path)
         return self._info(target)
@@ -196,7 +196,7 @@ class MemoryWorkspace:
         """See `Workspace.list_files`."""
         return await self.find("*", limit=limit)
 
-    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`. `on_output` gets the scripted `tail`."""
         self._directory(command.cwd)
         if self._handler is None:
@@ -209,7 +209,7 @@ class MemoryWorkspace:
             on_output(result.tail)
         return result
 
-    async def run_in_background(self, command: Command) -> BackgroundProcess:
+    async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         """See `Workspace.run_in_background`."""
         return self._processes.start(command, self.run)
 

@@ -17,7 +17,7 @@ from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Pe
 from kaa.workspace.protocol import (
     BackgroundProcess,
     BackgroundProcesses,
-    Command,
+    CommandRequest,
     CommandResult,
     DirEntry,
     Expected,
@@ -37,7 +37,7 @@ _LINK_ON_THE_WAY = frozenset({errno.ELOOP, errno.ENOTDIR})
 _TOPS = frozenset({"", ".", "/", "~"})
 
 
-class Looks(Protocol):
+class PathLookup(Protocol):
     """A workspace, as far as it is needed to find out where a path leads."""
 
     async def stat(self, path: str) -> FileInfo | None:
@@ -59,7 +59,7 @@ class Target(msgspec.Struct, frozen=True):
     writes: bool = False
 
 
-async def real_path(workspace: Looks, path: str) -> str | None:
+async def real_path(workspace: PathLookup, path: str) -> str | None:
     """Where a path leads, absolute and without links, whether anything is there or not.
 
     What may not be looked at counts as missing. None if not even a beginning of the path can be seen.
@@ -78,7 +78,7 @@ async def real_path(workspace: Looks, path: str) -> str | None:
     return await real_path(workspace, found) if ".." in missing else found
 
 
-async def _visible(workspace: Looks, path: str) -> FileInfo | None:
+async def _visible(workspace: PathLookup, path: str) -> FileInfo | None:
     with contextlib.suppress(OSError):
         return await workspace.stat(path)
     return None
@@ -150,11 +150,11 @@ class PermittedWorkspace:
         """Looking at all files is not permitted."""
         raise self._beyond("Listing", self.root)
 
-    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         """Commands are not permitted."""
         raise self._beyond("Running", command.argv[0])
 
-    async def run_in_background(self, command: Command) -> BackgroundProcess:
+    async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         """Commands are not permitted."""
         raise self._beyond("Running", command.argv[0])
 

@@ -73,13 +73,13 @@ class Absent(msgspec.Struct, frozen=True):
     """Expectation that no file exists yet."""
 
 
-class Digest(msgspec.Struct, frozen=True):
+class FileDigest(msgspec.Struct, frozen=True):
     """Expectation that the file still has this SHA-256 (hex)."""
 
     sha256: str
 
 
-Expected: TypeAlias = Absent | Digest | None
+Expected: TypeAlias = Absent | FileDigest | None
 
 
 class ContentChangedError(OSError):
@@ -139,7 +139,7 @@ class FindResult(msgspec.Struct, frozen=True):
     timed_out: bool = False
 
 
-class Command(msgspec.Struct, frozen=True):
+class CommandRequest(msgspec.Struct, frozen=True):
     """A command to run.
 
     Attributes:
@@ -227,7 +227,7 @@ class BackgroundProcess(msgspec.Struct, frozen=True):
     """
 
     id: int
-    command: Command
+    command: CommandRequest
     state: BackgroundState
     output_bytes: int = 0
     seconds: float = 0.0
@@ -332,7 +332,7 @@ class Workspace(Protocol):
         """
         ...
 
-    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         """Run a command to its end. `on_output` gets stdout and stderr, merged, as it comes.
 
         A program that cannot be started is no error: exit code 127 or 126 and a message, as from a shell. Cancelling
@@ -341,7 +341,7 @@ class Workspace(Protocol):
         """
         ...
 
-    async def run_in_background(self, command: Command) -> BackgroundProcess:
+    async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         """Run a command in the background: until it ends, is stopped, or the workspace is closed.
 
         That it cannot be run is said by the process, once it is known.

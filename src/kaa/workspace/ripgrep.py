@@ -16,14 +16,14 @@ from kaa.host.programs import host_programs
 from kaa.workspace.commands import CommandRunner
 from kaa.workspace.globs import Glob, compile_glob
 from kaa.workspace.protocol import FileInfo, FindResult, SearchError, SearchQuery, SearchResult
-from kaa.workspace.ripgrep_output import EnoughError, Files, Matches
+from kaa.workspace.ripgrep_output import EnoughError, FileCollector, LineCollector
 
 _SECONDS = 20.0
 _MAX_COLUMNS = 2000
 _TROUBLE = 2  # ripgrep's exit code for errors; 1 is for no match
 _COMMON = ["--no-config", "--no-messages", "--hidden", "--no-require-git", "--glob=!.git", "--color=never", "--null"]
 
-Found = TypeVar("Found", Matches, Files)
+Found = TypeVar("Found", LineCollector, FileCollector)
 
 
 def find_ripgrep() -> str:
@@ -102,19 +102,19 @@ class Ripgrep:
             "--",
             f"./{target}",
         ]
-        matches, timed_out = await self._run(arguments, cwd, lambda: Matches(query, glob, negated=negated))
+        matches, timed_out = await self._run(arguments, cwd, lambda: LineCollector(query, glob, negated=negated))
         return matches.result(timed_out=timed_out)
 
     async def find(self, pattern: str, path: str, limit: int) -> FindResult:
         """Find files below a directory."""
         glob = compile_glob(pattern)
         arguments = ["--files", *_type_arguments(glob, negated=False), "--", "./"]
-        files, timed_out = await self._run(arguments, path, lambda: Files(glob, limit))
+        files, timed_out = await self._run(arguments, path, lambda: FileCollector(glob, limit))
         return files.result(timed_out=timed_out)
 
     async def files(self, limit: int) -> FindResult:
         """The first files of the workspace in ripgrep's order, which makes the same part of too many the same."""
-        files = Files(compile_glob("*"), limit)
+        files = FileCollector(compile_glob("*"), limit)
         # Sorted there and not here: sorting so many would hold up everything else in this process.
         timed_out = await self._run_once(["--sort=path", "--files", "--", "./"], ".", files, self._seconds)
         return FindResult(files.paths, limit_reached=files.full, timed_out=timed_out)

@@ -15,7 +15,7 @@ class EnoughError(Exception):
     """There is more than is wanted; ripgrep may stop."""
 
 
-class Matches:
+class LineCollector:
     """The lines that a search prints.
 
     Args:
@@ -88,7 +88,7 @@ class Matches:
         return lines
 
 
-class Files:
+class FileCollector:
     """The paths that `rg --files` prints, which match a glob.
 
     Args:

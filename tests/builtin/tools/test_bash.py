@@ -5,7 +5,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.core.tool import ToolResult
 from kaa.workspace.memory import MemoryWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.agents import run
 from tests.support.toolbox import RecordedRun, Toolbox, text_of
 
@@ -22,10 +22,10 @@ def result_of(result: CommandResult, **arguments: Json) -> ToolResult:
     return run(Toolbox(workspace).call("bash", command="command", **arguments))
 
 
-def given_command(files: dict[str, bytes], **arguments: Json) -> Command:
-    commands: list[Command] = []
+def given_command(files: dict[str, bytes], **arguments: Json) -> CommandRequest:
+    commands: list[CommandRequest] = []
 
-    def handler(command: Command) -> CommandResult:
+    def handler(command: CommandRequest) -> CommandResult:
         commands.append(command)
         return ended()
 

@@ -13,7 +13,7 @@ from kaa.ext.context import WorkspacePermit
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.memory import MemoryWorkspace
-from kaa.workspace.protocol import Command, CommandResult, OnOutput
+from kaa.workspace.protocol import CommandRequest, CommandResult, OnOutput
 from tests.support.agents import run
 from tests.support.toolbox import RecordedRun, Toolbox, text_of
 
@@ -25,11 +25,11 @@ class Scene(MemoryWorkspace):
         super().__init__()
         self._processes = processes or self._processes
         self.printers: list[OnOutput] = []
-        self.commands: list[Command] = []
+        self.commands: list[CommandRequest] = []
         self._endings: list[asyncio.Future[CommandResult]] = []
         self.tools = Toolbox(self)
 
-    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandResult:
+    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         assert on_output is not None
         self.commands.append(command)
         self.printers.append(on_output)

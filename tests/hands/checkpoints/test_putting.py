@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.hands.below import Root
+from kaa.hands.below import RootDirectory
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.states import State, digest_of
@@ -26,7 +26,7 @@ NEW = file_of(_NEW)
 DIRECTORY = State("directory", mode=0o755)
 
 
-def put(root: Root, path: str, expected: State | None, target: State | None, content: bytes) -> None:
+def put(root: RootDirectory, path: str, expected: State | None, target: State | None, content: bytes) -> None:
     """Put one thing back."""
     putter = Putter(Roots([root.path]), "test")
     try:
@@ -36,15 +36,15 @@ def put(root: Root, path: str, expected: State | None, target: State | None, con
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[Root]:
+def root(tmp_path: Path) -> Iterator[RootDirectory]:
     (tmp_path / "root").mkdir()
     descriptor = os.open(tmp_path / "root", os.O_RDONLY | os.O_DIRECTORY)
-    yield Root(str(tmp_path / "root"), descriptor)
+    yield RootDirectory(str(tmp_path / "root"), descriptor)
     os.close(descriptor)
 
 
 @pytest.fixture
-def outside(tmp_path: Path, root: Root) -> Path:
+def outside(tmp_path: Path, root: RootDirectory) -> Path:
     """A directory outside; `link` in the root leads there."""
     folder = tmp_path / "outside"
     folder.mkdir()
@@ -55,21 +55,23 @@ def outside(tmp_path: Path, root: Root) -> Path:
 
 @pytest.mark.parametrize("expected", [None, file_of(b"old\n")])
 @pytest.mark.parametrize("path", ["link/file", "link/new", "link/deeper/new"])
-def test_nothing_is_put_through_a_symlink(root: Root, outside: Path, path: str, expected: State | None) -> None:
+def test_nothing_is_put_through_a_symlink(
+    root: RootDirectory, outside: Path, path: str, expected: State | None
+) -> None:
     with pytest.raises((NotAsExpectedError, OSError)):
         put(root, path, expected, NEW, _NEW)
 
     assert {entry.name: entry.read_bytes() for entry in outside.iterdir()} == {"file": b"old\n"}
 
 
-def test_nothing_is_removed_through_a_symlink(root: Root, outside: Path) -> None:
+def test_nothing_is_removed_through_a_symlink(root: RootDirectory, outside: Path) -> None:
     with pytest.raises(NotAsExpectedError):
         put(root, "link/file", file_of(b"old\n"), None, b"")
 
     assert (outside / "file").exists()
 
 
-def test_a_symlink_in_place_of_a_file_is_not_followed(root: Root, outside: Path) -> None:
+def test_a_symlink_in_place_of_a_file_is_not_followed(root: RootDirectory, outside: Path) -> None:
     (Path(root.path) / "file").symlink_to(outside / "file")
 
     with pytest.raises(NotAsExpectedError):
@@ -80,13 +82,13 @@ def test_a_symlink_in_place_of_a_file_is_not_followed(root: Root, outside: Path)
 
 
 @pytest.mark.parametrize("path", ["..", "../outside/file", "a/../../outside/file", "", "/etc/passwd", ".git/config"])
-def test_no_path_leads_out(root: Root, path: str) -> None:
+def test_no_path_leads_out(root: RootDirectory, path: str) -> None:
     with pytest.raises(PermissionError):
         Roots([root.path]).find(path)
 
 
 @pytest.mark.parametrize("there", [b"other\n", None])
-def test_what_is_not_as_expected_stays(root: Root, there: bytes | None) -> None:
+def test_what_is_not_as_expected_stays(root: RootDirectory, there: bytes | None) -> None:
     file = Path(root.path) / "file"
     if there is not None:
         file.write_bytes(there)
@@ -98,7 +100,7 @@ def test_what_is_not_as_expected_stays(root: Root, there: bytes | None) -> None:
     assert [entry.name for entry in Path(root.path).iterdir()] == (["file"] if there is not None else [])
 
 
-def test_a_file_is_not_read_where_stat_says_that_it_is_the_same(root: Root) -> None:
+def test_a_file_is_not_read_where_stat_says_that_it_is_the_same(root: RootDirectory) -> None:
     file = Path(root.path) / "file"
     file.write_bytes(b"whatever\n")
     status = file.stat()
@@ -113,7 +115,7 @@ def test_a_file_is_not_read_where_stat_says_that_it_is_the_same(root: Root) -> N
         put(root, "file", seen, NEW, _NEW)
 
 
-def test_modes_come_back_whatever_the_umask(root: Root) -> None:
+def test_modes_come_back_whatever_the_umask(root: RootDirectory) -> None:
     former = os.umask(0o077)
     try:
         put(root, "deep/er/run", None, file_of(_NEW, 0o755), _NEW)
@@ -123,7 +125,7 @@ def test_modes_come_back_whatever_the_umask(root: Root) -> None:
     assert (Path(root.path) / "deep" / "er" / "run").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_symlink_comes_back_as_it_was_wherever_it_leads(root: Root) -> None:
+def test_a_symlink_comes_back_as_it_was_wherever_it_leads(root: RootDirectory) -> None:
     target = b"/nowhere/at/all"
 
     put(root, "link", None, State("symlink", digest_of(target), 0, len(target)), target)
@@ -131,7 +133,7 @@ def test_a_symlink_comes_back_as_it_was_wherever_it_leads(root: Root) -> None:
     assert os.readlink(Path(root.path) / "link") == os.fsdecode(target)
 
 
-def test_a_directory_goes_only_when_it_is_empty(root: Root) -> None:
+def test_a_directory_goes_only_when_it_is_empty(root: RootDirectory) -> None:
     (Path(root.path) / "full").mkdir()
     (Path(root.path) / "full" / "mine").touch()
     (Path(root.path) / "empty").mkdir()
@@ -159,12 +161,12 @@ def test_an_ordinary_user_changes_modes_of_what_he_cannot_read_and_is_told_of_bi
 
 
 @pytest.mark.parametrize(("expected", "target"), [(DIRECTORY, None), (None, DIRECTORY), (DIRECTORY, NEW)])
-def test_a_root_keeps_its_name(root: Root, expected: State | None, target: State | None) -> None:
+def test_a_root_keeps_its_name(root: RootDirectory, expected: State | None, target: State | None) -> None:
     with pytest.raises(PermissionError):
         put(root, ".", expected, target, _NEW)
 
 
-def test_only_the_temporary_files_of_a_killed_restore_are_removed(root: Root) -> None:
+def test_only_the_temporary_files_of_a_killed_restore_are_removed(root: RootDirectory) -> None:
     names = ["sub/.kaa-dead-1.tmp", "sub/.kaa-live-1.tmp", "sub/file", ".kaa-dead-2.tmp"]
     (Path(root.path) / "sub").mkdir()
     for name in names:

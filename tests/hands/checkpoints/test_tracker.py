@@ -10,7 +10,7 @@ import pytest
 
 from kaa.hands.checkpoints.putting import Putter
 from kaa.hands.checkpoints.roots import Roots
-from kaa.hands.checkpoints.rules import Limits
+from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State, digest_of
 from kaa.hands.checkpoints.tracker import Tracker
 from kaa.hands.inotify import Inotify
@@ -24,7 +24,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     inotify = Inotify() if request.param == "hints" else None
 
     def tracker(max_files: int = 1000, max_bytes: int = 1000_000) -> Tracker:
-        return Tracker(Roots([str(tmp_path)]), inotify, Limits(max_files, max_bytes), lambda _: None)
+        return Tracker(Roots([str(tmp_path)]), inotify, ScanLimits(max_files, max_bytes), lambda _: None)
 
     yield tracker
     if inotify is not None:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("mounts")
 _BEGIN = """
 import ctypes, os, sys
 from kaa.hands.confinement import mounts
-from kaa.hands.confinement.holding import Holding
+from kaa.hands.confinement.holding import ReadOnlyMounts
 
 os.chdir(sys.argv[1])
 asking, answering = os.pipe(), os.pipe()
@@ -34,7 +34,7 @@ mounts.make_private()
 mounts.share()
 mounts.tmpfs(os.path.abspath("secret"), 0o700)
 path = os.path.abspath("project/.cargo/config.toml")
-holding = Holding([path])
+holding = ReadOnlyMounts([path])
 holding.hold()
 
 
@@ -109,7 +109,7 @@ def test_what_hides_a_held_directory_stays(folder: Path) -> None:
         folder,
         """
 path = os.path.abspath("project/.cargo")
-other = Holding([path])
+other = ReadOnlyMounts([path])
 other.hold()
 mounts.tmpfs(path, 0o700)
 other.release()

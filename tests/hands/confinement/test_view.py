@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from kaa.hands.confinement.layout import Layout
-from kaa.hands.confinement.view import Kind, View, host_sockets, is_replaced, open_sockets, plan
+from kaa.hands.confinement.view import Kind, SlotView, host_sockets, is_replaced, open_sockets, plan
 from kaa.hands.policy import Policy
 
 _POLICY = Policy("full", "workspace-write", temporary="/var/lib/kaa-tmp")
 
 
-def planned(sockets: tuple[str, ...] = (), **parts: Any) -> View:
+def planned(sockets: tuple[str, ...] = (), **parts: Any) -> SlotView:
     layout = Layout((), (), (), ())._replace(**parts)
     return plan(_POLICY, layout, list(sockets))
 
 
-def kinds(view: View, *targets: str) -> list[str | None]:
+def kinds(view: SlotView, *targets: str) -> list[str | None]:
     found = {step.target: step.kind for step in view.steps}
     return [found.get(target) for target in targets]
 

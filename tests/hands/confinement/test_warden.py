@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command, WorkspaceUnavailableError
+from kaa.workspace.protocol import CommandRequest, WorkspaceUnavailableError
 from tests.hands.confinement.arena import Arena, Report
 from tests.support.patience import HANG_SECONDS
 
@@ -240,7 +240,7 @@ def test_the_end_of_a_slot_is_not_the_wardens(someone: Arena) -> None:
         "server = socket.create_server(('127.0.0.1', 0))\n"
         "print(socket.socket().connect_ex(server.getsockname()))\n"
     )
-    command = Command([sys.executable, "-I", "-S", "-c", connecting_to_itself], timeout=HANG_SECONDS)
+    command = CommandRequest([sys.executable, "-I", "-S", "-c", connecting_to_itself], timeout=HANG_SECONDS)
 
     async def scene() -> list[bytes]:
         environment = {"PATH": os.environ["PATH"], "HOME": str(someone.home)}

@@ -19,8 +19,8 @@ from kaa.hands.guard import service
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.policy import PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
-from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import WireConnection
 from tests.support.patience import HANG_SECONDS
 
 _LOOKS = 1000  # at something that changes: enough to come upon it in between
@@ -42,9 +42,9 @@ class Brain:
 
     def __init__(self, root: Path, policy: Policy) -> None:
         ours, theirs = socket.socketpair()
-        self._connection, self._theirs = Connection(ours), Connection(theirs)
+        self._connection, self._theirs = WireConnection(ours), WireConnection(theirs)
         self._thread = threading.Thread(
-            target=guard.serve, args=(self._theirs, Settings(str(root), "/"), policy), daemon=True
+            target=guard.serve, args=(self._theirs, HandsSettings(str(root), "/"), policy), daemon=True
         )
         self._thread.start()
         self._root = root

@@ -12,7 +12,7 @@ from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions, Record, Replay
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.model_script import Answer, Call, say
 from tests.support.stage import Stage
 
@@ -71,7 +71,7 @@ def test_a_switch_within_a_run_holds_from_its_next_request_on(shelf: Stage) -> N
     shelf.server.begin([Answer(calls=(Call("bash", '{"command": "make"}'),)), say("made")])
 
     async def scene(conversation: Conversation) -> None:
-        async def command(_command: Command) -> CommandResult:
+        async def command(_command: CommandRequest) -> CommandResult:
             await conversation.models.choose("large")
             return CommandResult(0, None, b"ok\n", 3, 1)
 

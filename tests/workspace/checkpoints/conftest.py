@@ -11,7 +11,7 @@ import pytest
 from kaa.hands.protected import is_placeholder
 from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Checkpoints, RestoreResult
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.tiers import tiers_to_try
 
@@ -57,7 +57,7 @@ class Turns:
     async def turn(self, script: str) -> ChangeSet | None:
         """Have the agent run a command, which must succeed."""
         await self.checkpoints.ready()
-        result = await self.workspace.run(Command(("bash", "-c", script)))
+        result = await self.workspace.run(CommandRequest(("bash", "-c", script)))
         assert result.exit_code == 0, result.tail
         return await self.checkpoints.collect()
 

@@ -24,7 +24,7 @@ from kaa.workspace.checkpoints.contract import (
 )
 from kaa.workspace.checkpoints.store import Store, new_change_set_id
 from kaa.workspace.checkpoints.upkeep import tidy
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.workspace.checkpoints.conftest import LIMITS, Play, Turns
 
@@ -47,10 +47,10 @@ def _watchers() -> Iterator[int]:
 def test_the_turn_goes_on_when_the_slot_dies(play: Play) -> None:
     async def scene(turns: Turns) -> None:
         await turns.checkpoints.ready()
-        await turns.workspace.run(Command(("bash", "-c", "echo two > a.txt")))
+        await turns.workspace.run(CommandRequest(("bash", "-c", "echo two > a.txt")))
         [slot] = _watchers()
         os.kill(slot, signal.SIGKILL)
-        await turns.workspace.run(Command(("bash", "-c", "echo two > b.txt")))
+        await turns.workspace.run(CommandRequest(("bash", "-c", "echo two > b.txt")))
         change_set = await turns.checkpoints.collect()
 
         assert change_set is not None
@@ -64,7 +64,7 @@ def test_the_turn_goes_on_when_the_slot_dies(play: Play) -> None:
 def test_a_turn_that_was_killed_is_found_when_its_session_goes_on(play: Play) -> None:
     async def killed(turns: Turns) -> None:
         await turns.checkpoints.ready()
-        await turns.workspace.run(Command(("bash", "-c", "echo killed > a.txt; echo new > new; rm b.txt")))
+        await turns.workspace.run(CommandRequest(("bash", "-c", "echo killed > a.txt; echo new > new; rm b.txt")))
 
     async def another(turns: Turns) -> None:
         assert await turns.session("two").interrupted() is None
@@ -166,7 +166,9 @@ def test_everything_is_the_users_alone_and_hidden_from_commands(
         modes = {path.stat().st_mode & 0o777 for path in (private / "checkpoints").rglob("*")}
         assert modes == {0o700, 0o600}
 
-        result = await turns.workspace.run(Command(("bash", "-c", f"cat {private}/*/packs/*; echo x > {private}/x")))
+        result = await turns.workspace.run(
+            CommandRequest(("bash", "-c", f"cat {private}/*/packs/*; echo x > {private}/x"))
+        )
 
         assert (b"kaaP" in result.tail) is (tiers.mode == "full-access")
         assert (private / "x").exists() is (tiers.mode == "full-access")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.workspace.protocol import Command
+from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.workspace.checkpoints.conftest import Play, Turns
 
@@ -245,7 +245,7 @@ def test_what_goes_on_in_the_background_belongs_to_the_next_change_set(play: Pla
     async def scene(turns: Turns) -> None:
         await turns.checkpoints.ready()
         await turns.checkpoints.collect(more_to_come=True)
-        await turns.workspace.run(Command(("bash", "-c", "echo x > background")))
+        await turns.workspace.run(CommandRequest(("bash", "-c", "echo x > background")))
 
         await turns.checkpoints.ready()
         change_set = await turns.checkpoints.collect()
@@ -384,7 +384,7 @@ def test_what_somebody_else_changed_between_two_calls_of_a_turn_is_never_taken_b
 
         async def call(number: int, script: str) -> None:
             await turns.checkpoints.ready(call=str(number))
-            await turns.workspace.run(Command(("bash", "-c", script)))
+            await turns.workspace.run(CommandRequest(("bash", "-c", script)))
             await turns.checkpoints.ended(str(number))
 
         await call(1, "echo 1 > a.txt; echo 1 > b.txt; rm .env")

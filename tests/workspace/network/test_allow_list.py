@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError, NetworkState, Verdict, is_forbidden
+from kaa.workspace.network.allow_list import HostVerdict, NetworkRule, NetworkRuleError, NetworkState, is_forbidden
 from kaa.workspace.network.destinations import Destination, canonical_host, is_address
 
 _LABEL = st.from_regex(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
@@ -15,7 +15,7 @@ _RULES = st.builds(NetworkRule, _HOSTS, st.booleans(), _PORTS).filter(
 _STATES = st.builds(NetworkState, st.booleans(), st.lists(_RULES, unique=True).map(tuple))
 
 
-def _verdict(state: str, host: str, port: int = 443, address: str | None = None) -> Verdict:
+def _verdict(state: str, host: str, port: int = 443, address: str | None = None) -> HostVerdict:
     return NetworkState.parse(state).judge(Destination(canonical_host(host), port), address)
 
 
@@ -105,32 +105,32 @@ def test_an_empty_rule_is_explained() -> None:
 
 
 def test_off_allows_nothing_and_on_what_is_public() -> None:
-    assert _verdict("off", "pypi.org") is Verdict.UNLISTED
-    assert _verdict("ON", "pypi.org", 22) is Verdict.ALLOWED
-    assert _verdict("on", "8.8.8.8", 53) is Verdict.ALLOWED
-    assert _verdict("pypi.org", "8.8.8.8") is Verdict.UNLISTED
+    assert _verdict("off", "pypi.org") is HostVerdict.UNLISTED
+    assert _verdict("ON", "pypi.org", 22) is HostVerdict.ALLOWED
+    assert _verdict("on", "8.8.8.8", 53) is HostVerdict.ALLOWED
+    assert _verdict("pypi.org", "8.8.8.8") is HostVerdict.UNLISTED
 
 
 def test_a_private_host_is_reached_only_if_named_exactly() -> None:
-    assert _verdict("on", "git.corp.example", address="10.0.0.5") is Verdict.PRIVATE
-    assert _verdict("*.corp.example", "git.corp.example", address="10.0.0.5") is Verdict.PRIVATE
-    assert _verdict("git.corp.example", "git.corp.example", address="10.0.0.5") is Verdict.ALLOWED
-    assert _verdict("on,git.corp.example", "git.corp.example", address="10.0.0.5") is Verdict.ALLOWED
-    assert _verdict("on,git.corp.example", "git.corp.example", 22, address="10.0.0.5") is Verdict.PRIVATE
-    assert _verdict("on", "10.0.0.5") is Verdict.PRIVATE
-    assert _verdict("10.0.0.5", "10.0.0.5") is Verdict.ALLOWED
+    assert _verdict("on", "git.corp.example", address="10.0.0.5") is HostVerdict.PRIVATE
+    assert _verdict("*.corp.example", "git.corp.example", address="10.0.0.5") is HostVerdict.PRIVATE
+    assert _verdict("git.corp.example", "git.corp.example", address="10.0.0.5") is HostVerdict.ALLOWED
+    assert _verdict("on,git.corp.example", "git.corp.example", address="10.0.0.5") is HostVerdict.ALLOWED
+    assert _verdict("on,git.corp.example", "git.corp.example", 22, address="10.0.0.5") is HostVerdict.PRIVATE
+    assert _verdict("on", "10.0.0.5") is HostVerdict.PRIVATE
+    assert _verdict("10.0.0.5", "10.0.0.5") is HostVerdict.ALLOWED
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
 def test_no_rule_lets_a_name_lead_to_this_machine(address: str) -> None:
     for state in ("on", "rebound.example", "on,rebound.example", "*.rebound.example,rebound.example"):
-        assert _verdict(state, "rebound.example", address=address) is Verdict.FORBIDDEN
+        assert _verdict(state, "rebound.example", address=address) is HostVerdict.FORBIDDEN
 
 
 def test_known_names_of_this_machine_are_forbidden_before_they_are_resolved() -> None:
-    assert _verdict("on", "localhost") is Verdict.FORBIDDEN
-    assert _verdict("on", "app.localhost") is Verdict.FORBIDDEN
-    assert _verdict("on", "metadata.google.internal") is Verdict.FORBIDDEN
+    assert _verdict("on", "localhost") is HostVerdict.FORBIDDEN
+    assert _verdict("on", "app.localhost") is HostVerdict.FORBIDDEN
+    assert _verdict("on", "metadata.google.internal") is HostVerdict.FORBIDDEN
 
 
 def test_modes_have_the_words_of_the_settings() -> None:
@@ -187,5 +187,5 @@ def test_an_address_never_allows_what_its_name_does_not(
 ) -> None:
     destination = Destination(host, port)
 
-    if state.judge(destination) is not Verdict.ALLOWED:
-        assert state.judge(destination, address) is not Verdict.ALLOWED
+    if state.judge(destination) is not HostVerdict.ALLOWED:
+        assert state.judge(destination, address) is not HostVerdict.ALLOWED

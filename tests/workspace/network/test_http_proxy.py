@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from kaa.workspace.network.allow_list import NetworkState
-from kaa.workspace.network.limits import Limits
+from kaa.workspace.network.limits import ProxyLimits
 from tests.workspace.network.world import Peer, Recorder, echo, world
 
 _GET = b"GET http://example.com/page?q=1 HTTP/1.1\r\nHost: example.com\r\n\r\n"
@@ -252,7 +252,7 @@ def test_a_head_without_end_is_refused() -> None:
 
 def test_a_head_that_trickles_is_not_waited_for() -> None:
     async def scenario() -> None:
-        async with world(limits=Limits(head_seconds=0.05)) as here:
+        async with world(limits=ProxyLimits(head_seconds=0.05)) as here:
             client = await here.client()
             await client.send(b"GET http://exa")
             silent = await here.client()
@@ -433,7 +433,7 @@ def test_a_slow_reader_holds_back_the_sender() -> None:
 
 def test_more_clients_than_the_limit_wait_for_their_turn() -> None:
     async def scenario() -> None:
-        async with world(limits=Limits(connections=3)) as here:
+        async with world(limits=ProxyLimits(connections=3)) as here:
             await here.serve("example.com", Recorder())
 
             answers = await asyncio.gather(*(here.ask(_GET) for _ in range(40)))
@@ -445,7 +445,7 @@ def test_more_clients_than_the_limit_wait_for_their_turn() -> None:
 
 def test_no_more_clients_than_the_limit_are_served_at_a_time() -> None:
     async def scenario() -> None:
-        async with world(limits=Limits(connections=2)) as here:
+        async with world(limits=ProxyLimits(connections=2)) as here:
             await here.serve("example.com", echo, port=443)
             tunnels = [await here.tunnel("example.com:443") for _ in range(2)]
             third = asyncio.create_task(here.tunnel("example.com:443"))

@@ -1,5 +1,5 @@
 from kaa.workspace.network.destinations import Destination
-from kaa.workspace.network.journal import Journal, Refusal
+from kaa.workspace.network.journal import BlockedDestination, NetworkJournal
 
 
 def _host(number: int) -> Destination:
@@ -7,19 +7,22 @@ def _host(number: int) -> Destination:
 
 
 def test_each_destination_is_told_once_at_its_last_time() -> None:
-    journal = Journal()
+    journal = NetworkJournal()
     journal.block(_host(1), "host-1.example")
     mark = journal.mark()
     journal.block(_host(2), None)
     journal.block(_host(1), "host-1.example")
     journal.block(_host(2), None)
 
-    assert journal.blocked_since(mark) == (Refusal(_host(1), "host-1.example"), Refusal(_host(2), None))
+    assert journal.blocked_since(mark) == (
+        BlockedDestination(_host(1), "host-1.example"),
+        BlockedDestination(_host(2), None),
+    )
     assert journal.blocked_since(journal.mark()) == ()
 
 
 def test_of_very_many_the_last_are_remembered() -> None:
-    journal = Journal()
+    journal = NetworkJournal()
     for number in range(10_000):
         journal.block(_host(number), None)
         journal.allow(_host(number))
@@ -29,7 +32,7 @@ def test_of_very_many_the_last_are_remembered() -> None:
 
 
 def test_one_that_is_asked_for_again_and_again_displaces_no_other() -> None:
-    journal = Journal()
+    journal = NetworkJournal()
     journal.block(_host(1), None)
     for _ in range(1_000):
         journal.block(_host(2), None)

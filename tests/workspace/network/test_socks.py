@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kaa.workspace.network.limits import Limits
+from kaa.workspace.network.limits import ProxyLimits
 from tests.workspace.network.world import Peer, echo, world
 
 _NAME = b"\x05\x01\x00\x03\x0bexample.com\x00\x16"
@@ -116,7 +116,7 @@ def test_a_client_that_insists_on_a_password_is_sent_away(greeting: bytes) -> No
 @pytest.mark.parametrize("beginning", [b"\x05", b"\x05\x01\x00\x05\x01"])
 def test_a_request_that_trickles_is_not_waited_for(beginning: bytes) -> None:
     async def scenario() -> None:
-        async with world(limits=Limits(head_seconds=0.05)) as here:
+        async with world(limits=ProxyLimits(head_seconds=0.05)) as here:
             client = await here.client()
             await client.send(beginning)
             if len(beginning) > 1:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.network.gate import NetworkGate
-from kaa.workspace.network.limits import Limits
+from kaa.workspace.network.limits import ProxyLimits
 from tests.support.patience import HANG_SECONDS
 
 PUBLIC = "93.184.216.34"
@@ -163,13 +163,13 @@ async def world(
     *,
     environment: Mapping[str, str] | None = None,
     internet: LoopbackInternet | None = None,
-    limits: Limits | None = None,
+    limits: ProxyLimits | None = None,
 ) -> AsyncIterator[World]:
     """A world, and behind it the certainty that the gate has left nothing."""
     descriptors, tasks = set(os.listdir("/dev/fd")), asyncio.all_tasks()
     internet = internet or LoopbackInternet()
     gate = NetworkGate(
-        NetworkState.parse(allowed), environment=environment or {}, internet=internet, limits=limits or Limits()
+        NetworkState.parse(allowed), environment=environment or {}, internet=internet, limits=limits or ProxyLimits()
     )
     here = World(gate, internet, gate.attach(socket.create_server(("127.0.0.1", 0))))
     try:

@@ -13,7 +13,7 @@ import pytest
 
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox.findings import Carrier, Findings
 from tests.support.elsewhere import folder_elsewhere
 
@@ -35,11 +35,11 @@ class Scene(NamedTuple):
     told: "asyncio.Queue[str]"
 
     async def sh(self, script: str) -> CommandResult:
-        return await self.workspace.run(Command(["sh", "-c", script], timeout=_SECONDS))
+        return await self.workspace.run(CommandRequest(["sh", "-c", script], timeout=_SECONDS))
 
     async def serve(self) -> None:
         """Start a command in the background that does nothing, and wait until it runs."""
-        await self.workspace.run_in_background(Command(["sh", "-c", "touch runs; exec sleep 1000"]))
+        await self.workspace.run_in_background(CommandRequest(["sh", "-c", "touch runs; exec sleep 1000"]))
         while not (self.project / "runs").exists():
             await asyncio.sleep(0.01)
 
@@ -92,7 +92,9 @@ def test_what_the_user_makes_beside_a_background_process_is_told_at_once_and_bla
 
 def test_what_appears_while_only_kaa_s_own_question_runs_is_told_and_not_swallowed(folder: Path) -> None:
     async def scene(scene: Scene) -> None:
-        question = Command(["sh", "-c", "touch asks; until test -e go; do sleep 0.01; done"], carries_findings=False)
+        question = CommandRequest(
+            ["sh", "-c", "touch asks; until test -e go; do sleep 0.01; done"], carries_findings=False
+        )
         asking = asyncio.create_task(scene.workspace.run(question))
         while not (scene.project / "asks").exists():
             await asyncio.sleep(0.01)
@@ -152,7 +154,7 @@ def test_after_the_last_command_the_user_may_do_anything_at_once(folder: Path) -
 def test_what_is_found_when_everything_ends_is_told_before_the_workspace_is_closed(folder: Path) -> None:
     async def scene(scene: Scene) -> None:
         script = "trap 'touch sub/.envrc' TERM; touch runs; while true; do sleep 0.01; done"
-        await scene.workspace.run_in_background(Command(["sh", "-c", script]))
+        await scene.workspace.run_in_background(CommandRequest(["sh", "-c", script]))
         while not (scene.project / "runs").exists():
             await asyncio.sleep(0.01)
 
@@ -211,7 +213,7 @@ def test_a_mounted_file_that_commands_can_write_by_another_name_is_not_held(
     async def scene(scene: Scene) -> None:
         script = "exec 3>>sub/notes; touch runs; until test -e go; do sleep 0.01; done; {write} >&3; touch written"
         write = r"printf '[core]\n\tfsmonitor = x\n'"
-        await scene.workspace.run_in_background(Command(["sh", "-c", script.format(write=write)]))
+        await scene.workspace.run_in_background(CommandRequest(["sh", "-c", script.format(write=write)]))
         await scene.sh("until test -e runs; do sleep 0.01; done")
         for script in (before, "true", "true"):  # in between, the guard takes in what is there now
             await scene.sh(script)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox.options import SandboxOptions
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _PERHAPS_REFUSED = {
 
 def _in_turn(local: RunLocal, commands: Sequence[list[str]]) -> list[CommandResult]:
     async def scenario(workspace: LocalWorkspace) -> list[CommandResult]:
-        return [await workspace.run(Command(argv)) for argv in commands]
+        return [await workspace.run(CommandRequest(argv)) for argv in commands]
 
     return local(scenario, sandbox=SandboxOptions())
 

@@ -18,7 +18,7 @@ from kaa.hands.policy import Policy, Tier
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
-from kaa.workspace.protocol import Command, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox import sandbox as sandbox_module
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
@@ -57,7 +57,7 @@ def play(folder: Path, scenario: Scenario, options: SandboxOptions | None = None
 
 
 async def sh(workspace: LocalWorkspace, script: str) -> CommandResult:
-    return await workspace.run(Command(["sh", "-c", script], timeout=HANG_SECONDS))
+    return await workspace.run(CommandRequest(["sh", "-c", script], timeout=HANG_SECONDS))
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -319,7 +319,7 @@ def test_what_runs_on_is_guarded_when_the_policy_changes_and_when_something_is_p
 
         running = asyncio.create_task(sh(workspace, plant.format(0.3)))
         await asyncio.sleep(0.1)
-        await workspace.unconfined().run(Command(["sleep", "1"]))
+        await workspace.unconfined().run(CommandRequest(["sleep", "1"]))
         await running
 
     play(folder, scenario)
@@ -471,7 +471,7 @@ def test_a_slot_that_is_used_again_carries_nothing_over(folder: Path) -> None:
         before = await sh(workspace, look)
         used = {slot.pid for slot in workspace.sandbox._current._ready["command"]}
         dirty = "export PLANTED=1; ulimit -n 50; umask 0; trap '' TERM; (sleep 1000 & setsid sleep 1000 &) ; exit 3"
-        left = await workspace.run(Command(["sh", "-c", dirty], cwd="sub", env={"PLANTED": "1"}))
+        left = await workspace.run(CommandRequest(["sh", "-c", dirty], cwd="sub", env={"PLANTED": "1"}))
         shutil.rmtree(folder / "project" / "sub")
         assert (left.exit_code, left.leftovers) == (3, 2)
 

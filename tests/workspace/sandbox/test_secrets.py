@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.hands.confinement.listing import Listing
+from kaa.hands.confinement.listing import HomeList
 from kaa.hands.policy import Policy
 from kaa.workspace.sandbox.secrets import Concealment, conceal
 
@@ -16,7 +16,7 @@ def _concealed(*chosen: str, home: str = "/home/me", environment: Mapping[str, s
 def _seen(home: Path, *chosen: str, path: str = "") -> set[str]:
     """Which of the home's files are not left out by the list."""
     concealed = _concealed(*chosen, home=str(home), environment={"PATH": path})
-    listing = Listing(Policy("full", "workspace-write", **concealed._asdict()))
+    listing = HomeList(Policy("full", "workspace-write", **concealed._asdict()))
     files = {file for file in home.rglob("*") if file.is_file()}
     return {str(file.relative_to(home)) for file in files if not listing.hides(str(file))}
 
@@ -91,7 +91,7 @@ def test_links_of_directories_are_followed_to_what_the_list_is_about(home: Path,
     home.mkdir()
     os.symlink(tmp_path / "dotfiles" / "config", home / ".config")
     concealed = _concealed(home=str(home))
-    listing = Listing(Policy("full", "workspace-write", **concealed._asdict()))
+    listing = HomeList(Policy("full", "workspace-write", **concealed._asdict()))
 
     assert not listing.hides(str(tmp_path / "dotfiles/config/git/config"))
     assert listing.hides(str(tmp_path / "dotfiles/config/1Password/settings"))

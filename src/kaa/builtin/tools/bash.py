@@ -15,7 +15,7 @@ from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 from kaa.workspace.blocked import Blocked, BlockedError, note
-from kaa.workspace.protocol import BackgroundProcess, Command, CommandResult, Workspace
+from kaa.workspace.protocol import BackgroundProcess, CommandRequest, CommandResult, Workspace
 
 _DEFAULT_TIMEOUT_SECONDS = 120
 _MAX_TIMEOUT_SECONDS = 3600
@@ -81,7 +81,7 @@ async def _bash(arguments: BashArguments, context: ToolContext) -> ToolResult:
     try:
         shell = await context.state(_Shell, _Shell).find(context.workspace)
         argv = (shell, "-c", arguments.command)
-        command = Command(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
+        command = CommandRequest(argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES)
         if arguments.background:
             return await _in_background(context.workspace, command, view)
         result = await _run(context, command)
@@ -100,7 +100,7 @@ def _check(arguments: BashArguments) -> None:
         raise ToolError("command holds a NUL character, which no command line can carry. Write \\0 instead.")
 
 
-async def _run(context: ToolContext, command: Command) -> CommandResult:
+async def _run(context: ToolContext, command: CommandRequest) -> CommandResult:
     """Run a command to its end with its output on the screen."""
     live = LiveOutput(context.update)
     try:
@@ -109,7 +109,7 @@ async def _run(context: ToolContext, command: Command) -> CommandResult:
         live.close()
 
 
-async def _in_background(workspace: Workspace, command: Command, view: ModelView) -> ToolResult:
+async def _in_background(workspace: Workspace, command: CommandRequest, view: ModelView) -> ToolResult:
     """Start a command, and see whether it ends right away."""
     started = await workspace.run_in_background(command)
     try:

@@ -14,7 +14,7 @@ from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
-from kaa.workspace.protocol import ContentChangedError, Digest, Workspace
+from kaa.workspace.protocol import ContentChangedError, FileDigest, Workspace
 
 if TYPE_CHECKING:
     from kaa.builtin.diff import Diff
@@ -75,7 +75,7 @@ async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Re
         else:
             data, diff = _edited(content.data, replacements)
         try:
-            await workspace.write(file.path, data, Digest(content.digest))
+            await workspace.write(file.path, data, FileDigest(content.digest))
         except ContentChangedError:
             continue
         return diff

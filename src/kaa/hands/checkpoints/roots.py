@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 
-from kaa.hands.below import Root, open_below
+from kaa.hands.below import RootDirectory, open_below
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -25,11 +25,12 @@ class Roots:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._roots = {
-            "" if path == paths[0] else path: Root(path, os.open(path, _DIRECTORY)) for path in _separate(paths)
+            "" if path == paths[0] else path: RootDirectory(path, os.open(path, _DIRECTORY))
+            for path in _separate(paths)
         }
         self.starts = tuple(self._roots)
 
-    def find(self, path: str) -> tuple[Root, str]:
+    def find(self, path: str) -> tuple[RootDirectory, str]:
         """The directory that a path is in, and the path below that.
 
         Raises:

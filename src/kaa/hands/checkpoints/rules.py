@@ -22,14 +22,14 @@ _GENERATED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pyca
 _MARKS = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
 
 
-class Limits(NamedTuple):
+class ScanLimits(NamedTuple):
     """Of everything together."""
 
     max_files: int
     max_bytes: int
 
 
-class Rules:
+class ScanRules:
     """Decides what is covered, and counts by rule what is not.
 
     Args:
@@ -39,7 +39,7 @@ class Rules:
         uncovered: how many files, or directories with all that is in them, each rule left out.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ScanLimits) -> None:
         self._limits = limits
         self._ignoring: dict[str, IgnoreRules | None] = {}
         self.uncovered: Counter[str] = Counter()

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from kaa.hands.checkpoints.manifest import row_of, state_of
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
-from kaa.hands.checkpoints.rules import Limits
+from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
 from kaa.hands.fields import integer, text, texts
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
-from kaa.hands.settings import Settings
-from kaa.hands.wire import Connection, Frame, WireError, close_all
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import Frame, WireConnection, WireError, close_all
 
 _SEND_BYTES = 1024 * 1024
 # Of what would have to be announced.
@@ -25,7 +25,7 @@ _COPIED_AT_ONCE = 0.25
 _REST_MILLISECONDS = 20
 
 
-def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
+def serve(connection: WireConnection, settings: HandsSettings, policy: Policy) -> None:
     """Answer requests until the brain is gone. The package says which."""
     roots = policy.writable if policy.mode == "workspace-write" else ()
     service = _Service(connection, settings, (settings.root, *roots))
@@ -37,7 +37,7 @@ def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
 
 
 class _Service:
-    def __init__(self, connection: Connection, settings: Settings, roots: tuple[str, ...]) -> None:
+    def __init__(self, connection: WireConnection, settings: HandsSettings, roots: tuple[str, ...]) -> None:
         self._connection = connection
         self._settings = settings
         self._paths = tuple(dict.fromkeys(map(os.path.realpath, roots)))
@@ -98,7 +98,7 @@ class _Service:
 
     def _answer(self, operation: str, frame: Frame) -> None:
         if operation == "begin":
-            limits = Limits(integer(frame.header, "max_files"), integer(frame.header, "max_bytes"))
+            limits = ScanLimits(integer(frame.header, "max_files"), integer(frame.header, "max_bytes"))
             roots = Roots(self._paths)
             for token, directories in _leftovers(frame.header):
                 remove_leftovers(roots, token, directories)

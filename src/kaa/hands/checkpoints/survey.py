@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Roots
-from kaa.hands.checkpoints.rules import Rules, covers_name, reads_ignore_file
+from kaa.hands.checkpoints.rules import ScanRules, covers_name, reads_ignore_file
 from kaa.hands.checkpoints.states import State, is_known, look
 
 
@@ -17,7 +17,7 @@ class Extent(NamedTuple):
     bytes: int
 
 
-def survey(roots: Roots, rules: Rules, known: Manifest) -> Extent:
+def survey(roots: Roots, rules: ScanRules, known: Manifest) -> Extent:
     """The files that would have to be read.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
-from kaa.hands.checkpoints.rules import Limits, Rules, covers_name, covers_path, reads_ignore_file
+from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, look
 from kaa.hands.checkpoints.survey import Extent, survey
 from kaa.hands.inotify import Inotify, WatchLimitError
@@ -37,13 +37,15 @@ class Tracker:
         inotify: None from when there were no watches left.
     """
 
-    def __init__(self, roots: Roots, inotify: Inotify | None, limits: Limits, keep: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, roots: Roots, inotify: Inotify | None, limits: ScanLimits, keep: Callable[[bytes], None]
+    ) -> None:
         self.roots = roots
         self.inotify = inotify
         self._keep = keep
         self._manifest = Manifest()
         self._limits = limits
-        self._rules = Rules(limits)
+        self._rules = ScanRules(limits)
         self._entered: dict[str, int | None] = {}  # directories that are covered, and their watches
         self._watched: dict[int, str] = {}
         self._incomplete: set[str] = set()  # here, names that were not known may have been there before
@@ -70,7 +72,7 @@ class Tracker:
 
     def extent(self) -> Extent:
         """What is still to be read before everything is known."""
-        return survey(self.roots, Rules(self._limits), self._manifest)
+        return survey(self.roots, ScanRules(self._limits), self._manifest)
 
     def note(self, path: str) -> str:
         """Take in what is at an absolute path, or that nothing is there, before somebody changes it.

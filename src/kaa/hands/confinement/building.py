@@ -7,7 +7,7 @@ import stat
 
 from kaa.hands.confinement import mounts
 from kaa.hands.confinement.masks import Masks
-from kaa.hands.confinement.view import Step, View
+from kaa.hands.confinement.view import SlotView, ViewStep
 from kaa.hands.mount_table import mount_points
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -32,7 +32,7 @@ class Builder:
     All files and directories of the host that steps need are opened before the first mount, since mounts cover them.
     """
 
-    def __init__(self, view: View, masks: Masks) -> None:
+    def __init__(self, view: SlotView, masks: Masks) -> None:
         """Open what is needed.
 
         Args:
@@ -72,7 +72,7 @@ class Builder:
                 os.close(handle)
         os.chdir("/")  # the old working directory is below the new mounts
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: ViewStep) -> None:
         match step.kind:
             case "writable":
                 self._bind(step.source, step.target)
@@ -96,13 +96,13 @@ class Builder:
             case "devices":
                 self._make_devices(step.target)
 
-    def _carve(self, step: Step) -> None:
+    def _carve(self, step: ViewStep) -> None:
         mode = stat.S_IMODE(os.fstat(self._handle(step.source)).st_mode)
         _make_directory(step.target)
         mounts.tmpfs(step.target, mode)
         self._carved.add(step.target)
 
-    def _hide(self, step: Step) -> None:
+    def _hide(self, step: ViewStep) -> None:
         is_directory = step.kind == "hidden directory"
         if os.path.dirname(step.target) in self._carved:  # it is not there any more
             (_make_directory if is_directory else _make_file)(step.target)

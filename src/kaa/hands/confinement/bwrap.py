@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kaa.hands.confinement import canaries
 from kaa.hands.confinement.layout import resolve
-from kaa.hands.confinement.view import Step, View, host_sockets, open_sockets, plan
+from kaa.hands.confinement.view import SlotView, ViewStep, host_sockets, open_sockets, plan
 from kaa.hands.policy import Policy
 
 # The same that root keeps elsewhere, see `capabilities`.
@@ -53,7 +53,7 @@ def _identity() -> Iterator[str]:
         yield "--unshare-user"
 
 
-def _step(step: Step, view: View) -> Iterator[str]:
+def _step(step: ViewStep, view: SlotView) -> Iterator[str]:
     match step.kind:
         case "writable":
             pins = [pin for pin in view.pins if pin.startswith(step.target + "/")]
@@ -81,5 +81,5 @@ def _step(step: Step, view: View) -> Iterator[str]:
             yield from ("--dev", step.target)
 
 
-def _is_filled_later(step: Step) -> bool:
+def _is_filled_later(step: ViewStep) -> bool:
     return step.kind in ("carved", "empty", "hidden directory")

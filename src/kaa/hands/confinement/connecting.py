@@ -19,8 +19,8 @@ import time
 from typing import NamedTuple
 
 from kaa.hands.confinement import kernel
-from kaa.hands.confinement.insiders import Insiders, take_descriptor
-from kaa.hands.confinement.notifications import Listener, Notification
+from kaa.hands.confinement.insiders import SandboxSockets, take_descriptor
+from kaa.hands.confinement.notifications import NotificationListener, SystemCallNotification
 
 _INT = 0xFFFFFFFF  # what the kernel looks at of an argument of this type
 _LONGEST_ADDRESS = 128  # sizeof(struct sockaddr_storage)
@@ -55,7 +55,7 @@ class _Target(NamedTuple):
 class _Attempt:
     """A `connect` that waits for its answer. Owns the descriptors."""
 
-    def __init__(self, notification: Notification, sock: socket.socket, target: _Target) -> None:
+    def __init__(self, notification: SystemCallNotification, sock: socket.socket, target: _Target) -> None:
         self.notification = notification
         self.sock = sock
         self.target = target
@@ -103,9 +103,9 @@ class _Attempt:
 class Connector:
     """Answers notifications of `connect`, one after the other; those that block are tried again until they end."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: NotificationListener) -> None:
         self._listener = listener
-        self._insiders = Insiders()
+        self._insiders = SandboxSockets()
         self._attempts: list[_Attempt] = []
         self._unreported: dict[bytes, None] = {}  # cookies of sockets whose success nobody could be told about
 
@@ -184,7 +184,7 @@ class Connector:
             if len(self._unreported) > _MOST_UNREPORTED:
                 del self._unreported[next(iter(self._unreported))]
 
-    def _understand(self, notification: Notification) -> _Attempt:
+    def _understand(self, notification: SystemCallNotification) -> _Attempt:
         """Get hold of what the caller means.
 
         Raises:

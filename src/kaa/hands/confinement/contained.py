@@ -3,7 +3,7 @@
 import os
 
 from kaa.hands.confinement import kernel, landlock
-from kaa.hands.confinement.forked import Forked
+from kaa.hands.confinement.forked import ForkTier
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.restrictions import (
     ALL_FAMILIES,
@@ -15,7 +15,7 @@ from kaa.hands.confinement.restrictions import (
 from kaa.hands.policy import Policy
 
 
-def establish(policy: Policy) -> Forked:
+def establish(policy: Policy) -> ForkTier:
     """Prepare what slots impose on themselves.
 
     Raises:
@@ -28,7 +28,7 @@ def establish(policy: Policy) -> Forked:
     # All slots share one process namespace, so commands must keep their hands off each other's.
     program = make_filter(ALL_FAMILIES, others_visible=True, ipc_shared=False, ptrace=ruleset is not None)
     ordinary = os.geteuid() != 0
-    return Forked(
+    return ForkTier(
         Restrictions(program, ruleset, limit_processes=ordinary),
         features={
             "namespaces": "by bwrap",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kaa.hands.confinement.restrictions import Restrictions
 
 
-class Forked:
+class ForkTier:
     """What the tiers `bwrap` and `landlock` have in common."""
 
     owns_process_namespace = False

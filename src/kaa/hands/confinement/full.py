@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces, placeholders
 from kaa.hands.confinement.building import Builder
-from kaa.hands.confinement.holding import Holding
+from kaa.hands.confinement.holding import ReadOnlyMounts
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.masks import Masks
-from kaa.hands.confinement.placeholders import Placeholders
+from kaa.hands.confinement.placeholders import ProtectedPlaceholders
 from kaa.hands.confinement.restrictions import (
     ALL_FAMILIES,
     PROCESS_LIMIT,
@@ -29,7 +29,7 @@ _CHANGES_MACHINE = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 _TELLS_OF_KERNEL = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "kmsg", "kpagecount")
 
 
-class Full:
+class FullTier:
     """Slots are the first processes of process namespaces of their own, in the fork-server's other namespaces."""
 
     owns_process_namespace = True
@@ -41,9 +41,9 @@ class Full:
         policy: Policy,
         restrictions: Restrictions,
         upkeep: Upkeep,
-        holding: Holding,
+        holding: ReadOnlyMounts,
         landlock_version: int,
-        placeholders: Placeholders | None,
+        placeholders: ProtectedPlaceholders | None,
     ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
@@ -116,7 +116,7 @@ class Full:
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 
-def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
+def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
     """Move the calling process into its namespaces and prepare what slots impose on themselves.
 
     Raises:
@@ -132,7 +132,7 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> Full:
         raise
 
 
-def _establish(policy: Policy, home: str, joined: Sequence[int], made: Placeholders | None) -> Full:
+def _establish(policy: Policy, home: str, joined: Sequence[int], made: ProtectedPlaceholders | None) -> FullTier:
     layout = resolve(policy, home)
     sockets = open_sockets()
     view = plan(policy, layout, host_sockets(sockets))
@@ -148,12 +148,12 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Placehold
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     ruleset = ruleset_over_mounts(policy, layout)
     upkeep = Upkeep(policy, view, layout.writable, masks, sockets)
-    holding = Holding((*layout.protected, *layout.awaited))
+    holding = ReadOnlyMounts((*layout.protected, *layout.awaited))
     obstacle = _obstacle(warden)
     warden = None if obstacle else warden
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=warden is not None)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, warden=warden)
-    full = Full(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0, made)
+    full = FullTier(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0, made)
     full.warnings += layout.warnings
     if warden is None:
         full.features["unix sockets"] = "masked once seen"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kaa.hands.confinement import mounts
 
 
-class Holding:
+class ReadOnlyMounts:
     """Mounts what is at protected names read-only again, in the calling process's namespace and in those of slots.
 
     Args:

@@ -26,7 +26,7 @@ _LISTENS = 0x10000  # __SO_ACCEPTCON, in the flags of /proc/net/unix
 _MOST_REMEMBERED = 64
 
 
-class Insiders:
+class SandboxSockets:
     """Judges socket files. Remembers which belong to the sandbox."""
 
     def __init__(self) -> None:

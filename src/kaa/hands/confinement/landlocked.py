@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kaa.hands.confinement import kernel, landlock, placeholders
 from kaa.hands.confinement.contract import ConfinementError
-from kaa.hands.confinement.forked import Forked
+from kaa.hands.confinement.forked import ForkTier
 from kaa.hands.confinement.landlock import Ruleset
 from kaa.hands.confinement.layout import Layout, resolve
 from kaa.hands.confinement.listing import is_below_any
@@ -19,7 +19,7 @@ from kaa.hands.policy import Policy
 _UNIX_SOCKETS_ABI = 9  # before, a socket of a daemon anywhere in the file system could be connected to
 
 
-def establish(policy: Policy, home: str) -> Forked:
+def establish(policy: Policy, home: str) -> ForkTier:
     """Prepare what slots impose on themselves.
 
     Raises:
@@ -47,7 +47,7 @@ def establish(policy: Policy, home: str) -> Forked:
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     features = {"namespaces": "no", "landlock": f"ABI {version}", "seccomp": "yes", "process limit": "no"}
-    return Forked(
+    return ForkTier(
         Restrictions(program, ruleset, limit_processes=False),
         features,
         warnings=[*_warnings(version, isolated, layout), *layout.warnings],

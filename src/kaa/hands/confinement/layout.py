@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.linked_programs import linked_programs
-from kaa.hands.confinement.listing import Listing, is_below_any, real_parents
+from kaa.hands.confinement.listing import HomeList, is_below_any, real_parents
 from kaa.hands.confinement.named import named_paths, needed_paths
 from kaa.hands.policy import PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS, is_protected_name
@@ -78,7 +78,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.cache))))
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
-    listing = Listing(
+    listing = HomeList(
         policy, (*projects, *writable), _needed(policy, home, (*projects, *writable), hidden) if home else ()
     )
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
@@ -143,7 +143,7 @@ def _expand(patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _carve(
-    policy: Policy, home: str, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: Listing
+    policy: Policy, home: str, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: HomeList
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Find the directories of the home in which a secret may appear, with their entries; and those with too many.
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from kaa.hands.policy import Policy
 
 
-class Listing:
+class HomeList:
     """The lists of a policy, for paths as they really are: no part of them is a symlink.
 
     Args:

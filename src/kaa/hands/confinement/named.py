@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.repositories import Repository
-from kaa.hands.git_config import ConfigSyntaxError, Entry, entries
+from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 
 # Of whom git reads configuration besides the repository, git-config(1). The hands have no environment to say otherwise.
 _OF_SYSTEM = ("/etc/gitconfig",)
@@ -42,7 +42,7 @@ _SURELY_PATHS = ("/", "./", "../", "~/")  # and no part of a regular expression 
 class _Found(NamedTuple):
     """An entry, and the directory of the file that it is in."""
 
-    entry: Entry
+    entry: ConfigEntry
     directory: str
 
 
@@ -94,7 +94,7 @@ class _Reader:
     def __init__(self, home: str, untrusted: tuple[str, ...] = ()) -> None:
         self._home = home
         self._untrusted = untrusted
-        self._entries: dict[str, tuple[Entry, ...]] = {}
+        self._entries: dict[str, tuple[ConfigEntry, ...]] = {}
 
     def read(self, path: str, including: tuple[str, ...] = ()) -> Iterator[_Found]:
         """The entries of a file; none if it is not there or cannot be understood.
@@ -117,7 +117,7 @@ class _Reader:
                 yield from self.read(included, (*including, path))
 
 
-def _entries(path: str) -> tuple[Entry, ...]:
+def _entries(path: str) -> tuple[ConfigEntry, ...]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError:
@@ -161,7 +161,7 @@ def _of_all(home: str) -> tuple[str, ...]:
     return (*_OF_SYSTEM, *_in(home, _OF_USER if home else ()))
 
 
-def _includes(entry: Entry) -> bool:
+def _includes(entry: ConfigEntry) -> bool:
     return entry.section in ("include", "includeif") and entry.name == "path"
 
 

@@ -20,7 +20,7 @@ _IS_VALID = 0x80082102  # the number with the wrong direction, which all version
 _IS_VALID_ARGUMENT = struct.Struct("=Q")
 
 
-class Notification(NamedTuple):
+class SystemCallNotification(NamedTuple):
     """A call that waits for its answer.
 
     Attributes:
@@ -34,7 +34,7 @@ class Notification(NamedTuple):
     arguments: tuple[int, ...]
 
 
-class Listener:
+class NotificationListener:
     """Where the calls of one slot, and of all that it starts, are notified. Readable when there is one."""
 
     def __init__(self, descriptor: int) -> None:
@@ -48,7 +48,7 @@ class Listener:
         """If nobody else listens, calls fail with ENOSYS from now on."""
         os.close(self._descriptor)
 
-    def receive(self) -> Notification | None:
+    def receive(self) -> SystemCallNotification | None:
         """The next call, or None if its caller was interrupted or killed before we came to it."""
         memory = bytearray(_NOTIFICATION.size)  # the kernel insists on zeros
         try:
@@ -58,9 +58,9 @@ class Listener:
                 return None
             raise
         identity, thread, _, _, _, _, *arguments = _NOTIFICATION.unpack(memory)
-        return Notification(identity, thread, tuple(arguments))
+        return SystemCallNotification(identity, thread, tuple(arguments))
 
-    def is_waiting(self, notification: Notification) -> bool:
+    def is_waiting(self, notification: SystemCallNotification) -> bool:
         """Whether the caller still waits. What was read of it under its id before was then really its own."""
         try:
             fcntl.ioctl(self._descriptor, _IS_VALID, _IS_VALID_ARGUMENT.pack(notification.identity))
@@ -68,7 +68,7 @@ class Listener:
             return False
         return True
 
-    def answer(self, notification: Notification, error: int) -> bool:
+    def answer(self, notification: SystemCallNotification, error: int) -> bool:
         """End the call.
 
         Args:

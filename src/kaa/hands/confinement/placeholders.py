@@ -21,7 +21,7 @@ _MAX_MOUNTS = 64  # at one name, on top of each other
 _OF_NEW_PROJECTS = (".", "readme", "license")
 
 
-class Placeholders:
+class ProtectedPlaceholders:
     """The placeholders of one project, shared by all kaa processes that work in it.
 
     A shared lock on the record says that a process uses them. A lock on the directory of the records makes changes
@@ -102,7 +102,7 @@ class Placeholders:
                     yield path
 
 
-def prepare(policy: Policy, home: str) -> Placeholders | None:
+def prepare(policy: Policy, home: str) -> ProtectedPlaceholders | None:
     """Make placeholders if this tier can hold them; otherwise remove those of a kaa that was killed.
 
     Where they cannot be made or recorded there are none, and the guard acts on what commands make.
@@ -119,7 +119,7 @@ def prepare(policy: Policy, home: str) -> Placeholders | None:
     with contextlib.suppress(OSError):
         folder = _open_folder(os.path.join(os.path.dirname(caches), "placeholders"), create=wanted)
         try:
-            placeholders = Placeholders(project, folder, record, create=wanted)
+            placeholders = ProtectedPlaceholders(project, folder, record, create=wanted)
         except OSError:
             os.close(folder)
             return None

@@ -8,7 +8,7 @@ from io import FileIO
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
-from kaa.hands.confinement.view import View, host_sockets, is_replaced
+from kaa.hands.confinement.view import SlotView, host_sockets, is_replaced
 from kaa.hands.policy import Policy
 
 _NOTHING = (0, 0)
@@ -27,7 +27,9 @@ class Upkeep:
         sockets: the host's /proc/net/unix, opened in the host's network namespace.
     """
 
-    def __init__(self, policy: Policy, view: View, writable: tuple[str, ...], masks: Masks, sockets: FileIO) -> None:
+    def __init__(
+        self, policy: Policy, view: SlotView, writable: tuple[str, ...], masks: Masks, sockets: FileIO
+    ) -> None:
         self._policy = policy
         self._kinds = {step.target: step.kind for step in view.steps}
         self._masks = masks

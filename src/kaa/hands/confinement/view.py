@@ -45,7 +45,7 @@ _PINNED = frozenset({"protected", "hidden directory", "hidden file"})
 _REPLACED = frozenset({"hidden directory", "temporary", "empty", "devices", "shared memory"})
 
 
-class Step(NamedTuple):
+class ViewStep(NamedTuple):
     """One change of the view.
 
     Attributes:
@@ -61,7 +61,7 @@ class Step(NamedTuple):
     has_more: bool = False
 
 
-class View(NamedTuple):
+class SlotView(NamedTuple):
     """Steps in the order in which they are to be taken.
 
     Attributes:
@@ -69,11 +69,11 @@ class View(NamedTuple):
         pins: directories in writable ones that must stay where they are, since something protected or hidden is below.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ViewStep, ...]
     pins: tuple[str, ...]
 
 
-def plan(policy: Policy, layout: Layout, sockets: list[str]) -> View:
+def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
     """Work out the view.
 
     Args:
@@ -83,27 +83,27 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> View:
     """
     replaced = {os.path.realpath(path) for path in (*_TEMPORARY, "/run", "/dev") if os.path.isdir(path)}
     carved = {path: entries for path, entries in layout.carved.items() if not is_below_any(path, replaced)}
-    wanted: dict[str, Step] = {}
+    wanted: dict[str, ViewStep] = {}
     for path in (*chain(*carved.values()), *layout.readable, *filter(os.path.exists, _KEPT_OF_RUN)):
         wanted[path] = _as_it_is(path)
     for path in carved:
-        wanted[path] = Step(path, "carved", path)
+        wanted[path] = ViewStep(path, "carved", path)
     for path in layout.protected:
-        wanted[path] = Step(path, "protected", path)
+        wanted[path] = ViewStep(path, "protected", path)
     for path in (*layout.hidden, *sockets):
-        wanted[path] = Step(path, "hidden directory" if os.path.isdir(path) else "hidden file")
+        wanted[path] = ViewStep(path, "hidden directory" if os.path.isdir(path) else "hidden file")
     for path in layout.writable:
-        wanted[path] = Step(path, "writable", path)
+        wanted[path] = ViewStep(path, "writable", path)
     for path in {os.path.realpath(path) for path in _TEMPORARY if os.path.isdir(path)}:
-        wanted[path] = Step(path, "temporary", policy.temporary)
+        wanted[path] = ViewStep(path, "temporary", policy.temporary)
     if os.path.isdir("/run"):
-        wanted[os.path.realpath("/run")] = Step(os.path.realpath("/run"), "empty")
-    wanted["/dev"] = Step("/dev", "devices")
-    wanted["/dev/shm"] = Step("/dev/shm", "shared memory")  # noqa: S108
+        wanted[os.path.realpath("/run")] = ViewStep(os.path.realpath("/run"), "empty")
+    wanted["/dev"] = ViewStep("/dev", "devices")
+    wanted["/dev/shm"] = ViewStep("/dev/shm", "shared memory")  # noqa: S108
     steps = _necessary(sorted(wanted.values(), key=lambda step: step.target.count("/")))
     pinned = [step.target for step in steps if step.kind in _PINNED]
     pins = dict.fromkeys(pin for path in pinned for pin in ancestors_within(path, layout.writable))
-    return View(steps, tuple(pins))
+    return SlotView(steps, tuple(pins))
 
 
 def is_replaced(path: str, kinds: Mapping[str, Kind]) -> bool:
@@ -138,16 +138,16 @@ def host_sockets(table: FileIO) -> list[str]:
     return list(found)
 
 
-def _as_it_is(path: str) -> Step:
+def _as_it_is(path: str) -> ViewStep:
     try:
-        return Step(path, "link", os.readlink(path))
+        return ViewStep(path, "link", os.readlink(path))
     except OSError:  # no link, or gone meanwhile
-        return Step(path, "readable", path)
+        return ViewStep(path, "readable", path)
 
 
-def _necessary(ordered: list[Step]) -> tuple[Step, ...]:
+def _necessary(ordered: list[ViewStep]) -> tuple[ViewStep, ...]:
     """Leave out what changes nothing: what is replaced shows nothing to hide, and what is not replaced can be read."""
-    taken: dict[str, Step] = {}
+    taken: dict[str, ViewStep] = {}
     parents: set[str] = set()
     for step in ordered:
         above = next((taken[path] for path in _ancestors(step.target) if path in taken), None)

@@ -21,7 +21,7 @@ import struct
 from typing import NoReturn
 
 from kaa.hands.confinement import bpf, capabilities, connecting, insiders, kernel, seccomp
-from kaa.hands.confinement.notifications import Listener
+from kaa.hands.confinement.notifications import NotificationListener
 
 _ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
 _READY = b"ready"
@@ -121,14 +121,14 @@ def _serve(channel: socket.socket) -> None:
     """Take the descriptors of slots until there can be no more; give each to a process when it is used first."""
     poll = select.poll()
     poll.register(channel, select.POLLIN)
-    listeners: dict[int, Listener] = {}
+    listeners: dict[int, NotificationListener] = {}
     while True:
         for descriptor, events in poll.poll():
             if descriptor == channel.fileno():
                 received = _receive_descriptor(channel)
                 if received is None:
                     return
-                listeners[received] = Listener(received)
+                listeners[received] = NotificationListener(received)
                 poll.register(received, select.POLLIN)
                 continue
             poll.unregister(descriptor)
@@ -137,7 +137,9 @@ def _serve(channel: socket.socket) -> None:
                     _fork_attendant(listener, channel, listeners)
 
 
-def _fork_attendant(listener: Listener, channel: socket.socket, others: dict[int, Listener]) -> None:
+def _fork_attendant(
+    listener: NotificationListener, channel: socket.socket, others: dict[int, NotificationListener]
+) -> None:
     try:
         pid = os.fork()
     except OSError:  # the slot's connections fail, as its listener is closed
@@ -183,7 +185,7 @@ def _prove() -> None:
         received = _receive_descriptor(ours)
         if received is None:
             raise OSError("the kernel does not notify of system calls, or notifies somebody else already")
-        with contextlib.closing(Listener(received)) as listener:
+        with contextlib.closing(NotificationListener(received)) as listener:
             asked = connecting.Connector(listener).serve()
         if not asked:
             raise OSError("the kernel does not notify of system calls")

@@ -15,7 +15,7 @@ from kaa.hands.mount_table import mount_points
 _TABLE = "/proc/self/mountinfo"
 
 
-class Held:
+class TrustedMounts:
     """The read-only mounts below some directories that were there when nothing of kaa's ran.
 
     A descriptor of each stays open: as long as it does, the kernel gives its number to no other mount.

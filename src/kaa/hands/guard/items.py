@@ -28,7 +28,7 @@ _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?")
 Watch: TypeAlias = Callable[[int, frozenset[str] | None], None]
 
 
-class Item(NamedTuple):
+class GuardedItem(NamedTuple):
     """One file, link or directory.
 
     Attributes:
@@ -48,7 +48,7 @@ class Item(NamedTuple):
         """Whether it is, or was, a file with a hard link: what holds the one name does not hold the other."""
         return _OTHER_NAMES in self.dangers
 
-    def after(self, former: "Item") -> "Item":
+    def after(self, former: "GuardedItem") -> "GuardedItem":
         """The same as a harmless change of another one.
 
         What was opened by a name that is gone can still be written.
@@ -58,7 +58,7 @@ class Item(NamedTuple):
 
 _DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
-Items: TypeAlias = dict[str, Item]  # by path below the guarded name, which itself is ""
+Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
 
 
 def have_content(items: Items) -> bool:
@@ -80,7 +80,7 @@ def kept_names(name: str) -> Iterator[str]:
         yield f"{name}.kaa-blocked-{os.urandom(6).hex()}"
 
 
-class Opened(NamedTuple):
+class OpenedItem(NamedTuple):
     """An open regular file or directory."""
 
     descriptor: int
@@ -92,7 +92,7 @@ class Opened(NamedTuple):
         return stat.S_ISREG(self.status.st_mode)
 
 
-class Unopened(NamedTuple):
+class UnopenedItem(NamedTuple):
     """Something that is there and cannot be read: a link, a device, a file that nobody may open.
 
     Attributes:
@@ -103,41 +103,41 @@ class Unopened(NamedTuple):
 
     def items(self, path: str, reason: str) -> Items:
         """The only item at a path."""
-        return {path: Item(frozenset({f"-> {self.leads_to}"}), reason)}
+        return {path: GuardedItem(frozenset({f"-> {self.leads_to}"}), reason)}
 
 
 @contextlib.contextmanager
-def opened(name: str, directory: int | None = None) -> Iterator[Opened | Unopened | None]:
+def opened(name: str, directory: int | None = None) -> Iterator[OpenedItem | UnopenedItem | None]:
     """What is under a name in a directory; None if nothing is."""
     found = _open(name, directory)
     try:
         yield found
     finally:
-        if isinstance(found, Opened):
+        if isinstance(found, OpenedItem):
             os.close(found.descriptor)
 
 
-def _open(name: str, directory: int | None) -> Opened | Unopened | None:
+def _open(name: str, directory: int | None) -> OpenedItem | UnopenedItem | None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     for _ in range(_MAX_EXCHANGES):
         try:
             kind = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
             if stat.S_ISLNK(kind):
-                return Unopened(os.readlink(name, dir_fd=directory))
+                return UnopenedItem(os.readlink(name, dir_fd=directory))
             if not _can_be_opened(kind):
-                return Unopened()
+                return UnopenedItem()
             descriptor = os.open(name, flags, dir_fd=directory)
         except OSError as error:
             if error.errno in _NOTHING_THERE:
                 return None
             if error.errno in _EXCHANGED:
                 continue
-            return Unopened()
-        found = Opened(descriptor, os.fstat(descriptor))
+            return UnopenedItem()
+        found = OpenedItem(descriptor, os.fstat(descriptor))
         if _can_be_opened(found.status.st_mode):
             return found
         os.close(descriptor)
-    return Unopened()
+    return UnopenedItem()
 
 
 def _can_be_opened(kind: int) -> bool:
@@ -153,7 +153,7 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
 
     def collect(directory: int, name: str, path: str, depth: int) -> None:
         with opened(name, directory) as found:
-            if not isinstance(found, Opened):
+            if not isinstance(found, OpenedItem):
                 items.update(found.items(path, reason) if found else {})
                 return
             watch(found.descriptor, None)
@@ -163,7 +163,7 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
                 room -= len(item.content or b"")
                 items[path] = item if room >= 0 else item._replace(content=None)
                 return
-            items[path] = Item(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
+            items[path] = GuardedItem(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
             for entry in names_in(found.descriptor) if depth < MAX_DEPTH else ():
                 if len(items) < MAX_FILES:
                     collect(found.descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)
@@ -177,7 +177,9 @@ def whatever(content: bytes) -> frozenset[str]:
     return frozenset({hashlib.sha256(content).hexdigest()})
 
 
-def file_item(found: Opened, reason: str, judge: Judge = whatever, max_bytes: int = MAX_CONTENT_BYTES) -> Item:
+def file_item(
+    found: OpenedItem, reason: str, judge: Judge = whatever, max_bytes: int = MAX_CONTENT_BYTES
+) -> GuardedItem:
     """An open file.
 
     Args:
@@ -192,7 +194,7 @@ def file_item(found: Opened, reason: str, judge: Judge = whatever, max_bytes: in
     if found.status.st_nlink > 1:  # what is harmless now can be written by its other name
         dangers |= {_OTHER_NAMES}
     kept = content if len(content) <= MAX_CONTENT_BYTES else None
-    return Item(dangers, reason, kept, stat.S_IMODE(found.status.st_mode))
+    return GuardedItem(dangers, reason, kept, stat.S_IMODE(found.status.st_mode))
 
 
 def names_in(directory: int | None) -> list[str]:

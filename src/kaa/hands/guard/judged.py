@@ -9,7 +9,7 @@ from kaa.hands.guard.items import (
     MAX_DEPTH,
     MAX_FILES,
     Items,
-    Opened,
+    OpenedItem,
     Watch,
     file_item,
     names_in,
@@ -51,7 +51,7 @@ def judged_items(directory: int, name: str, watch: Watch) -> Items:
 
 def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items, watch: Watch) -> None:
     with opened(name, directory) as found:
-        if not isinstance(found, Opened):
+        if not isinstance(found, OpenedItem):
             items.update(found.items(path, _REASON) if found else {})
         elif not found.is_file:
             everything = judges if "" in judges else None

@@ -8,7 +8,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from kaa.hands.guard.items import Item, kept_names
+from kaa.hands.guard.items import GuardedItem, kept_names
 
 _MOUNTED = (errno.EROFS, errno.EBUSY)
 
@@ -17,7 +17,7 @@ class MountedError(Exception):
     """A mount keeps the name where it is."""
 
 
-class Finding(NamedTuple):
+class GuardFinding(NamedTuple):
     """What was done about something.
 
     Attributes:
@@ -62,7 +62,7 @@ def move_away(directory: int, name: str) -> str | None:
     raise AssertionError("there is always another name")
 
 
-def put_back(directory: int, name: str, item: Item) -> bool:
+def put_back(directory: int, name: str, item: GuardedItem) -> bool:
     """Write a file as it was before; whether that worked."""
     if item.content is None:
         return False

@@ -15,10 +15,10 @@ from kaa.hands.git_state import STATE, Judge
 from kaa.hands.guard.items import (
     MAX_CONTENT_BYTES,
     MAX_FILES,
-    Item,
+    GuardedItem,
     Items,
-    Opened,
-    Unopened,
+    OpenedItem,
+    UnopenedItem,
     Watch,
     file_item,
     names_in,
@@ -48,7 +48,7 @@ def repository_items(
     Args:
         directory: where it is.
         name: `.git`.
-        watch: see `Watch`.
+        watch: see `GuardWatch`.
         links: see `Links`.
         allowed: a repository may be here.
         is_known: says of what a `.git` file points to whether that is watched over anyway.
@@ -56,7 +56,7 @@ def repository_items(
     reason = "git obeys the repository it makes"
     items: Items = {}
     with opened(name, directory) as found:
-        if not isinstance(found, Opened):
+        if not isinstance(found, OpenedItem):
             return found.items("", reason) if found else {}
         if found.is_file:
             watch(found.descriptor, None)
@@ -67,7 +67,7 @@ def repository_items(
             items[""] = item._replace(dangers=frozenset()) if is_harmless else item
             _Collection(items, watch, links, directory).follow(target)
         else:
-            items[""] = Item(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
+            items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
             _Collection(items, watch, links, directory, name).collect(_Place(found.descriptor, "", work_tree=""))
     return items
 
@@ -77,7 +77,7 @@ def bare_repository_items(directory: int, watch: Watch, is_ours: Callable[[str],
 
     Args:
         directory: open.
-        watch: see `Watch`.
+        watch: see `GuardWatch`.
         is_ours: says whether the files of a submodule may be at a path, relative to the directory.
     """
     items: Items = {}
@@ -122,7 +122,7 @@ class _Collection:
 
     Args:
         items: what is added to.
-        watch: see `Watch`.
+        watch: see `GuardWatch`.
         links: see `Links`.
         directory: where the `.git` is.
         name: of the `.git`; empty for a repository that is not inside a working tree.
@@ -229,12 +229,12 @@ class _Collection:
                 raise IndexRefusedError("there are too many")
         except IndexRefusedError as error:
             reason = f"git would obey repositories that it names and that cannot be checked: {error}"
-            self._items[path] = Item(frozenset({str(error)}), reason)
+            self._items[path] = GuardedItem(frozenset({str(error)}), reason)
         return shared
 
     def _content(self, directory: int, name: str) -> bytes:
         with opened(name, directory) as found:
-            if not isinstance(found, Opened) or not found.is_file:
+            if not isinstance(found, OpenedItem) or not found.is_file:
                 return b""
             self._watch(found.descriptor, None)
             with open(found.descriptor, "rb", closefd=False) as file:
@@ -265,7 +265,7 @@ class _Collection:
         for name in names:
             if len(self._items) >= MAX_FILES:
                 reason = "it has more of what git executes or obeys than can be checked"
-                self._items[path] = Item(frozenset({"too much"}), reason)
+                self._items[path] = GuardedItem(frozenset({"too much"}), reason)
                 return
             yield name
 
@@ -275,8 +275,8 @@ class _Collection:
     ) -> Iterator[int | None]:
         """A directory inside a git directory, of which `names` matter; a link in its place is an item."""
         with opened(name, directory) as found:
-            if not isinstance(found, Opened) or found.is_file:
-                if isinstance(found, Unopened):
+            if not isinstance(found, OpenedItem) or found.is_file:
+                if isinstance(found, UnopenedItem):
                     self._items.update(found.items(path, "git would follow it"))
                 yield None
                 return
@@ -289,7 +289,7 @@ class _Collection:
         """Add a file of a directory; its content, if it is short enough to be judged."""
         path = place.inside(name)
         with opened(name, place.directory) as found:
-            if isinstance(found, Unopened):
+            if isinstance(found, UnopenedItem):
                 self._items.update(found.items(path, reason))
             elif found is not None and found.is_file:
                 self._watch(found.descriptor, None)

@@ -14,8 +14,8 @@ from kaa.hands.fields import text
 from kaa.hands.guard.watcher import Guard, Known
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
-from kaa.hands.settings import Settings
-from kaa.hands.wire import FLOOD_ALARM, Connection, Frame, Header, WireError
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import FLOOD_ALARM, Frame, Header, WireConnection, WireError
 
 # After some events, others are left to gather: a command in a loop does not make us one too.
 _REST_MILLISECONDS = 10
@@ -26,7 +26,7 @@ _ALARMS = 65536  # as many as a pipe holds
 _NEWS = b"."
 
 
-def serve(connection: Connection, settings: Settings, policy: Policy) -> None:
+def serve(connection: WireConnection, settings: HandsSettings, policy: Policy) -> None:
     """Guard the writable directories until the brain is gone. The package says what that means."""
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
@@ -84,7 +84,7 @@ class Signs:
             os.read(self._alarm, _ALARMS)
 
 
-def _serve(connection: Connection, settings: Settings, guard: Guard, signs: Signs | None) -> None:
+def _serve(connection: WireConnection, settings: HandsSettings, guard: Guard, signs: Signs | None) -> None:
     poll, poll_at_rest = select.poll(), select.poll()
     poll.register(connection, select.POLLIN)
     poll_at_rest.register(connection, select.POLLIN)
@@ -123,7 +123,7 @@ def _inotify() -> Inotify | None:
         return None
 
 
-def _serve_pending(connection: Connection, guard: Guard, settings: Settings, signs: Signs | None) -> bool:
+def _serve_pending(connection: WireConnection, guard: Guard, settings: HandsSettings, signs: Signs | None) -> bool:
     """Answer the requests that have come; False if the brain is gone."""
     frame = connection.receive()
     try:
@@ -158,7 +158,7 @@ def _decoded(body: bytes) -> Known:
     return Known(frozenset(known["named"]), dangers)
 
 
-def _answer(frame: Frame, guard: Guard, settings: Settings) -> Header:
+def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
     guard.catch_up()
     match text(frame.header, "op"):
         case "check":

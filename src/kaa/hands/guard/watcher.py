@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from kaa.hands.below import Root, open_below
-from kaa.hands.guard.held import Held
-from kaa.hands.guard.items import MAX_FILES, Item, Items, have_content, is_kept_name, names_in, protected_items
+from kaa.hands.below import RootDirectory, open_below
+from kaa.hands.guard.held import TrustedMounts
+from kaa.hands.guard.items import MAX_FILES, GuardedItem, Items, have_content, is_kept_name, names_in, protected_items
 from kaa.hands.guard.judged import judged_items
-from kaa.hands.guard.quarantine import Finding, MountedError, move_away, put_back
+from kaa.hands.guard.quarantine import GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import (
     MAX_MODULE_DEPTH,
     UNWANTED_REPOSITORY,
@@ -46,7 +46,7 @@ _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree",
 class Directory(NamedTuple):
     """A directory in which guarded names may appear. `path`: below the root, "" for the root itself."""
 
-    root: Root
+    root: RootDirectory
     path: str
 
     @property
@@ -148,7 +148,7 @@ class Guard:
         self._git_writable = git_writable
         self._inotify = inotify
         self.scans = inotify is None
-        self._held = Held([*(root.path for root in self._roots), *(each.path for each in self._elsewhere)])
+        self._held = TrustedMounts([*(root.path for root in self._roots), *(each.path for each in self._elsewhere)])
         self._spots: dict[int, dict[Spot, None]] = {}
         self._base: dict[Subject, Items] = {}
         self._has_learned = False  # what is dangerous in the base is not what it was
@@ -161,7 +161,7 @@ class Guard:
         self._to_look_into: deque[Directory] = deque()
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         self._kept: dict[str, tuple[int, int] | None] = {}  # what this guard moved away, by its path now
-        self._findings: list[Finding] = []
+        self._findings: list[GuardFinding] = []
         self._count = 0  # of findings since the last `forget_flood`
         self._more = 0
         self.stuck: set[Subject] = set()
@@ -258,7 +258,7 @@ class Guard:
             self._inspect(subject, adopt=True)
         self._changed.clear()
 
-    def take_findings(self) -> tuple[list[Finding], int]:
+    def take_findings(self) -> tuple[list[GuardFinding], int]:
         """The findings since the last time, and how many more there were."""
         findings, more = self._findings, self._more
         self._findings, self._more = [], 0
@@ -350,7 +350,7 @@ class Guard:
                 names, below, links = self._entries(directory)
             except Exception as error:  # noqa: BLE001 - as in `_inspect`
                 why = f"it cannot be looked into ({type(error).__name__}: {error})"
-                self._report(Finding(directory.absolute, "", why, "protected"))
+                self._report(GuardFinding(directory.absolute, "", why, "protected"))
                 continue
             for name in links:
                 self._follow_symlink(directory, name)
@@ -426,7 +426,7 @@ class Guard:
             self._act_on(subject, adopt, released)
         except Exception as error:  # noqa: BLE001 - see above
             why = f"it cannot be inspected ({type(error).__name__}: {error}), remove it before you open the project"
-            self._report(Finding(subject.path, "", why, "protected"))
+            self._report(GuardFinding(subject.path, "", why, "protected"))
 
     def _act_on(self, subject: Subject, adopt: bool, released: bool) -> None:
         directory = subject.directory
@@ -469,7 +469,7 @@ class Guard:
         else:
             self._base.pop(subject, None)
 
-    def _accept_item(self, subject: Subject, path: str, item: Item) -> None:
+    def _accept_item(self, subject: Subject, path: str, item: GuardedItem) -> None:
         self._has_learned = True
         self._base.setdefault(subject, {})[path] = item
 
@@ -478,7 +478,9 @@ class Guard:
         try:
             return self._judged(subject, directory)
         except Exception as error:  # noqa: BLE001 - a command may have made it for that
-            item = Item(frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})")
+            item = GuardedItem(
+                frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})"
+            )
             heads = (name for name in names_in(directory) if name.casefold() == "head")  # without it, it is none
             return {"" if subject.name else next(heads, "HEAD"): item}
 
@@ -537,7 +539,7 @@ class Guard:
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = items[path].reason, "git" if items[path].dangers == UNWANTED_REPOSITORY else "protected"
         kept = ""
-        with open_below(Root(subject.directory.root.path, directory), parent) as descriptor:
+        with open_below(RootDirectory(subject.directory.root.path, directory), parent) as descriptor:
             if descriptor is None:
                 return
             versions = (items[path], before.get(path))
@@ -564,7 +566,7 @@ class Guard:
                 if former := before.get(path) or self._harmless.get(subject, {}).pop(path, None):
                     restored = put_back(descriptor, name, former)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
-        self._report(Finding(absolute, kept, why, kind))
+        self._report(GuardFinding(absolute, kept, why, kind))
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
         """Whether this, or what it is in, was moved away by this guard and has been there since."""
@@ -601,7 +603,7 @@ class Guard:
         if happening.directory and name.casefold() != _GIT and (spot.is_entered or self._is_linked(below)):
             directories[below] = None
 
-    def _report(self, finding: Finding) -> None:
+    def _report(self, finding: GuardFinding) -> None:
         self._count += 1
         if self._count <= _MAX_FINDINGS:
             self._findings.append(finding)
@@ -619,7 +621,7 @@ def _harmful(before: Items, items: Items) -> Sequence[str]:
     )
 
 
-def _digests(item: Item) -> frozenset[str]:
+def _digests(item: GuardedItem) -> frozenset[str]:
     return frozenset(
         hashlib.sha256(danger.encode("utf-8", "backslashreplace")).hexdigest()[:32] for danger in item.dangers
     )
@@ -648,8 +650,8 @@ def _contains(path: str, below: str) -> bool:
     return below == path or below.startswith(path.rstrip("/") + "/")
 
 
-def _open_root(path: str) -> Root | None:
+def _open_root(path: str) -> RootDirectory | None:
     try:
-        return Root(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        return RootDirectory(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError:
         return None

@@ -9,10 +9,10 @@ from kaa.builtin.file_paths import spellings
 from kaa.core.messages import Json
 from kaa.shell.approvals.places import absolute, path_argument
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.permitted import Looks, Target, real_path
+from kaa.workspace.permitted import PathLookup, Target, real_path
 
 
-class Project(Looks, Protocol):
+class Project(PathLookup, Protocol):
     """Where file tools look."""
 
     @property

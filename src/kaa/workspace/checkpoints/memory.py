@@ -23,7 +23,7 @@ from kaa.workspace.checkpoints.planning import Way, in_order
 Snapshot: TypeAlias = Mapping[str, tuple[FileState, bytes]]
 
 
-class Kept(msgspec.Struct):
+class KeptContents(msgspec.Struct):
     """What is kept of a project, by all sessions."""
 
     sets: dict[str, ChangeSet] = {}
@@ -40,7 +40,7 @@ class MemoryCheckpoints:
     """
 
     def __init__(
-        self, kept: Kept, snapshot: Callable[[], Snapshot], put: Callable[[str, FileState | None, bytes], bool]
+        self, kept: KeptContents, snapshot: Callable[[], Snapshot], put: Callable[[str, FileState | None, bytes], bool]
     ) -> None:
         self._kept = kept
         self._snapshot = snapshot

@@ -50,7 +50,7 @@ class _Restore(msgspec.Struct, frozen=True):
     directories: list[str]
 
 
-class Use(msgspec.Struct, frozen=True):
+class DiskUse(msgspec.Struct, frozen=True):
     """What the checkpoints of a project take. `oldest`: Unix time in seconds, None without any."""
 
     folder: str
@@ -201,11 +201,11 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._path("restores", token))
 
-    def use(self) -> Use:
+    def use(self) -> DiskUse:
         """What the folder takes on the disk."""
         sets = self._sets()
         size = self.packs.size + self.manifests.size + sum(size for _, _, size in sets)
-        return Use(self._folder, size / _MEGABYTE, len(sets), min((age for age, _, _ in sets), default=None))
+        return DiskUse(self._folder, size / _MEGABYTE, len(sets), min((age for age, _, _ in sets), default=None))
 
     def prune(self) -> int:
         """Remove what is beyond the limits, unless somebody else uses the folder. Returns how many change sets went.

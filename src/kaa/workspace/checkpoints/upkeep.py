@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterator
 
 from kaa.workspace.checkpoints.contract import CheckpointLimits
-from kaa.workspace.checkpoints.store import Store, Use
+from kaa.workspace.checkpoints.store import DiskUse, Store
 
 
-def tidy(folder: str, limits: CheckpointLimits) -> Iterator[Use]:
+def tidy(folder: str, limits: CheckpointLimits) -> Iterator[DiskUse]:
     """Prune every project's folder that nobody uses right now. Blocking.
 
     Args:

@@ -40,7 +40,7 @@ class NetworkRuleError(ValueError):
     """A rule cannot be understood; the message says what to write instead."""
 
 
-class Verdict(Enum):
+class HostVerdict(Enum):
     """What the state of the network says about a destination."""
 
     ALLOWED = "allowed"
@@ -152,7 +152,7 @@ class NetworkState(msgspec.Struct, frozen=True):
         """This state with more allowed."""
         return NetworkState(self.public, tuple(dict.fromkeys((*self.rules, *rules))))
 
-    def judge(self, destination: Destination, address: str | None = None) -> Verdict:
+    def judge(self, destination: Destination, address: str | None = None) -> HostVerdict:
         """Whether a destination may be reached.
 
         Args:
@@ -163,22 +163,22 @@ class NetworkState(msgspec.Struct, frozen=True):
             The verdict; an allowed name says nothing about its addresses.
         """
         if is_forbidden(destination.host):
-            return Verdict.FORBIDDEN
+            return HostVerdict.FORBIDDEN
         matching = [rule for rule in self.rules if rule.matches(destination)]
         if not matching and not self.public:
-            return Verdict.UNLISTED
+            return HostVerdict.UNLISTED
         if destination.is_address:
             address = destination.host
         elif address is None:
-            return Verdict.ALLOWED
+            return HostVerdict.ALLOWED
         match kind_of(address):
             case AddressKind.PUBLIC:
-                return Verdict.ALLOWED
+                return HostVerdict.ALLOWED
             case AddressKind.PRIVATE:
                 named = any(not rule.subdomains for rule in matching)
-                return Verdict.ALLOWED if named else Verdict.PRIVATE
+                return HostVerdict.ALLOWED if named else HostVerdict.PRIVATE
             case AddressKind.FORBIDDEN:
-                return Verdict.FORBIDDEN
+                return HostVerdict.FORBIDDEN
 
     def __str__(self) -> str:
         words = ["on"] if self.public else [] if self.rules else ["off"]

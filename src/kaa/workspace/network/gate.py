@@ -17,14 +17,14 @@ from collections.abc import Mapping, Sequence
 
 from kaa.workspace.network import socks
 from kaa.workspace.network.acceptor import Acceptor
-from kaa.workspace.network.allow_list import NetworkState, Verdict
+from kaa.workspace.network.allow_list import HostVerdict, NetworkState
 from kaa.workspace.network.destinations import Destination
 from kaa.workspace.network.heads import parse_response
 from kaa.workspace.network.http_proxy import serve_http
 from kaa.workspace.network.internet import Internet, SystemInternet, UnreachableError, connect_first, resolve
-from kaa.workspace.network.journal import Journal, Refusal
-from kaa.workspace.network.limits import Limits
-from kaa.workspace.network.reach import Reach, RefusedError, Server
+from kaa.workspace.network.journal import BlockedDestination, NetworkJournal
+from kaa.workspace.network.limits import ProxyLimits
+from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError, Server
 from kaa.workspace.network.streams import MalformedError, Stream
 from kaa.workspace.network.upstream import UnsupportedProxyError, UpstreamProxies, UpstreamProxy
 
@@ -47,13 +47,13 @@ class NetworkGate:
         *,
         environment: Mapping[str, str] | None = None,
         internet: Internet | None = None,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: ProxyLimits = ProxyLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._state = state
         self._internet = internet or SystemInternet()
         self._limits = limits
         self._upstreams = UpstreamProxies(os.environ if environment is None else environment)
-        self._journal = Journal()
+        self._journal = NetworkJournal()
         self._visits: set[_Visit] = set()
         self._acceptor = Acceptor(self._serve, limits.connections)
 
@@ -84,15 +84,15 @@ class NetworkGate:
             if visit.destination is None or visit.server is None:
                 continue  # judged when it is connected
             verdict = state.judge(visit.destination, visit.address)
-            if verdict is not Verdict.ALLOWED:
-                self._note(RefusedError(visit.destination, verdict, state.mode))
+            if verdict is not HostVerdict.ALLOWED:
+                self._note(DestinationRefusedError(visit.destination, verdict, state.mode))
                 visit.cut()
 
     def mark(self) -> int:
         """The present, for `blocked_since` and `allowed_since`."""
         return self._journal.mark()
 
-    def blocked_since(self, mark: int) -> tuple[Refusal, ...]:
+    def blocked_since(self, mark: int) -> tuple[BlockedDestination, ...]:
         """The destinations that commands were kept from since, each once; of very many the last ones."""
         return self._journal.blocked_since(mark)
 
@@ -121,11 +121,11 @@ class NetworkGate:
             self._visits.discard(visit)
             visit.close()
 
-    def _reach_for(self, visit: "_Visit") -> Reach:
+    def _reach_for(self, visit: "_Visit") -> ConnectTo:
         async def reach(destination: Destination, *, tunnel: bool) -> Server:
             try:
                 return await self._connect(visit, destination, tunnel=tunnel)
-            except RefusedError as refusal:
+            except DestinationRefusedError as refusal:
                 self._note(refusal)
                 raise
 
@@ -161,11 +161,11 @@ class NetworkGate:
             return (destination.host,)
         addresses = await resolve(self._internet, destination.host)
         verdicts = {address: self._state.judge(destination, address) for address in addresses}
-        permitted = [address for address in addresses if verdicts[address] is Verdict.ALLOWED]
+        permitted = [address for address in addresses if verdicts[address] is HostVerdict.ALLOWED]
         if addresses and not permitted:
-            lenient = Verdict.PRIVATE in verdicts.values()
-            verdict = Verdict.PRIVATE if lenient else verdicts[addresses[0]]
-            raise RefusedError(destination, verdict, self._state.mode)
+            lenient = HostVerdict.PRIVATE in verdicts.values()
+            verdict = HostVerdict.PRIVATE if lenient else verdicts[addresses[0]]
+            raise DestinationRefusedError(destination, verdict, self._state.mode)
         return permitted
 
     async def _connect_to_proxy(self, upstream: UpstreamProxy) -> socket.socket:
@@ -178,10 +178,10 @@ class NetworkGate:
 
     def _check(self, destination: Destination, address: str | None = None) -> None:
         verdict = self._state.judge(destination, address)
-        if verdict is not Verdict.ALLOWED:
-            raise RefusedError(destination, verdict, self._state.mode)
+        if verdict is not HostVerdict.ALLOWED:
+            raise DestinationRefusedError(destination, verdict, self._state.mode)
 
-    def _note(self, refusal: RefusedError) -> None:
+    def _note(self, refusal: DestinationRefusedError) -> None:
         self._journal.block(refusal.destination, refusal.rule)
 
 
@@ -218,7 +218,7 @@ class _Visit:
             self.server.close()
 
 
-async def _open_tunnel(stream: Stream, upstream: UpstreamProxy, destination: Destination, limits: Limits) -> None:
+async def _open_tunnel(stream: Stream, upstream: UpstreamProxy, destination: Destination, limits: ProxyLimits) -> None:
     """Ask an upstream proxy for a tunnel.
 
     Raises:

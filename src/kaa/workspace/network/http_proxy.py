@@ -9,17 +9,17 @@ import contextlib
 
 from kaa.workspace.network.bodies import copy_body
 from kaa.workspace.network.destinations import in_brackets
-from kaa.workspace.network.heads import Framing, Request, Response, parse_request, parse_response
+from kaa.workspace.network.heads import Framing, HttpRequest, HttpResponse, parse_request, parse_response
 from kaa.workspace.network.internet import UnreachableError
-from kaa.workspace.network.limits import Limits
-from kaa.workspace.network.reach import Reach, RefusedError, Server
+from kaa.workspace.network.limits import ProxyLimits
+from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError, Server
 from kaa.workspace.network.streams import EndOfStreamError, MalformedError, Stream, TooLongError, pump, splice
 
 _REASONS = {
     400: "Bad Request",
     403: "Blocked by the kaa sandbox",  # many programs show this line and not the text
-    408: "Request Timeout",
-    431: "Request Header Fields Too Large",
+    408: "HttpRequest Timeout",
+    431: "HttpRequest Header Fields Too Large",
     502: "Bad Gateway",
 }
 _SWITCHING_PROTOCOLS = 101
@@ -35,7 +35,7 @@ class _FailureError(Exception):
         self.status = status
 
 
-async def serve_http(client: Stream, reach: Reach, limits: Limits) -> None:
+async def serve_http(client: Stream, reach: ConnectTo, limits: ProxyLimits) -> None:
     """Serve a client that speaks HTTP.
 
     Raises:
@@ -50,7 +50,7 @@ async def serve_http(client: Stream, reach: Reach, limits: Limits) -> None:
                 await _exchange(client, request, reach, limits)
         except MalformedError as error:
             raise _FailureError(400, f"{error}") from None
-        except RefusedError as error:
+        except DestinationRefusedError as error:
             raise _FailureError(403, f"{error}") from None
         except UnreachableError as error:
             raise _FailureError(502, f"{error}") from None
@@ -60,7 +60,7 @@ async def serve_http(client: Stream, reach: Reach, limits: Limits) -> None:
         await _discard(client, _LINGER_SECONDS)
 
 
-async def _receive_request(client: Stream, limits: Limits) -> Request:
+async def _receive_request(client: Stream, limits: ProxyLimits) -> HttpRequest:
     try:
         async with asyncio.timeout(limits.head_seconds):
             return parse_request(await client.head(limits.head_bytes))
@@ -72,13 +72,13 @@ async def _receive_request(client: Stream, limits: Limits) -> Request:
         raise _FailureError(400, str(error)) from None
 
 
-async def _tunnel(client: Stream, request: Request, reach: Reach) -> None:
+async def _tunnel(client: Stream, request: HttpRequest, reach: ConnectTo) -> None:
     server = await reach(request.tunnel(), tunnel=True)
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     await splice(client, server.stream)
 
 
-async def _exchange(client: Stream, request: Request, reach: Reach, limits: Limits) -> None:
+async def _exchange(client: Stream, request: HttpRequest, reach: ConnectTo, limits: ProxyLimits) -> None:
     """Pass on one request and its answer.
 
     Raises:
@@ -132,7 +132,7 @@ class _Answer:
         begun: the client has got some of it.
     """
 
-    def __init__(self, client: Stream, server: Server, limits: Limits) -> None:
+    def __init__(self, client: Stream, server: Server, limits: ProxyLimits) -> None:
         self._client = client
         self._server = server
         self._limits = limits
@@ -148,7 +148,7 @@ class _Answer:
                 break
         await pump(self._server.stream, self._client)
 
-    async def _receive(self) -> Response:
+    async def _receive(self) -> HttpResponse:
         try:
             head = parse_response(await self._server.stream.head(self._limits.head_bytes))
         except EndOfStreamError:

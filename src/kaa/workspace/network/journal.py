@@ -9,7 +9,7 @@ Entry = TypeVar("Entry")
 _MAX_DESTINATIONS = 256  # of each kind; the oldest are forgotten
 
 
-class Refusal(NamedTuple):
+class BlockedDestination(NamedTuple):
     """A destination that a command was kept from.
 
     Attributes:
@@ -21,7 +21,7 @@ class Refusal(NamedTuple):
     rule: str | None
 
 
-class Journal:
+class NetworkJournal:
     """Remembers destinations with the time at which each was last asked for.
 
     Time is a count of entries. Commands share the journal: of two that run at once nobody can tell who asked.
@@ -44,9 +44,9 @@ class Journal:
         """Note that a command was connected to a destination."""
         _put_last(self._allowed, destination, self._tick())
 
-    def blocked_since(self, mark: int) -> tuple[Refusal, ...]:
+    def blocked_since(self, mark: int) -> tuple[BlockedDestination, ...]:
         """What commands were kept from since, each once."""
-        return tuple(Refusal(where, rule) for where, (time, rule) in self._blocked.items() if time > mark)
+        return tuple(BlockedDestination(where, rule) for where, (time, rule) in self._blocked.items() if time > mark)
 
     def allowed_since(self, mark: int) -> tuple[Destination, ...]:
         """What commands were connected to since, each once."""

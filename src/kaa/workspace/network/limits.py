@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Limits(NamedTuple):
+class ProxyLimits(NamedTuple):
     """What the proxy bears.
 
     Attributes:

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple, Protocol
 
-from kaa.workspace.network.allow_list import NetworkMode, NetworkRule, Verdict
+from kaa.workspace.network.allow_list import HostVerdict, NetworkMode, NetworkRule
 from kaa.workspace.network.destinations import Destination
 from kaa.workspace.network.streams import Stream
 
 
-class RefusedError(Exception):
+class DestinationRefusedError(Exception):
     """The sandbox does not allow a destination. The message is for the command, its model and its user.
 
     Attributes:
@@ -15,18 +15,18 @@ class RefusedError(Exception):
         rule: the rule that would allow it, as the user writes it; None if none can.
     """
 
-    def __init__(self, destination: Destination, verdict: Verdict, mode: NetworkMode) -> None:
+    def __init__(self, destination: Destination, verdict: HostVerdict, mode: NetworkMode) -> None:
         self.destination = destination
-        self.rule = None if verdict is Verdict.FORBIDDEN else str(NetworkRule.exactly(destination))
+        self.rule = None if verdict is HostVerdict.FORBIDDEN else str(NetworkRule.exactly(destination))
         refusal = f"network access to {destination} is not allowed"
         remedy = f"Ask the user to allow {self.rule}; the option for it is --net {self.rule}."
         match verdict:
-            case Verdict.FORBIDDEN:
+            case HostVerdict.FORBIDDEN:
                 reason = (
                     "it leads to the user's machine itself, the local link or a metadata service, which nothing in "
                     "the sandbox may reach. Servers that run inside the sandbox are reached without the proxy."
                 )
-            case Verdict.PRIVATE:
+            case HostVerdict.PRIVATE:
                 reason = f"it is in a private network, whose hosts must be allowed by their exact names. {remedy}"
             case _ if mode == "off":
                 reason = f"the sandbox has no network. {remedy}"
@@ -49,7 +49,7 @@ class Server(NamedTuple):
     authorization: str | None = None
 
 
-class Reach(Protocol):
+class ConnectTo(Protocol):
     """Connects to a destination on behalf of one client. Called once per client."""
 
     async def __call__(self, destination: Destination, *, tunnel: bool) -> Server:

@@ -10,8 +10,8 @@ from typing import Final
 
 from kaa.workspace.network.destinations import Destination, HostError, canonical_host
 from kaa.workspace.network.internet import UnreachableError
-from kaa.workspace.network.limits import Limits
-from kaa.workspace.network.reach import Reach, RefusedError
+from kaa.workspace.network.limits import ProxyLimits
+from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError
 from kaa.workspace.network.streams import EndOfStreamError, Stream, splice
 
 VERSION: Final = 5
@@ -41,7 +41,7 @@ class _FailureError(Exception):
         self.code = code
 
 
-async def serve_socks(client: Stream, reach: Reach, limits: Limits) -> None:
+async def serve_socks(client: Stream, reach: ConnectTo, limits: ProxyLimits) -> None:
     """Serve a client that speaks SOCKS5. What does not keep to the protocol is hung up on.
 
     Raises:
@@ -54,7 +54,7 @@ async def serve_socks(client: Stream, reach: Reach, limits: Limits) -> None:
         server = await reach(destination, tunnel=True)
     except _FailureError as failure:
         await _answer(client, failure.code)
-    except RefusedError:
+    except DestinationRefusedError:
         await _answer(client, _NOT_ALLOWED)
     except UnreachableError:
         await _answer(client, _HOST_UNREACHABLE)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.layout import needed_in_home, real_directories
-from kaa.hands.confinement.listing import Listing
+from kaa.hands.confinement.listing import HomeList
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
 from kaa.hands.protected import is_placeholder, is_protected
@@ -107,8 +107,8 @@ class Denials:
         return self._of_unlisted(path)
 
     @cached_property
-    def _listing(self) -> Listing:
-        return Listing(self._policy, real_directories(self._policy.writes))
+    def _listing(self) -> HomeList:
+        return HomeList(self._policy, real_directories(self._policy.writes))
 
     @cached_property
     def _needed(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kaa.hands.confinement.layout import needed_in_home, real_directories
-from kaa.hands.confinement.listing import Listing
+from kaa.hands.confinement.listing import HomeList
 from kaa.hands.policy import Policy
 from kaa.workspace.sandbox.denials import Denials
 
@@ -38,7 +38,7 @@ def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
     top = os.path.realpath(home)
     writable = real_directories(policy.writes)
     needed = needed_in_home(policy, home)
-    usual, listing = Listing(policy, writable), Listing(policy, writable, needed)
+    usual, listing = HomeList(policy, writable), HomeList(policy, writable, needed)
     denials = Denials(policy, root, home)
 
     def is_hidden(name: str) -> bool:

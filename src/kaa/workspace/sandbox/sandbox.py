@@ -13,7 +13,7 @@ from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import leave_out
 from kaa.host.programs import note_writable
 from kaa.workspace.blocked import Blocked, BlockedError
-from kaa.workspace.fork_server import PolicyRefusedError, Report
+from kaa.workspace.fork_server import PolicyRefusedError, PolicyReport
 from kaa.workspace.hands import Hands
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
@@ -23,7 +23,7 @@ from kaa.workspace.sandbox.findings import Carrier, Findings
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
-from kaa.workspace.sandbox.watch import GuardLostError, Watch
+from kaa.workspace.sandbox.watch import GuardLostError, GuardWatch
 from kaa.workspace.slots import Slot, SlotKind
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Sandbox:
         self._refused: dict[str, str] = {}
         self._hands: Hands | None = None
         self._former: list[Hands] = []
-        self._watch: Watch | None = None
+        self._watch: GuardWatch | None = None
         self._stops: list[Callable[[], None]] = []
         self._watching = asyncio.Lock()
         self._switching = asyncio.Lock()
@@ -297,7 +297,7 @@ class Sandbox:
         )
         return Hands(self._root, self._home, policy, wrap=wrapper(policy, self._home), join=join)
 
-    async def _report(self) -> Report:
+    async def _report(self) -> PolicyReport:
         while True:
             hands = self._current
             try:
@@ -377,7 +377,7 @@ class Sandbox:
 
     async def _change_guard(self, slot: Slot) -> None:
         """Have another guard watch, from the moment on until which the former one has."""
-        former, new = self._watch, Watch(slot, self._root, self._stop_commands, self.findings.deliver)
+        former, new = self._watch, GuardWatch(slot, self._root, self._stop_commands, self.findings.deliver)
         if former is None:
             self._watch = new
             return

@@ -21,7 +21,7 @@ _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile i
 _ALARMS = 65536  # bytes; as many as a pipe holds
 
 
-class Finding(msgspec.Struct, frozen=True):
+class GuardFinding(msgspec.Struct, frozen=True):
     """Something that appeared or changed and was defused: `path` became `kept_as`. Empty: it is still there."""
 
     path: str
@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[GuardFinding, ...] = ()
     more: int = 0
     flooded: bool = False
     stuck: bool = False
@@ -50,7 +50,7 @@ class GuardLostError(WorkspaceUnavailableError):
     """The guard is gone, or so busy that it does not answer. Nothing may run without it."""
 
 
-class Watch:
+class GuardWatch:
     """The guard's slot.
 
     Args:
@@ -137,7 +137,7 @@ class Watch:
         finally:
             self._leave()
 
-    async def take_over(self, former: "Watch") -> None:
+    async def take_over(self, former: "GuardWatch") -> None:
         """Watch over what another guard watches over until now, without a gap: it is asked after this has begun.
 
         If that died, this one trusts nothing that it did not know.
