@@ -40,12 +40,12 @@ def in_a_browser(*addresses: str) -> list[int]:
     return statuses
 
 
-def log_in(server: OAuthServer, person: Person, patience: float = 60, **changes: object) -> Tokens:
+def log_in(server: OAuthServer, person: Person, limit_seconds: float = 60, **changes: object) -> Tokens:
     async def scenario() -> Tokens:
         transport = LiveTransport()
         try:
             config = msgspec.convert(server.config(**changes), OAuthConfig)
-            return await log_in_with_browser(config, transport, person, timeouts=patience)
+            return await log_in_with_browser(config, transport, person, limit_seconds=limit_seconds)
         finally:
             await transport.close()
 
@@ -142,7 +142,7 @@ def test_a_no_in_the_browser_is_told(server: OAuthServer) -> None:
 
 def test_nobody_comes(server: OAuthServer) -> None:
     with pytest.raises(LoginError, match="nobody logged in"):
-        log_in(server, Person(), timeouts=0.01)
+        log_in(server, Person(), limit_seconds=0.01)
 
 
 def test_a_port_that_is_taken_is_told(server: OAuthServer) -> None:

@@ -20,11 +20,11 @@ from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.http.transport import Transport, host_of
 
 # Long enough to create an account on the way.
-_PATIENCE_SECONDS: Final = 600.0
+_LIMIT_SECONDS: Final = 600.0
 
 
 async def log_in_with_browser(
-    config: OAuthConfig, transport: Transport, screen: LoginScreen, *, timeouts: float = _PATIENCE_SECONDS
+    config: OAuthConfig, transport: Transport, screen: LoginScreen, *, limit_seconds: float = _LIMIT_SECONDS
 ) -> Tokens:
     """Log in and return the tokens. Cancelling it ends the login.
 
@@ -32,7 +32,7 @@ async def log_in_with_browser(
         config: the client and the server.
         transport: to the server.
         screen: shows the address to open, and takes what is pasted.
-        timeouts: seconds the person has.
+        limit_seconds: how long kaa waits for the person.
 
     Raises:
         LoginError: the person or the server said no, or it took too long.
@@ -56,7 +56,7 @@ async def log_in_with_browser(
         if config.scopes:
             fields["scope"] = " ".join(config.scopes)
         screen.show_address(_with_query(addresses.authorization, fields))
-        code = await _code(loopback, screen, timeouts)
+        code = await _code(loopback, screen, limit_seconds)
         answer = await ask(
             transport,
             addresses.token,
@@ -72,7 +72,7 @@ async def log_in_with_browser(
 
 
 async def get_key_with_browser(
-    grant: KeyGrant, transport: Transport, screen: LoginScreen, *, timeouts: float = _PATIENCE_SECONDS
+    grant: KeyGrant, transport: Transport, screen: LoginScreen, *, limit_seconds: float = _LIMIT_SECONDS
 ) -> str:
     """Have the user of a server agree, and return the API key it gives. Arguments and errors as above."""
     verifier = _verifier()
@@ -85,7 +85,7 @@ async def get_key_with_browser(
             "code_challenge_method": "S256",
         }
         screen.show_address(_with_query(grant.authorization_url, fields))
-        code = await _code(loopback, screen, timeouts)
+        code = await _code(loopback, screen, limit_seconds)
     fields = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
     return secret_of(await ask_in_json(transport, grant.key_url, fields), "key", host_of(grant.key_url))
 
@@ -104,13 +104,13 @@ def _with_query(url: str, fields: dict[str, str]) -> str:
     return urlunsplit(parts._replace(query="&".join(filter(None, [parts.query, urlencode(fields)]))))
 
 
-async def _code(loopback: Loopback, screen: LoginScreen, timeouts: float) -> str:
+async def _code(loopback: Loopback, screen: LoginScreen, limit_seconds: float) -> str:
     """The code that comes first: from the browser, or from the person."""
     ways = [asyncio.ensure_future(loopback.code()), asyncio.ensure_future(_pasted_code(loopback, screen))]
     try:
-        done, _ = await asyncio.wait(ways, timeout=timeouts, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(ways, timeout=limit_seconds, return_when=asyncio.FIRST_COMPLETED)
         if not done:
-            raise LoginError(f"nobody logged in within {timeouts / 60:g} minutes: log in again")
+            raise LoginError(f"nobody logged in within {limit_seconds / 60:g} minutes: log in again")
         return done.pop().result()
     finally:
         for way in ways:
