@@ -3,10 +3,9 @@
 import contextlib
 import http.client
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import anthropic
-import openai
 import pytest
 
 from tests.support.model_server import (
@@ -22,6 +21,10 @@ from tests.support.model_server import (
     say,
 )
 
+if TYPE_CHECKING:
+    from anthropic import Anthropic
+    from openai import OpenAI
+
 _FULL = Answer(
     text=("Hel", "lo"),
     thinking=("hm",),
@@ -31,14 +34,18 @@ _FULL = Answer(
 
 
 @contextlib.contextmanager
-def _openai(server: ModelServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as client:
+def _openai(server: ModelServer) -> Iterator["OpenAI"]:
+    from openai import OpenAI  # an SDK takes seconds to import: only tests that use it do
+
+    with OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as client:
         yield client
 
 
 @contextlib.contextmanager
-def _anthropic(server: ModelServer) -> Iterator[anthropic.Anthropic]:
-    with anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0) as client:
+def _anthropic(server: ModelServer) -> Iterator["Anthropic"]:
+    from anthropic import Anthropic
+
+    with Anthropic(base_url=server.url, api_key="k", max_retries=0) as client:
         yield client
 
 
@@ -87,10 +94,12 @@ def test_responses_client_understands_a_full_reply() -> None:
 
 
 def test_refusals_are_the_errors_the_vendors_clients_know() -> None:
+    from anthropic import BadRequestError, RateLimitError
+
     with ModelServer([rate_limited("7"), CONTEXT_OVERFLOW]) as server, _anthropic(server) as client:
-        with pytest.raises(anthropic.RateLimitError) as limited:
+        with pytest.raises(RateLimitError) as limited:
             client.messages.create(model=MODEL_ID, max_tokens=1, messages=[{"role": "user", "content": "hi"}])
-        with pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
+        with pytest.raises(BadRequestError, match="prompt is too long"):
             client.messages.create(model=MODEL_ID, max_tokens=1, messages=[{"role": "user", "content": "hi"}])
 
     assert limited.value.response.headers["retry-after"] == "7"

@@ -1,20 +1,15 @@
 """Wire fidelity, judged by the vendors' own SDKs: their request types accept what we send, and we
 understand what they would send as their own accumulators do."""
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from anthropic.lib.streaming._messages import accumulate_event
-from anthropic.types import RawMessageStreamEvent
-from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from openai.lib.streaming.chat import ChatCompletionStreamState
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from kaa.core.messages import (
@@ -39,6 +34,10 @@ from kaa.llm.wire import Endpoint, Peer
 from tests.support.conversations import REQUESTS, turns
 from tests.support.sdk_types import misfits
 
+if TYPE_CHECKING:  # an SDK takes seconds to import: only tests that use it do
+    from anthropic.types import RawMessageStreamEvent
+    from openai.types.chat import ChatCompletionChunk
+
 _PEER = Peer("vendor", "model-1", "host")
 
 
@@ -46,6 +45,9 @@ _PEER = Peer("vendor", "model-1", "host")
 
 
 def test_the_judge_sees_what_is_wrong() -> None:
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
+    from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+
     good: dict[str, Any] = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "x"}]}
     tool_message = {"role": "tool", "content": "x"}
 
@@ -69,6 +71,8 @@ def _on_the_wire(body: Json) -> Json:
 
 @given(REQUESTS, st.sampled_from([_OPENAI, _UNKNOWN]))
 def test_openai_accepts_what_we_send(request: Request, endpoint: Endpoint) -> None:
+    from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+
     body = _on_the_wire(completion_body(request, endpoint))
 
     for message in body["messages"]:
@@ -94,6 +98,8 @@ def _assert_results_follow_their_calls(messages: list[dict[str, Any]]) -> None:
 
 @given(REQUESTS)
 def test_anthropic_accepts_what_we_send(request: Request) -> None:
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
+
     body = _on_the_wire(messages_body(request, _ANTHROPIC))
 
     assert misfits(body, MessageCreateParamsStreaming) == []
@@ -195,7 +201,9 @@ def _chunk(delta: Json, finish_reason: str | None = None, **rest: Json) -> dict[
 
 
 @st.composite
-def _completion_chunks(draw: st.DrawFn) -> list[ChatCompletionChunk]:
+def _completion_chunks(draw: st.DrawFn) -> "list[ChatCompletionChunk]":
+    from openai.types.chat import ChatCompletionChunk
+
     chunks = [_chunk({"role": "assistant", "content": ""})]
     chunks += [_chunk({"content": piece}) for piece in draw(st.lists(_PIECES, max_size=4))]
     calls = draw(st.lists(_JSON_OBJECTS, max_size=3))
@@ -211,7 +219,9 @@ def _completion_chunks(draw: st.DrawFn) -> list[ChatCompletionChunk]:
 
 
 @given(_completion_chunks(), st.sampled_from([1, 7, 100, 100_000]))
-def test_we_read_a_completion_as_openais_sdk_does(chunks: list[ChatCompletionChunk], chunk_size: int) -> None:
+def test_we_read_a_completion_as_openais_sdk_does(chunks: "list[ChatCompletionChunk]", chunk_size: int) -> None:
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+
     stream = b"".join(f"data: {chunk.model_dump_json()}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
 
     ours = _parse(CompletionParser(_PEER), stream, chunk_size)
@@ -232,11 +242,15 @@ def test_we_read_a_completion_as_openais_sdk_does(chunks: list[ChatCompletionChu
     assert ours.usage == Usage(60, 7, 40, 0, total_tokens=theirs.usage.total_tokens)
 
 
-_MESSAGE_EVENT: TypeAdapter[RawMessageStreamEvent] = TypeAdapter(RawMessageStreamEvent)
+@functools.cache
+def _message_event() -> "TypeAdapter[RawMessageStreamEvent]":
+    from anthropic.types import RawMessageStreamEvent
+
+    return TypeAdapter(RawMessageStreamEvent)
 
 
 @st.composite
-def _message_events(draw: st.DrawFn) -> list[RawMessageStreamEvent]:
+def _message_events(draw: st.DrawFn) -> "list[RawMessageStreamEvent]":
     usage = {"input_tokens": 60, "output_tokens": 1, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 5}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "model-1", "content": []}
     events: list[Json] = [{"type": "message_start", "message": message | {"usage": usage}}]
@@ -264,11 +278,13 @@ def _message_events(draw: st.DrawFn) -> list[RawMessageStreamEvent]:
     delta = {"stop_reason": reason, "stop_sequence": None}
     events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 9}})
     events.append({"type": "message_stop"})
-    return [_MESSAGE_EVENT.validate_python(event) for event in events]
+    return [_message_event().validate_python(event) for event in events]
 
 
 @given(_message_events(), st.sampled_from([1, 7, 100, 100_000]))
-def test_we_read_a_message_as_anthropics_sdk_does(events: list[RawMessageStreamEvent], chunk_size: int) -> None:
+def test_we_read_a_message_as_anthropics_sdk_does(events: "list[RawMessageStreamEvent]", chunk_size: int) -> None:
+    from anthropic.lib.streaming._messages import accumulate_event
+
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
     stream = ping.join(f"event: {event.type}\ndata: {event.model_dump_json()}\n\n".encode() for event in events)
 

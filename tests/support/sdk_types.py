@@ -6,10 +6,14 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from anthropic._types import SequenceNotStr
 from typing_extensions import is_typeddict
 
-_SEQUENCES = (list, Iterable, Sequence, SequenceNotStr)
+
+@functools.cache
+def _sequences() -> tuple[Any, ...]:
+    from anthropic._types import SequenceNotStr  # an SDK takes seconds to import: only tests that use it do
+
+    return (list, Iterable, Sequence, SequenceNotStr)
 
 
 @functools.cache
@@ -33,7 +37,7 @@ def misfits(value: Any, hint: Any, path: str = "body") -> list[str]:
         return _dict_misfits(value, hint, path)
     if origin is dict:
         return [] if isinstance(value, dict) else [f"{path}: no object"]
-    if origin in _SEQUENCES:
+    if origin in _sequences():
         if not isinstance(value, list):
             return [f"{path}: no list"]
         return [misfit for n, item in enumerate(value) for misfit in misfits(item, parameters[0], f"{path}[{n}]")]

@@ -1,16 +1,12 @@
 """Says what a vendor would refuse of a request: the shape by its SDK's types, and the rules its servers add to them.
 
 The rules are those of the vendors' error messages: which ids there may be, what must follow what, whose signature
-stands where.
+stands where. Each judge imports the SDK that it uses, because an SDK takes seconds to import.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from anthropic.types.message_create_params import MessageCreateParamsStreaming
-from google.genai import types as google
-from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
-from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import ValidationError
 
 from kaa.core.messages import Json
@@ -34,6 +30,8 @@ def objections(wire: Wire, body: dict[str, Json], signatures: Collection[str]) -
 
 
 def _completions(body: dict[str, Json], signatures: Collection[str]) -> list[str]:
+    from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+
     found: list[str] = []
     rounds: list[tuple[list[str], list[str]]] = []
     for message in body["messages"]:
@@ -55,6 +53,8 @@ def _completions(body: dict[str, Json], signatures: Collection[str]) -> list[str
 
 
 def _messages(body: dict[str, Json], signatures: Collection[str]) -> list[str]:
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
+
     found: list[str] = []
     rounds: list[tuple[list[str], list[str]]] = []
     if body["messages"][0]["role"] != "user":
@@ -83,6 +83,8 @@ def _messages(body: dict[str, Json], signatures: Collection[str]) -> list[str]:
 
 
 def _responses(body: dict[str, Json], signatures: Collection[str]) -> list[str]:
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+
     found: list[str] = []
     calls: list[str] = []
     results: list[str] = []
@@ -110,6 +112,8 @@ def _responses(body: dict[str, Json], signatures: Collection[str]) -> list[str]:
 
 
 def _gemini(body: dict[str, Json], signatures: Collection[str]) -> list[str]:
+    from google.genai import types as google
+
     found: list[str] = []
     try:
         google.GenerationConfig.model_validate(body["generationConfig"])

@@ -4,7 +4,6 @@ import json
 
 import httpx2
 import pytest
-from anthropic import AnthropicVertex
 
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Model, Request
@@ -17,6 +16,8 @@ _STREAM = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
 
 def _as_the_sdk_asks(location: str, model: str) -> httpx2.Request:
+    from anthropic import AnthropicVertex  # it takes seconds to import: only tests that use it do
+
     seen: list[httpx2.Request] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:

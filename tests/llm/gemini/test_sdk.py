@@ -1,11 +1,10 @@
 """Fidelity, judged by Google's own SDK: of what we send it would send the same, and it reads replies as we do."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from google.genai import Client, types
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
@@ -29,6 +28,9 @@ from kaa.llm.gemini.request import generate_body, generate_request
 from kaa.llm.http.sse import SseDecoder
 from kaa.llm.wire import Endpoint, Peer
 from tests.support.model_server import Answer, Call, ModelServer, Tokens, say
+
+if TYPE_CHECKING:  # the SDK takes seconds to import: only tests that use it do
+    from google.genai import Client, types
 
 _GOOGLE = Endpoint("https://generativelanguage.googleapis.com", "key")
 
@@ -101,14 +103,18 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture(scope="module")
-def client(server: ModelServer) -> Iterator[Client]:
+def client(server: ModelServer) -> Iterator["Client"]:
+    from google.genai import Client, types
+
     options = types.HttpOptions(base_url=server.url, api_version="v1beta", client_args={"trust_env": False})
     with Client(api_key="key", vertexai=False, http_options=options) as client:
         yield client
 
 
-def _ask(client: Client, model: str, body: dict[str, Json]) -> list[types.GenerateContentResponse]:
+def _ask(client: "Client", model: str, body: dict[str, Json]) -> "list[types.GenerateContentResponse]":
     """Send what `body` says by the SDK's own objects; it refuses fields and values it does not know."""
+    from google.genai import types
+
     generation = body["generationConfig"]
     config = types.GenerateContentConfig.model_validate_json(
         msgspec.json.encode(
@@ -149,7 +155,7 @@ def _read(key: str, value: Json) -> Json:
 # The server is the same for all examples; each begins with a new script.
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(request=_REQUESTS)
-def test_googles_sdk_would_send_the_same(server: ModelServer, client: Client, request: Request) -> None:
+def test_googles_sdk_would_send_the_same(server: ModelServer, client: "Client", request: Request) -> None:
     ours = _on_the_wire(generate_body(request, _GOOGLE))
     if not ours["contents"]:
         return  # nothing was said, and kaa does not ask then
@@ -196,7 +202,9 @@ _JSON_OBJECTS = st.dictionaries(_PIECES, _PIECES | st.integers(0, 99) | st.lists
 
 
 @st.composite
-def _responses(draw: st.DrawFn) -> list[types.GenerateContentResponse]:
+def _responses(draw: st.DrawFn) -> "list[types.GenerateContentResponse]":
+    from google.genai import types
+
     chunks: list[Json] = []
     for number in range(draw(st.integers(0, 5))):
         kind = draw(st.sampled_from(["text", "thought", "call"]))
@@ -236,17 +244,17 @@ def _parse(stream: bytes, chunk_size: int) -> AssistantMessage:
     return builder.message(builder.stop_reason)
 
 
-def _parts(chunks: list[types.GenerateContentResponse]) -> list[types.Part]:
+def _parts(chunks: "list[types.GenerateContentResponse]") -> "list[types.Part]":
     candidates = [candidate for chunk in chunks for candidate in chunk.candidates or ()]
     return [part for candidate in candidates if candidate.content for part in candidate.content.parts or ()]
 
 
-def _thought(parts: list[types.Part]) -> str:
+def _thought(parts: "list[types.Part]") -> str:
     return "".join(part.text or "" for part in parts if part.thought)
 
 
 @given(_responses(), st.sampled_from([1, 7, 100, 100_000]))
-def test_we_read_a_reply_as_googles_sdk_does(chunks: list[types.GenerateContentResponse], chunk_size: int) -> None:
+def test_we_read_a_reply_as_googles_sdk_does(chunks: "list[types.GenerateContentResponse]", chunk_size: int) -> None:
     stream = b"".join(
         f"data: {chunk.model_dump_json(by_alias=True, exclude_none=True)}\r\n\r\n".encode() for chunk in chunks
     )
@@ -268,7 +276,9 @@ def test_we_read_a_reply_as_googles_sdk_does(chunks: list[types.GenerateContentR
     assert ours.usage.cache_read == last.usage_metadata.cached_content_token_count
 
 
-def test_googles_sdk_understands_the_server_of_our_tests(server: ModelServer, client: Client) -> None:
+def test_googles_sdk_understands_the_server_of_our_tests(server: ModelServer, client: "Client") -> None:
+    from google.genai import types
+
     answer = Answer(("Hello, ", "wörld"), ("hm",), (Call("read", '{"path": "a"}'),), Tokens(100, 40, 7))
     server.begin([answer])
 

@@ -1,17 +1,14 @@
 """Wire fidelity, judged by OpenAI's SDK: it accepts what we send, and we read what it reads as it does."""
 
+import functools
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai import OpenAI, omit
-from openai.lib.streaming.responses._responses import ResponseStreamState
-from openai.types.responses import Response, ResponseStreamEvent
-from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from kaa.core.messages import AssistantMessage, Json, Message, TextContent, ThinkingContent, ToolCall, Usage
@@ -28,6 +25,9 @@ from tests.support.model_server import ModelServer
 from tests.support.model_wire import render
 from tests.support.sdk_types import misfits
 
+if TYPE_CHECKING:  # the SDK takes seconds to import: only tests that use it do
+    from openai.types.responses import Response, ResponseStreamEvent
+
 _OFFICIAL = "https://api.openai.com/v1"
 _OPENAI = Endpoint(_OFFICIAL, "key", compat=compat_for(_OFFICIAL))
 _UNKNOWN = Endpoint("http://localhost:8000/v1")
@@ -40,6 +40,8 @@ _MODEL = Model("model-1", "vendor", "wire")
 
 @given(REQUESTS, _ENDPOINTS)
 def test_openai_accepts_what_we_send(request: Request, endpoint: Endpoint) -> None:
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+
     body = msgspec.json.decode(msgspec.json.encode(responses_body(request, endpoint)))
 
     assert misfits(body, ResponseCreateParamsStreaming) == []
@@ -79,7 +81,6 @@ def test_a_request_begins_with_the_bytes_of_the_one_before(
 
 _PIECES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 _JSON_OBJECTS = st.dictionaries(_PIECES, _PIECES | st.integers(0, 99) | st.lists(_PIECES, max_size=2), max_size=3)
-_EVENT: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEvent)
 _FRAME = {"id": "resp_1", "object": "response", "created_at": 1, "model": "model-1", "parallel_tool_calls": True}
 _FRAME |= {"tool_choice": "auto", "tools": []}
 _USAGE = {
@@ -89,6 +90,13 @@ _USAGE = {
     "output_tokens_details": {"reasoning_tokens": 3},
     "total_tokens": 107,
 }
+
+
+@functools.cache
+def _event() -> "TypeAdapter[ResponseStreamEvent]":
+    from openai.types.responses import ResponseStreamEvent
+
+    return TypeAdapter(ResponseStreamEvent)
 
 
 _PARTS = st.lists(st.lists(_PIECES, min_size=1, max_size=3), max_size=3)
@@ -133,7 +141,7 @@ def _called(draw: st.DrawFn, number: int) -> tuple[list[Json], Json, Json]:
 
 
 @st.composite
-def _streams(draw: st.DrawFn) -> list[ResponseStreamEvent]:
+def _streams(draw: st.DrawFn) -> "list[ResponseStreamEvent]":
     events: list[Json] = [{"type": "response.created", "response": {**_FRAME, "output": []}}]
     output: list[Json] = []
     for number, make in enumerate(draw(st.lists(st.sampled_from([_reasoning, _said, _called]), max_size=4))):
@@ -145,7 +153,7 @@ def _streams(draw: st.DrawFn) -> list[ResponseStreamEvent]:
         output.append(whole)
     ended = {**_FRAME, "status": "completed", "output": output, "usage": _USAGE}
     events.append({"type": "response.completed", "response": ended})
-    return [_EVENT.validate_python({**event, "sequence_number": n}) for n, event in enumerate(events)]
+    return [_event().validate_python({**event, "sequence_number": n}) for n, event in enumerate(events)]
 
 
 def _parse(stream: bytes, chunk_size: int) -> AssistantMessage:
@@ -163,7 +171,10 @@ def _parse(stream: bytes, chunk_size: int) -> AssistantMessage:
 
 
 @given(_streams(), st.sampled_from([1, 7, 100, 100_000]))
-def test_we_read_a_response_as_openais_sdk_does(events: list[ResponseStreamEvent], chunk_size: int) -> None:
+def test_we_read_a_response_as_openais_sdk_does(events: "list[ResponseStreamEvent]", chunk_size: int) -> None:
+    from openai import omit
+    from openai.lib.streaming.responses._responses import ResponseStreamState
+
     stream = b"".join(f"event: {event.type}\ndata: {event.model_dump_json()}\n\n".encode() for event in events)
 
     ours = _parse(stream, chunk_size)
@@ -191,7 +202,7 @@ def _ours(message: AssistantMessage) -> Iterator[Json]:
                 yield block.id, block.name, block.arguments
 
 
-def _theirs(response: Response) -> Iterator[Json]:
+def _theirs(response: "Response") -> Iterator[Json]:
     item: Any
     for item in response.output:
         match item.type:
@@ -212,6 +223,8 @@ def _theirs(response: Response) -> Iterator[Json]:
     ],
 )
 def test_the_model_server_of_the_tests_speaks_so_that_the_sdk_understands(answer: Answer) -> None:
+    from openai import OpenAI
+
     with (
         ModelServer([answer]) as server,
         OpenAI(base_url=f"{server.url}/v1", api_key="key") as client,
