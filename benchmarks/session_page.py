@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, Result
 from benchmarks.process_tree import tree_pss
 from benchmarks.session_store import TURNS_OF_100_MB, write_long_session
 from kaa.session.export.page import write_page
-from kaa.session.export.selection import Selection
+from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from tests.support.browser import Browser, Page, find_browser
 
@@ -61,7 +61,7 @@ def measure(bench: Bench) -> list[Result]:
 def _write(session: Path, page: Path) -> float:
     started = time.perf_counter()
     with SnapshotFile.open(session) as source, page.open("wb") as out:
-        write_page(source, Selection(all_branches=True), out)
+        write_page(source, ExportSelection(all_branches=True), out)
     return time.perf_counter() - started
 
 

@@ -19,7 +19,7 @@ import msgspec
 from benchmarks.bench import Bench, Result
 from kaa.core.messages import AssistantMessage, TextContent, ToolCall, ToolResultMessage, Usage, user_message
 from kaa.session.catalogue.catalogue import Catalogue
-from kaa.session.catalogue.places import Root
+from kaa.session.catalogue.places import SessionRoot
 from kaa.session.context import build_context
 from kaa.session.entries import Entry, MessageEntry
 from kaa.session.file.append_file import create_private_folders
@@ -162,7 +162,7 @@ def _known_list_scene(folder: Path) -> dict[str, float]:
 
 
 def _catalogue(folder: Path) -> Catalogue:
-    return Catalogue(folder / "cache" / "sessions.sqlite3", [Root(folder / "sessions", "kaa")], _CWD)
+    return Catalogue(folder / "cache" / "sessions.sqlite3", [SessionRoot(folder / "sessions", "kaa")], _CWD)
 
 
 def _memory_mb() -> float:

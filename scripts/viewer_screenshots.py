@@ -16,7 +16,7 @@ _REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path[0] = str(_REPOSITORY)
 
 from kaa.session.export.page import write_page  # noqa: E402 - only found after the line above
-from kaa.session.export.selection import Selection  # noqa: E402
+from kaa.session.export.selection import ExportSelection  # noqa: E402
 from kaa.session.export.source import SnapshotFile  # noqa: E402
 from tests.support.browser import Browser, Page, find_browser  # noqa: E402
 from tests.support.rich_session import call, reply, result, text, thought, user  # noqa: E402
@@ -177,7 +177,7 @@ def _export(folder: Path) -> Path:
     session = write_session(folder / "session.jsonl", *_session(), header={**HEADER, "cwd": "/home/you/pendulum"})
     page = folder / "session.html"
     with SnapshotFile.open(session) as source, page.open("wb") as out:
-        write_page(source, Selection(all_branches=True), out)
+        write_page(source, ExportSelection(all_branches=True), out)
     return page
 
 

@@ -43,7 +43,7 @@ from kaa.frontends.interactive.ui import InteractiveUI
 from kaa.frontends.rpc.commands import AnyCommand
 from kaa.frontends.terminal_commands import TERMINAL_COMMANDS
 from kaa.hands.policy import PROTECTED_NAMES, Mode
-from kaa.shell.approvals.calls import Call, examine
+from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import permission
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.rule_file import parse_rules
@@ -433,7 +433,7 @@ class _Sandbox:
     private_temporary = ("/tmp",)
 
 
-def _examined(command: str) -> Call:
+def _examined(command: str) -> JudgedCall:
     return examine(ToolCall("1", "bash", {"command": command}), "command", _Sandbox())
 
 

@@ -14,7 +14,7 @@ from kaa import __version__
 if TYPE_CHECKING:
     from kaa.core.budget import Measure
     from kaa.frontends.command_line import CommandLine
-    from kaa.shell.safety import Unopened
+    from kaa.shell.safety import UnopenedWorkspace
     from kaa.workspace.local import LocalWorkspace
 
 _USAGE_ERROR = 2
@@ -292,7 +292,7 @@ def _run_command(arguments: Sequence[str]) -> int | None:
     return None
 
 
-def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | Unopened], int]":
+def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
     """The frontend without a terminal."""
     if mode == "rpc":
         from kaa.frontends.rpc import mode as rpc_mode  # lazy: only this mode needs it

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kaa.session.export.page import write_page
-from kaa.session.export.selection import Selection
+from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from tests.support.browser import Browser, Page, find_browser
 from tests.support.rich_session import write_rich_session
@@ -35,7 +35,7 @@ def exported(tmp_path: Path) -> Callable[[Path], Path]:
     def export(session: Path) -> Path:
         out = io.BytesIO()
         with SnapshotFile.open(session) as source:
-            write_page(source, Selection(all_branches=True), out)
+            write_page(source, ExportSelection(all_branches=True), out)
         file = tmp_path / "session.html"
         file.write_bytes(out.getvalue())
         return file

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kaa.builtin.diff import diff_of_changes
 from kaa.builtin.replacement import Replacement
-from kaa.builtin.text_edit import Change, edit_bytes
+from kaa.builtin.text_edit import Substitution, edit_bytes
 
 
 def diff(text: str, *pairs: tuple[str, str]) -> str:
@@ -101,7 +101,7 @@ TEXT = st.text(alphabet="ab\n", min_size=1, max_size=30)
 def test_added_and_removed_lines_are_those_of_the_new_and_old_text(text: str, choice: st.DataObject) -> None:
     cuts = sorted(choice.draw(st.lists(st.integers(0, len(text)), min_size=2, max_size=6)))
     pairs = zip(cuts[::2], cuts[1::2], strict=False)
-    changes = [Change(start, end, choice.draw(TEXT)) for start, end in pairs]
+    changes = [Substitution(start, end, choice.draw(TEXT)) for start, end in pairs]
     new = text
     for change in reversed(changes):
         new = new[: change.start] + change.new + new[change.end :]

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.builtin.live_output import LiveOutput
+from kaa.builtin.live_output import StreamedOutput
 from tests.support.agents import run
 from tests.support.toolbox import RecordedRun
 
 
-def updates(work: Callable[[LiveOutput], None]) -> list[tuple[str, int]]:
+def updates(work: Callable[[StreamedOutput], None]) -> list[tuple[str, int]]:
     async def scenario() -> list[tuple[str, int]]:
         recorded = RecordedRun()
-        live = LiveOutput(recorded.update)
+        live = StreamedOutput(recorded.update)
         work(live)
         live.close()
         return recorded.updates
@@ -23,7 +23,7 @@ def updates(work: Callable[[LiveOutput], None]) -> list[tuple[str, int]]:
 
 
 def test_the_first_output_is_shown_at_once_and_the_rest_together() -> None:
-    def work(live: LiveOutput) -> None:
+    def work(live: StreamedOutput) -> None:
         for number in range(100):
             live.feed(f"{number} ".encode())
 
@@ -33,7 +33,7 @@ def test_the_first_output_is_shown_at_once_and_the_rest_together() -> None:
 
 
 def test_output_that_comes_too_fast_is_dropped_and_counted() -> None:
-    def work(live: LiveOutput) -> None:
+    def work(live: StreamedOutput) -> None:
         live.feed(b"start")
         for _ in range(1000):
             live.feed(b"x" * 999 + b"\n")
@@ -46,7 +46,7 @@ def test_output_that_comes_too_fast_is_dropped_and_counted() -> None:
 
 
 def test_dropping_never_cuts_a_character_in_two() -> None:
-    def work(live: LiveOutput) -> None:
+    def work(live: StreamedOutput) -> None:
         live.feed(b"start")
         live.feed("é".encode() * 5000 + b"x")
 
@@ -57,7 +57,7 @@ def test_dropping_never_cuts_a_character_in_two() -> None:
 
 
 def test_characters_are_decoded_across_chunks() -> None:
-    def work(live: LiveOutput) -> None:
+    def work(live: StreamedOutput) -> None:
         for byte in "é→\U0001f600".encode():
             live.feed(bytes([byte]))
 
@@ -76,7 +76,7 @@ def test_nothing_is_shown_of_silence() -> None:
 def test_every_byte_is_shown_or_counted(chunks: list[bytes]) -> None:
     ascii_chunks = [bytes(byte & 0x7F for byte in chunk) for chunk in chunks]
 
-    def work(live: LiveOutput) -> None:
+    def work(live: StreamedOutput) -> None:
         for chunk in ascii_chunks:
             live.feed(chunk)
 
@@ -89,7 +89,7 @@ def test_every_byte_is_shown_or_counted(chunks: list[bytes]) -> None:
 def test_waiting_output_is_shown_by_itself_after_a_while() -> None:
     async def scenario() -> list[tuple[str, int]]:
         recorded = RecordedRun()
-        live = LiveOutput(recorded.update)
+        live = StreamedOutput(recorded.update)
         live.feed(b"one")
         live.feed(b"two")
         while len(recorded.updates) < 2:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Measure, Used, amount, duration, parse_amount
+from kaa.core.budget import Budget, BudgetExhaustedError, BudgetUsage, Ledger, Measure, amount, duration, parse_amount
 from kaa.core.messages import Cost, Usage
 from kaa.core.provider import Model, ModelRates
 
@@ -33,7 +33,7 @@ def test_what_came_out_of_the_cache_is_not_counted() -> None:
 
     ledger.charge(Usage(input=10, output=5, cache_read=1000, cache_write=3), MODEL)
 
-    assert ledger.used == Used(tokens=18, turns=1)
+    assert ledger.used == BudgetUsage(tokens=18, turns=1)
 
 
 def test_what_a_child_uses_its_parents_pay_for() -> None:
@@ -44,9 +44,9 @@ def test_what_a_child_uses_its_parents_pay_for() -> None:
     helper.charge(usage(60, 0.5), MODEL)
     run.charge(usage(40, 0.25), MODEL)
 
-    assert session.used == Used(cost=0.75, tokens=100, turns=2)
+    assert session.used == BudgetUsage(cost=0.75, tokens=100, turns=2)
     assert run.used == session.used
-    assert helper.used == Used(cost=0.5, tokens=60, turns=1)
+    assert helper.used == BudgetUsage(cost=0.5, tokens=60, turns=1)
     with pytest.raises(BudgetExhaustedError, match="100 tokens of the 100 tokens for this session"):
         asyncio.run(helper.admit())
 
@@ -60,7 +60,7 @@ def test_requests_of_an_unknown_price_are_known_as_such_and_those_the_server_pri
     run.charge(usage(10, 0.5), unpriced)
     run.charge(usage(10), MODEL)
 
-    assert session.used == Used(cost=0.5, tokens=30, turns=3, unpriced=1)
+    assert session.used == BudgetUsage(cost=0.5, tokens=30, turns=3, unpriced=1)
 
 
 def test_time_counts_while_the_clock_runs() -> None:

@@ -23,13 +23,13 @@ from kaa.core.events import (
     TurnStart,
 )
 from kaa.core.hooks import Continue, FixedHooks
-from kaa.core.loop import Limits
+from kaa.core.loop import RunLimits
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
-from kaa.core.provider import TextDelta
+from kaa.core.provider import TextChunk
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import ToolResult, ToolRun, text_result
-from kaa.llm.scripted import Pause, Reply, reply
+from kaa.llm.scripted import Pause, ScriptedReply, reply
 from tests.support.agents import Scene, run, say, tool
 
 QUICK = AgentConfig(retry=RetryPolicy(base_seconds=0.0))
@@ -206,9 +206,9 @@ def test_a_second_run_at_the_same_time_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "reason"), [(Limits(max_turns=2), "max_turns"), (Limits(max_messages=4), "max_messages")]
+    ("limits", "reason"), [(RunLimits(max_turns=2), "max_turns"), (RunLimits(max_messages=4), "max_messages")]
 )
-def test_caps_end_a_run_that_would_go_on(limits: Limits, reason: str) -> None:
+def test_caps_end_a_run_that_would_go_on(limits: RunLimits, reason: str) -> None:
     scene = Scene([reply(tool_calls=[("echo", {"text": "x"})])] * 5, config=AgentConfig(limits=limits))
 
     end = run(scene.agent.run(say("go")))
@@ -219,7 +219,7 @@ def test_caps_end_a_run_that_would_go_on(limits: Limits, reason: str) -> None:
 
 
 def test_a_cap_does_not_spoil_a_run_that_ends_in_time() -> None:
-    scene = Scene([reply(text="done")], config=AgentConfig(limits=Limits(max_turns=1)))
+    scene = Scene([reply(text="done")], config=AgentConfig(limits=RunLimits(max_turns=1)))
 
     assert run(scene.agent.run(say("go"))).reason == "done"
 
@@ -264,7 +264,7 @@ class TestRetry:
         "broken",
         [
             pytest.param(reply(usage=None), id="empty reply"),
-            pytest.param(Reply((TextDelta("text", "half a sen"),)), id="early end"),
+            pytest.param(ScriptedReply((TextChunk("text", "half a sen"),)), id="early end"),
             pytest.param(reply(text="partial", after=[NetworkError("reset")]), id="error inside the stream"),
         ],
     )

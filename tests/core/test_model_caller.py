@@ -20,11 +20,11 @@ from kaa.core.errors import (
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
 from kaa.core.hooks import FixedHooks, ReplaceMessages
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
-from kaa.core.provider import Done, Model, ModelRates, ReplyInfo, Request, StreamEvent, TextDelta
+from kaa.core.provider import Model, ModelRates, ReplyInfo, Request, StreamDone, StreamEvent, TextChunk
 from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts
-from kaa.llm.scripted import Reply, ScriptedProvider, ScriptItem, reply
+from kaa.llm.scripted import ScriptedProvider, ScriptedReply, ScriptItem, reply
 from tests.support.agents import MODEL, Scene, run, say
 
 QUICK = RetryPolicy(base_seconds=0.0)
@@ -114,16 +114,16 @@ class Endless:
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         while True:
-            yield TextDelta(0, "and on " * 100_000)
+            yield TextChunk(0, "and on " * 100_000)
 
 
 class Babbler:
     """A provider that says a word, and then sends nothing of its reply for ever."""
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        yield TextDelta("text", "Well")
+        yield TextChunk("text", "Well")
         await asyncio.Event().wait()
-        yield Done("stop")
+        yield StreamDone("stop")
 
 
 class TestPatience:
@@ -278,7 +278,7 @@ class TestBudget:
         assert scene.provider.requests == []
 
     def test_a_reply_is_given_no_more_tokens_than_the_money_pays_for(self) -> None:
-        def to_the_limit(request: Request) -> Reply:
+        def to_the_limit(request: Request) -> ScriptedReply:
             assert request.max_tokens is not None
             usage = Usage(input=50, output=request.max_tokens)
             return reply(text="and so", usage=usage, stop_reason="length")

@@ -18,13 +18,13 @@ def build(*stream: StreamEvent) -> tuple[ReplyBuilder, list[events.AssistantMess
 
 def test_blocks_keep_the_order_in_which_they_began() -> None:
     builder, changes = build(
-        provider.ThinkingDelta("t", "hm", signature="sig"),
-        provider.TextDelta(0, "Let me "),
-        provider.ToolCallStart(7, "c1", "read"),
-        provider.TextDelta(0, "look."),
-        provider.ToolCallDelta(7, '{"path":'),
-        provider.ToolCallDelta(7, ' "a"}'),
-        provider.Done("toolUse"),
+        provider.ThinkingChunk("t", "hm", signature="sig"),
+        provider.TextChunk(0, "Let me "),
+        provider.CallChunkStart(7, "c1", "read"),
+        provider.TextChunk(0, "look."),
+        provider.ArgumentsChunk(7, '{"path":'),
+        provider.ArgumentsChunk(7, ' "a"}'),
+        provider.StreamDone("toolUse"),
     )
 
     message = builder.message("toolUse")
@@ -41,11 +41,11 @@ def test_blocks_keep_the_order_in_which_they_began() -> None:
 
 def test_a_block_ends_once() -> None:
     _, changes = build(
-        provider.TextDelta(0, "a"),
+        provider.TextChunk(0, "a"),
         provider.BlockEnd(0),
         provider.BlockEnd(0),
         provider.BlockEnd(5),
-        provider.Done("stop"),
+        provider.StreamDone("stop"),
     )
 
     assert changes == [
@@ -58,7 +58,7 @@ def test_a_block_ends_once() -> None:
 
 def test_a_call_that_breaks_off_keeps_what_came_and_says_that_it_is_broken() -> None:
     builder, _ = build(
-        provider.ToolCallStart(0, "c1", "write"), provider.ToolCallDelta(0, '{"path": "a.py", "content": "imp')
+        provider.CallChunkStart(0, "c1", "write"), provider.ArgumentsChunk(0, '{"path": "a.py", "content": "imp')
     )
 
     (block,) = builder.message("aborted", "stopped").tool_calls
@@ -68,7 +68,7 @@ def test_a_call_that_breaks_off_keeps_what_came_and_says_that_it_is_broken() -> 
 
 
 def test_a_call_without_argument_text_has_no_arguments() -> None:
-    builder, _ = build(provider.ToolCallStart(0, "c1", "list"), provider.Done("toolUse"))
+    builder, _ = build(provider.CallChunkStart(0, "c1", "list"), provider.StreamDone("toolUse"))
 
     assert builder.message("toolUse").tool_calls == [ToolCall("c1", "list", {})]
 
@@ -85,9 +85,9 @@ def test_usage_is_priced_where_prices_are_known() -> None:
 def test_later_information_replaces_earlier() -> None:
     builder, _ = build(
         provider.ReplyInfo(response_id="r1", usage=Usage(input=5)),
-        provider.TextDelta(0, "a"),
+        provider.TextChunk(0, "a"),
         provider.ReplyInfo(usage=Usage(input=5, output=2, total_tokens=7)),
-        provider.Done("stop"),
+        provider.StreamDone("stop"),
     )
 
     message = builder.message("stop")
@@ -116,9 +116,9 @@ def test_many_calls_cost_each_what_few_do(ids: str) -> None:
         started = [
             event
             for key in range(count)
-            for event in (provider.ToolCallStart(key, ids.format(key), "ls"), provider.ToolCallDelta(key, "{}"))
+            for event in (provider.CallChunkStart(key, ids.format(key), "ls"), provider.ArgumentsChunk(key, "{}"))
         ]
-        return [*started, provider.Done("toolUse")]
+        return [*started, provider.StreamDone("toolUse")]
 
     few, many = work_of(calls(50)), work_of(calls(500))
 
@@ -127,7 +127,7 @@ def test_many_calls_cost_each_what_few_do(ids: str) -> None:
 
 def test_calls_that_came_with_one_id_get_their_own_whatever_others_are_called() -> None:
     builder, _ = build(
-        *(provider.ToolCallStart(key, name, "ls") for key, name in enumerate(["c", "c_2", "c", "c", "c_2"]))
+        *(provider.CallChunkStart(key, name, "ls") for key, name in enumerate(["c", "c_2", "c", "c", "c_2"]))
     )
 
     assert [call.id for call in builder.message("toolUse").tool_calls] == ["c", "c_2", "c_3", "c_4", "c_2_2"]
@@ -136,18 +136,18 @@ def test_calls_that_came_with_one_id_get_their_own_whatever_others_are_called() 
 @pytest.mark.parametrize(
     "piece",
     [
-        provider.TextDelta(0, "again "),
-        provider.TextDelta(0, "", signature="again "),
-        provider.TextDelta(0, ""),
-        provider.ThinkingDelta(0, "again "),
-        provider.ToolCallDelta(0, "again "),
-        provider.ToolCallStart(0, "", ""),
+        provider.TextChunk(0, "again "),
+        provider.TextChunk(0, "", signature="again "),
+        provider.TextChunk(0, ""),
+        provider.ThinkingChunk(0, "again "),
+        provider.ArgumentsChunk(0, "again "),
+        provider.CallChunkStart(0, "", ""),
         provider.BlockEnd(0),
     ],
 )
 def test_a_reply_without_end_is_stopped_and_keeps_what_came(piece: StreamEvent) -> None:
     builder = ReplyBuilder(MODEL, most_characters=10_000)
-    builder.fold(provider.TextDelta("first", "It begins."))
+    builder.fold(provider.TextChunk("first", "It begins."))
 
     with pytest.raises(EndlessReplyError, match="10,000 characters"):
         list(map(builder.fold, [piece] * 10_000))

@@ -10,7 +10,7 @@ from kaa.core.reply import ReplyBuilder
 
 def _call(arguments: str, stop_reason: StopReason = "toolUse") -> ToolCall:
     builder = ReplyBuilder(Model(id="m", provider="p", api="a"))
-    for event in (provider.ToolCallStart(0, "c1", "write"), provider.ToolCallDelta(0, arguments)):
+    for event in (provider.CallChunkStart(0, "c1", "write"), provider.ArgumentsChunk(0, arguments)):
         builder.fold(event)
     (call,) = builder.message(stop_reason).tool_calls
     return call

@@ -2,7 +2,7 @@
 
 from kaa.core.events import AgentStart, MessageEnd
 from kaa.core.messages import AssistantMessage, Cost, TextContent, Usage, user_message
-from kaa.core.spending import UsageTally, Use
+from kaa.core.spending import RequestCharge, UsageTally
 from kaa.core.usage import Spent
 
 
@@ -71,7 +71,7 @@ class TestTally:
     def test_earlier_replies_count_for_the_session_and_not_for_the_turn(self) -> None:
         counted = tally()
 
-        counted.recall(Use("reply", priced(tokens, 0.5), "p", "m") for tokens in (1, 2))
+        counted.recall(RequestCharge("reply", priced(tokens, 0.5), "p", "m") for tokens in (1, 2))
 
         assert (counted.total.cost, counted.turn.cost, counted.reply.usage.input) == (1.0, 0.0, 2)
 
@@ -79,7 +79,7 @@ class TestTally:
         counted = tally()
         counted.observe(MessageEnd(reply(priced(10, 0.25))))
 
-        counted.aside(Use("summary", priced(20, 0.5), "p", "m"))
+        counted.aside(RequestCharge("summary", priced(20, 0.5), "p", "m"))
 
         assert (counted.reply.cost, counted.turn.cost, counted.total.cost) == (0.25, 0.75, 0.75)
         assert counted.total.replies == 2

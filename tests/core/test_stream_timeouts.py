@@ -7,11 +7,11 @@ from contextlib import aclosing
 import pytest
 
 from kaa.core.errors import NetworkError, StalledStreamError
-from kaa.core.provider import StreamEvent, TextDelta
+from kaa.core.provider import StreamEvent, TextChunk
 from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts
 from tests.support.agents import run
 
-WORD = TextDelta("text", "word ")
+WORD = TextChunk("text", "word ")
 BRIEF = 0.05
 
 

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from kaa.core.errors import NetworkError
 from kaa.core.messages import AssistantMessage, TextContent, ThinkingContent
-from kaa.core.provider import BlockEnd, Done, Model, Provider, Request, TextDelta
+from kaa.core.provider import BlockEnd, Model, Provider, Request, StreamDone, TextChunk
 from kaa.core.reply import ReplyBuilder
 from kaa.llm.inline_thinking import InlineThinking
-from kaa.llm.scripted import Reply, ScriptedProvider, Step
+from kaa.llm.scripted import ScriptedProvider, ScriptedReply, ScriptedStep
 from kaa.llm.scripted import reply as scripted
 
 _MODEL = Model("m", "p", "scripted")
 
 
-def _read(*steps: Step) -> AssistantMessage:
-    provider: Provider = InlineThinking(ScriptedProvider([Reply(steps)]))
+def _read(*steps: ScriptedStep) -> AssistantMessage:
+    provider: Provider = InlineThinking(ScriptedProvider([ScriptedReply(steps)]))
     builder = ReplyBuilder(_MODEL)
 
     async def main() -> None:
@@ -34,7 +34,7 @@ def _read(*steps: Step) -> AssistantMessage:
 
 def _parts(*deltas: str) -> list[tuple[str, str]]:
     """What a reply of these deltas consists of."""
-    message = _read(*(TextDelta(1, delta) for delta in deltas), BlockEnd(1), Done("stop"))
+    message = _read(*(TextChunk(1, delta) for delta in deltas), BlockEnd(1), StreamDone("stop"))
     return [
         ("text", part.text) if isinstance(part, TextContent) else ("thinking", part.thinking)
         for part in message.content
@@ -69,7 +69,7 @@ def test_it_is_found_however_the_text_is_cut(text: str, parts: list[tuple[str, s
 
 
 def test_what_came_of_a_reply_that_breaks_off_is_kept() -> None:
-    message = _read(TextDelta(1, "<think>Hm, </th"), NetworkError("gone"))
+    message = _read(TextChunk(1, "<think>Hm, </th"), NetworkError("gone"))
 
     assert message.content == (ThinkingContent("Hm, </th"),)
 

@@ -23,7 +23,7 @@ from kaa.core.errors import (
     StalledStreamError,
 )
 from kaa.core.messages import Json, UserMessage
-from kaa.core.provider import Done, Model, Request, StreamEvent, TextDelta
+from kaa.core.provider import Model, Request, StreamDone, StreamEvent, TextChunk
 from kaa.llm.anthropic.provider import AnthropicMessages
 from kaa.llm.completions.provider import OpenAICompletions
 from kaa.llm.gemini.provider import GoogleGemini
@@ -227,7 +227,7 @@ def _fails(
 
 
 def _text(events: list[StreamEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
+    return "".join(event.text for event in events if isinstance(event, TextChunk))
 
 
 def _streams(stream: bytes, size: int = 1000) -> Callable[[_Call], Awaitable[None]]:
@@ -252,7 +252,7 @@ def test_a_reply_in_chunks_of_any_size(adapter: _Adapter, stream: bytes, size: i
     events = _replies(adapter, _Server(_streams(stream, size)))
 
     assert _text(events) == "Hello, wörld!"
-    assert events[-1] == Done("stop")
+    assert events[-1] == StreamDone("stop")
 
 
 def test_what_the_server_is_sent_by_the_openai_adapter() -> None:
@@ -335,7 +335,7 @@ def test_one_connection_serves_one_turn_after_another(adapter: _Adapter, stream:
         for _ in range(5):
             async with _stream(adapter, server, transport) as events:
                 async for event in events:
-                    if isinstance(event, Done):
+                    if isinstance(event, StreamDone):
                         break
 
     _run(server, scenario)
@@ -360,7 +360,7 @@ def test_a_connection_the_server_closed_while_idle_is_replaced(farewell: bytes) 
 
     async def scenario(transport: LiveTransport) -> None:
         for _ in range(2):
-            assert (await _collect(OpenAICompletions, server, transport))[-1] == Done("stop")
+            assert (await _collect(OpenAICompletions, server, transport))[-1] == StreamDone("stop")
             await closed.wait()
 
     _run(server, scenario)
@@ -485,7 +485,7 @@ def test_the_reply_is_done_although_the_server_keeps_the_connection_open(adapter
         await call.chunks(stream)
         await call.until_the_client_leaves()
 
-    assert _replies(adapter, _Server(behaviour))[-1] == Done("stop")
+    assert _replies(adapter, _Server(behaviour))[-1] == StreamDone("stop")
 
 
 @_ALL
@@ -505,9 +505,9 @@ def test_deltas_are_shown_as_they_come(adapter: _Adapter, stream: bytes) -> None
     async def scenario(transport: LiveTransport) -> None:
         async with _stream(adapter, server, transport) as events:
             first = await anext(events)
-            assert isinstance(first, TextDelta)
+            assert isinstance(first, TextChunk)
             shown.set()
-            assert [event async for event in events][-1] == Done("stop")
+            assert [event async for event in events][-1] == StreamDone("stop")
 
     _run(server, scenario)
 
@@ -652,7 +652,7 @@ def test_a_completion_in_one_piece_is_a_reply() -> None:
     events = _replies(OpenAICompletions, _Server(_answers(body, "content-type: application/json")))
 
     assert _text(events) == "hi"
-    assert events[-1] == Done("stop")
+    assert events[-1] == StreamDone("stop")
 
 
 def test_a_reply_of_gemini_as_the_array_of_its_chunks_is_a_reply() -> None:
@@ -662,7 +662,7 @@ def test_a_reply_of_gemini_as_the_array_of_its_chunks_is_a_reply() -> None:
     events = _replies(GoogleGemini, _Server(_answers(body, "content-type: application/json")))
 
     assert _text(events) == "hi"
-    assert events[-1] == Done("stop")
+    assert events[-1] == StreamDone("stop")
 
 
 def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -673,7 +673,7 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         events = OpenAICompletions(Endpoint("http://model.test/v1"), transport).stream(_REQUEST)
-        assert [event async for event in events][-1] == Done("stop")
+        assert [event async for event in events][-1] == StreamDone("stop")
 
     _run(proxy, scenario)
 
@@ -695,7 +695,7 @@ def test_a_proxy_of_the_settings_is_used_where_the_environment_has_none(
         other = "http://127.0.0.1:1" if from_environment else proxy.url
         named = LiveTransport(proxy=other)
         events = OpenAICompletions(Endpoint("http://model.test/v1"), named).stream(_REQUEST)
-        assert [event async for event in events][-1] == Done("stop")
+        assert [event async for event in events][-1] == StreamDone("stop")
         await named.close()
 
     _run(proxy, scenario)

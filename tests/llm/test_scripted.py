@@ -7,8 +7,8 @@ import pytest
 
 from kaa.core.errors import OverloadedError
 from kaa.core.messages import Message, UserMessage
-from kaa.core.provider import Done, Model, Request, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
-from kaa.llm.scripted import Pause, Reply, ScriptedProvider, ScriptItem, reply
+from kaa.core.provider import ArgumentsChunk, CallChunkStart, Model, Request, StreamDone, StreamEvent, TextChunk
+from kaa.llm.scripted import Pause, ScriptedProvider, ScriptedReply, ScriptItem, reply
 
 _MODEL = Model("m", "p", "a")
 
@@ -29,9 +29,9 @@ def test_each_request_takes_the_next_item() -> None:
         asyncio.run(_collect(provider))
     second = asyncio.run(_collect(provider))
 
-    assert first[0] == TextDelta("text", "one")
-    assert second[:2] == [TextDelta("text", "t"), TextDelta("text", "wo")]
-    assert second[-1] == Done("stop")
+    assert first[0] == TextChunk("text", "one")
+    assert second[:2] == [TextChunk("text", "t"), TextChunk("text", "wo")]
+    assert second[-1] == StreamDone("stop")
     assert provider.remaining == 0
 
 
@@ -40,11 +40,11 @@ def test_tool_calls_are_encoded_unless_given_as_text() -> None:
 
     events = asyncio.run(_collect(provider))
 
-    assert ToolCallStart(1, "call_1", "bash") in events
-    assert ToolCallDelta(1, '{"command":"ls"}') in events
-    assert ToolCallStart(2, "id-2", "read") in events
-    assert ToolCallDelta(2, '{"cut') in events
-    assert events[-1] == Done("toolUse")
+    assert CallChunkStart(1, "call_1", "bash") in events
+    assert ArgumentsChunk(1, '{"command":"ls"}') in events
+    assert CallChunkStart(2, "id-2", "read") in events
+    assert ArgumentsChunk(2, '{"cut') in events
+    assert events[-1] == StreamDone("toolUse")
 
 
 def test_an_error_may_break_off_a_reply() -> None:
@@ -57,12 +57,12 @@ def test_an_error_may_break_off_a_reply() -> None:
 
     with pytest.raises(OverloadedError, match="gone"):
         asyncio.run(scenario())
-    assert seen[0] == TextDelta("text", "half")
+    assert seen[0] == TextChunk("text", "half")
     assert provider.closed == 0
 
 
 def test_a_script_can_answer_what_it_is_asked() -> None:
-    def echo(request: Request) -> Reply:
+    def echo(request: Request) -> ScriptedReply:
         return reply(str(len(request.messages)))
 
     script: list[ScriptItem] = [echo]
@@ -70,7 +70,7 @@ def test_a_script_can_answer_what_it_is_asked() -> None:
 
     events = asyncio.run(_collect(provider, _request(UserMessage("a"), UserMessage("b"))))
 
-    assert events[0] == TextDelta("text", "2")
+    assert events[0] == TextChunk("text", "2")
 
 
 def test_requests_are_kept_as_they_were() -> None:
@@ -99,7 +99,7 @@ def test_a_pause_holds_the_stream_until_it_is_released() -> None:
         pause.until.set()
         return await task
 
-    assert asyncio.run(scenario())[0] == TextDelta("text", "after")
+    assert asyncio.run(scenario())[0] == TextChunk("text", "after")
 
 
 def test_closing_a_stream_early_is_counted() -> None:

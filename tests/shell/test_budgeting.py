@@ -6,7 +6,7 @@ import pytest
 from kaa.core.budget import Budget
 from kaa.core.events import AgentEnd, BudgetUpdate, Event
 from kaa.core.messages import Json, Usage
-from kaa.shell.conversation import CommandReply, Conversation, Outcome
+from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
 from kaa.shell.options import ContinueSession, ConversationOptions
 from tests.support.model_script import Answer, Call, Tokens
 from tests.support.model_server import say
@@ -44,10 +44,10 @@ class Purse:
     def settings(self, **settings: Json) -> None:
         (self.stage.home / "settings.json").write_bytes(msgspec.json.encode(settings))
 
-    def talk(self, *messages: str, options: ConversationOptions | None = None, **limits: float) -> list[Outcome]:
+    def talk(self, *messages: str, options: ConversationOptions | None = None, **limits: float) -> list[SubmitOutcome]:
         """Say these things one after another, with these limits for each run."""
 
-        async def scene(conversation: Conversation) -> list[Outcome]:
+        async def scene(conversation: Conversation) -> list[SubmitOutcome]:
             conversation.subscribe(self.events.append)
             return [await conversation.submit(message) for message in messages]
 
@@ -69,7 +69,7 @@ def purse(stage: Stage) -> Purse:
     return Purse(stage)
 
 
-def reasons(outcomes: list[Outcome]) -> list[str]:
+def reasons(outcomes: list[SubmitOutcome]) -> list[str]:
     return [outcome.reason for outcome in outcomes if isinstance(outcome, AgentEnd)]
 
 
@@ -177,7 +177,7 @@ def test_nothing_is_noted_where_time_is_not_limited(purse: Purse) -> None:
 def test_who_is_given_work_is_paid_out_of_the_same_purse(purse: Purse) -> None:
     purse.stage.server.begin([say("one")])
 
-    async def scene(conversation: Conversation) -> Outcome:
+    async def scene(conversation: Conversation) -> SubmitOutcome:
         helper = conversation.budget.child(Budget(turns=5))
         helper.charge(Usage(input=100), conversation.models.current.model)
         return await conversation.submit("go")
@@ -247,7 +247,7 @@ def test_a_summary_is_paid_for_and_not_made_on_credit(purse: Purse) -> None:
     purse.settings(budget={"session": {"turns": 2}}, compaction={"keepRecentTokens": 1})
     purse.stage.server.begin([say("one " * 400), say("two " * 400)])
 
-    async def scene(conversation: Conversation) -> Outcome:
+    async def scene(conversation: Conversation) -> SubmitOutcome:
         await conversation.submit("tell me something " * 100)
         await conversation.submit("and more " * 100)
         return await conversation.submit("/compact")
@@ -277,7 +277,7 @@ class TestCommand:
         dear = msgspec.structs.replace(ECHO, calls=(), text=("hi",))
         purse.stage.server.begin([*([dear] if priced else []), ECHO, say("done")])
 
-        async def scene(conversation: Conversation) -> Outcome:
+        async def scene(conversation: Conversation) -> SubmitOutcome:
             if priced:
                 await conversation.submit("go")
             await conversation.models.choose("other/m")

@@ -8,15 +8,15 @@ from kaa.core.messages import Json, user_message
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import SessionBusyError
-from kaa.shell.conversation import CommandReply, Conversation, Outcome
-from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, OpenSession, UnkeptSession
+from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, ResumeSession, UnkeptSession
 from kaa.shell.settings import SettingsError
 from tests.support.model_script import Answer, Call, Fault
 from tests.support.model_server import say
 from tests.support.stage import Stage
 
 
-async def ask(conversation: Conversation, text: str = "hello") -> Outcome:
+async def ask(conversation: Conversation, text: str = "hello") -> SubmitOutcome:
     return await conversation.submit(text)
 
 
@@ -86,7 +86,7 @@ def test_two_conversations_do_not_write_one_session(stage: Stage) -> None:
 
     async def scene(conversation: Conversation) -> None:
         await ask(conversation)
-        options = ConversationOptions(model="m", session=OpenSession(conversation.session_id))
+        options = ConversationOptions(model="m", session=ResumeSession(conversation.session_id))
         with pytest.raises(SessionBusyError):
             await asyncio.to_thread(stage.play, ask, options)
 

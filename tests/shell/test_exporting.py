@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kaa.session.export.source import SnapshotFile
 from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
-from kaa.shell.options import ConversationOptions, OpenSession, UnkeptSession
+from kaa.shell.options import ConversationOptions, ResumeSession, UnkeptSession
 from tests.support.model_script import say
 from tests.support.sessions import HEADER, user_entry, write_session
 from tests.support.stage import Stage
@@ -135,7 +135,7 @@ def test_an_imported_session_is_asked_to_be_opened(stage: Stage, tmp_path: Path)
     outcome = stage.play(scene)
 
     assert isinstance(outcome, SessionToOpen)
-    assert isinstance(outcome.choice, OpenSession)
+    assert isinstance(outcome.choice, ResumeSession)
     path = Path(outcome.choice.query)
     with SnapshotFile.open(path) as imported:
         assert imported.header.id == HEADER["id"]

@@ -16,7 +16,7 @@ from kaa.session.errors import SessionNotFoundError
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
-from kaa.shell.options import ConversationOptions, HostOptions, OpenSession
+from kaa.shell.options import ConversationOptions, HostOptions, ResumeSession
 from kaa.shell.safety import SandboxFlags
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
@@ -283,7 +283,7 @@ class TestSwitching:
 
             with pytest.raises(SessionNotFoundError):
                 await host.switch(
-                    before, ConversationOptions(model="m", session=OpenSession("nowhere")), MemoryWorkspace()
+                    before, ConversationOptions(model="m", session=ResumeSession("nowhere")), MemoryWorkspace()
                 )
 
             assert host.conversations == (before,)

@@ -8,7 +8,7 @@ from kaa.core.agent import AgentBusyError
 from kaa.core.events import BranchChanged, Event
 from kaa.ext.errors import CommandError
 from kaa.session.entries import MessageEntry
-from kaa.shell.conversation import CommandReply, Conversation, Outcome
+from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
 from kaa.shell.navigating import Arrival, BranchSummaryRequest, Restore
 from kaa.shell.options import ContinueSession, ConversationOptions, UnkeptSession
 from kaa.workspace.protocol import CommandRequest, CommandResult
@@ -267,7 +267,7 @@ def test_each_file_is_told_of_in_one_line(stage: Stage) -> None:
 def test_a_number_of_steps_is_refused(stage: Stage, command: str) -> None:
     stage.server.begin([WRITE, say("done")])
 
-    async def scene(conversation: Conversation) -> Outcome:
+    async def scene(conversation: Conversation) -> SubmitOutcome:
         await conversation.submit("go")
         return await conversation.submit(command)
 

@@ -12,7 +12,7 @@ from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
-from kaa.shell.options import ConversationOptions, HostOptions, OpenSession, Record, Replay
+from kaa.shell.options import ConversationOptions, HostOptions, Record, Replay, ResumeSession
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
@@ -80,7 +80,7 @@ def test_one_conversation_after_another_works_in_one_workspace(stage: Stage, tmp
                 assert outcome.reason == "done"
                 sessions.append(conversation.session_id)
                 await conversation.close()
-            again = await opened(stage, workspace, ConversationOptions(model="m", session=OpenSession(sessions[0])))
+            again = await opened(stage, workspace, ConversationOptions(model="m", session=ResumeSession(sessions[0])))
             assert len(again.navigation.points()) == 1
             await again.close()
             return sessions

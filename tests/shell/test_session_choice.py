@@ -13,14 +13,14 @@ from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionReadOnlyError, SessionViewedError, SessionWriteError
 from kaa.session.naming import folder_name
 from kaa.shell.conversation import Conversation
-from kaa.shell.navigating import Destination, Restore
+from kaa.shell.navigating import NavigationTarget, Restore
 from kaa.shell.options import (
     CloneSession,
     ContinueSession,
     ConversationOptions,
     ForkSession,
     NewSession,
-    OpenSession,
+    ResumeSession,
     SessionChoice,
     UnkeptSession,
     ViewSession,
@@ -106,7 +106,7 @@ def test_a_copy_for_a_conversation_that_cannot_be_opened_is_not_kept(stage: Stag
     path = source(stage)
     stage.environ = {}
 
-    for choice in (ForkSession("sour"), CloneSession("sour"), OpenSession("sour")):
+    for choice in (ForkSession("sour"), CloneSession("sour"), ResumeSession("sour")):
         with pytest.raises(NoModelError):
             play(stage, choice)
 
@@ -127,10 +127,10 @@ def test_a_name_is_given_with_the_first_message_and_leaves_no_file_without_one(s
 def test_sessions_that_are_there_are_named_at_once(stage: Stage) -> None:
     path = str(source(stage))
 
-    assert play(stage, OpenSession(path, name="renamed"))[2] == "renamed"
-    assert play(stage, OpenSession(path))[2] == "renamed"
+    assert play(stage, ResumeSession(path, name="renamed"))[2] == "renamed"
+    assert play(stage, ResumeSession(path))[2] == "renamed"
     assert play(stage, CloneSession(path, name="a copy"))[2] == "a copy"
-    assert play(stage, OpenSession(path))[2] == "renamed"
+    assert play(stage, ResumeSession(path))[2] == "renamed"
 
 
 def test_what_is_not_kept_has_no_name(stage: Stage) -> None:
@@ -144,7 +144,7 @@ def test_a_session_of_pis_is_continued_where_it_is(stage: Stage, tmp_path: Path)
     folder.mkdir(parents=True)
     path = write_session(folder / "2026-11-20T07-49-44-305Z_pis.jsonl", user_entry("a", None, "with pi"))
 
-    said = play(stage, OpenSession("pis"), "and with kaa")[1]
+    said = play(stage, ResumeSession("pis"), "and with kaa")[1]
 
     assert said == ["with pi"]
     assert [line["message"]["role"] for line in lines(path) if line["type"] == "message"] == [
@@ -203,7 +203,7 @@ def test_a_session_that_is_looked_at_runs_no_command_and_goes_nowhere(stage: Sta
             await navigation.back()
         for restore in get_args(Restore):
             with pytest.raises(SessionViewedError):
-                await navigation.go(Destination(None, None, 1, RestorePlan()), restore=restore)
+                await navigation.go(NavigationTarget(None, None, 1, RestorePlan()), restore=restore)
         with pytest.raises(SessionViewedError):
             navigation.label(point.entry_id, "here")
         said = navigation.message_at(point.entry_id)  # what a fork begins with
@@ -222,4 +222,4 @@ def test_a_session_that_cannot_be_written_says_how_to_look_at_it(stage: Stage) -
         pytest.skip("root may write everything")
 
     with pytest.raises(SessionReadOnlyError, match="kaa --view ID"):
-        play(stage, OpenSession("sour"))
+        play(stage, ResumeSession("sour"))

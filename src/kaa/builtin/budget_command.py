@@ -3,11 +3,11 @@
 from typing import Final
 
 from kaa.builtin.completing import among
-from kaa.core.budget import MEASURES, Measure, Scope, Used, amount, parse_amount
+from kaa.core.budget import MEASURES, BudgetScope, BudgetUsage, Measure, amount, parse_amount
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, SessionBudget
 from kaa.ext.errors import CommandError
 
-_SCOPES: tuple[Scope, ...] = ("run", "session")
+_SCOPES: tuple[BudgetScope, ...] = ("run", "session")
 WORDS: Final[dict[str, Measure]] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}
 """What people call the measures."""
 _USAGE = "/budget run cost 0.50, /budget session tokens 2m, /budget run time 10m, /budget run turns off"
@@ -36,7 +36,7 @@ async def _budget(arguments: str, context: CommandContext) -> CommandAction:
             raise CommandError(f"that is no budget: write, for example, {_USAGE}")
 
 
-def _set(budget: SessionBudget, scope: Scope, measure: Measure, text: str) -> None:
+def _set(budget: SessionBudget, scope: BudgetScope, measure: Measure, text: str) -> None:
     try:
         limit = None if text == "off" else parse_amount(measure, text)
     except ValueError as error:
@@ -56,7 +56,7 @@ def _shown(budget: SessionBudget) -> str:
     return "\n".join([*lines, f"To change it: {_USAGE}"])
 
 
-def _spent(used: Used, measure: Measure) -> str:
+def _spent(used: BudgetUsage, measure: Measure) -> str:
     """How much of a measure; where prices are involved that nobody knows, what is known."""
     if measure != "cost" or not used.unpriced:
         return amount(measure, used.amount(measure))

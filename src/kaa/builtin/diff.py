@@ -10,13 +10,13 @@ from itertools import accumulate, takewhile
 
 import msgspec
 
-from kaa.builtin.text_edit import Change
+from kaa.builtin.text_edit import Substitution
 
 _CONTEXT_LINES = 4
 _MAX_LINE_CHARACTERS = 1000
 
 
-class Diff(msgspec.Struct, rename="camel", frozen=True):
+class EditDiff(msgspec.Struct, rename="camel", frozen=True):
     """A diff for people. `first_changed_line` counts from 1 in the new text."""
 
     diff: str
@@ -36,14 +36,14 @@ class _Hunk(msgspec.Struct, frozen=True):
         return self.first + len(self.removed)
 
 
-def diff_of_changes(text: str, changes: Sequence[Change]) -> Diff:
+def diff_of_changes(text: str, changes: Sequence[Substitution]) -> EditDiff:
     """The diff of applying `changes`, at least one, ordered and without overlap, to `text`."""
     ending = "\r" if "\r" in text and "\n" not in text else "\n"
     lines = _split_lines(text, ending)
     hunks = _hunks(lines, changes, ending)
     grown = sum(len(hunk.added) - len(hunk.removed) for hunk in hunks)
     width = len(str(max(len(lines), len(lines) + grown)))
-    return Diff("\n".join(_render(lines, hunks, width)), hunks[0].first + 1)
+    return EditDiff("\n".join(_render(lines, hunks, width)), hunks[0].first + 1)
 
 
 def _split_lines(text: str, ending: str) -> list[str]:
@@ -51,11 +51,11 @@ def _split_lines(text: str, ending: str) -> list[str]:
     return re.findall(f"[^{ending}]*{ending}|[^{ending}]+", text)
 
 
-def _hunks(lines: Sequence[str], changes: Sequence[Change], ending: str) -> list[_Hunk]:
+def _hunks(lines: Sequence[str], changes: Sequence[Substitution], ending: str) -> list[_Hunk]:
     """Changes widened to whole lines; those that share a line become one hunk."""
     starts = list(accumulate(map(len, lines), initial=0))
     hunks = []
-    group: list[Change] = []
+    group: list[Substitution] = []
     first = end = 0
     for change in changes:
         change_first = min(bisect_right(starts, change.start), len(lines)) - 1 if lines else 0
@@ -68,7 +68,7 @@ def _hunks(lines: Sequence[str], changes: Sequence[Change], ending: str) -> list
     return [*hunks, _hunk(lines[first:end], first, starts[first], group, ending)]
 
 
-def _hunk(old: Sequence[str], first: int, offset: int, changes: Sequence[Change], ending: str) -> _Hunk:
+def _hunk(old: Sequence[str], first: int, offset: int, changes: Sequence[Substitution], ending: str) -> _Hunk:
     """The hunk of changes within the lines `old`, which begin at `offset`, without the lines that stay the same."""
     text = "".join(old)
     pieces: list[str] = []

@@ -8,7 +8,7 @@ _INTERVAL_SECONDS = 0.1
 _MAX_UPDATE_BYTES = 8 * 1024
 
 
-class LiveOutput:
+class StreamedOutput:
     """Turns chunks of output into updates, at most one per 100 ms of at most 8 KiB each.
 
     Output that comes faster is dropped, oldest first, and counted. The text is decoded across chunk boundaries

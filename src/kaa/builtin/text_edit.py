@@ -24,7 +24,7 @@ _MAX_LINES_NAMED = 20
 _Line: TypeAlias = tuple[str, str]
 
 
-class Change(msgspec.Struct, frozen=True):
+class Substitution(msgspec.Struct, frozen=True):
     """`text[start:end]` becomes `new`."""
 
     start: int
@@ -36,7 +36,7 @@ class EditedText(msgspec.Struct, frozen=True):
     """A file before and after. `changes` are in offsets of `text`, ordered, without overlap."""
 
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[Substitution, ...]
     data: bytes
 
 
@@ -52,7 +52,7 @@ def edit_bytes(data: bytes, replacements: Sequence[Replacement]) -> EditedText:
     return EditedText(text, changes, _apply(data, encoding, text, changes))
 
 
-def plan_changes(text: str, replacements: Sequence[Replacement]) -> list[Change]:
+def plan_changes(text: str, replacements: Sequence[Replacement]) -> list[Substitution]:
     """What to change in `text`, in order.
 
     Raises:
@@ -108,7 +108,7 @@ def _ambiguous(text: str, occurrences: Sequence[Occurrence], name: str) -> str:
     )
 
 
-def _changes(text: str, found: Occurrence, replacement: Replacement) -> Iterator[Change]:
+def _changes(text: str, found: Occurrence, replacement: Replacement) -> Iterator[Substitution]:
     """What really changes where a quote was found: the lines that quote and replacement do not share."""
     old, new = _split_lines(replacement.old_text), _split_lines(replacement.new_text)
     if found.without_final_break:
@@ -121,7 +121,7 @@ def _changes(text: str, found: Occurrence, replacement: Replacement) -> Iterator
         added: list[str] = []
         for index, (body, ending) in enumerate(new[new_from:new_to], start=old_from):
             added += (body, _ending_at(endings, min(index, old_to - 1), fallback) if ending else "")
-        change = Change(starts[old_from], starts[old_to], "".join(added))
+        change = Substitution(starts[old_from], starts[old_to], "".join(added))
         if text[change.start : change.end] != change.new:
             yield change
 
@@ -164,7 +164,7 @@ def _ending_around(text: str, found: Occurrence) -> str:
     return "\r\n" if text.startswith("\r\n", last - 1) and last > 0 else text[last]
 
 
-def _apply(data: bytes, encoding: TextEncoding, text: str, changes: Sequence[Change]) -> bytes:
+def _apply(data: bytes, encoding: TextEncoding, text: str, changes: Sequence[Substitution]) -> bytes:
     """The new content, made of slices of the old one and the new pieces."""
     pieces: list[bytes] = []
     copied = 0

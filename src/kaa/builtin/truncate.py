@@ -9,7 +9,7 @@ MAX_LINES = 2000
 MAX_BYTES = 50 * 1024
 
 
-class Kept(msgspec.Struct, frozen=True):
+class TruncatedText(msgspec.Struct, frozen=True):
     """What is left of some lines.
 
     Attributes:
@@ -43,28 +43,28 @@ class TruncationDetails(msgspec.Struct, rename="camel", frozen=True):
     max_bytes: int = MAX_BYTES
 
 
-def keep_head(lines: Iterable[str], max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> Kept:
+def keep_head(lines: Iterable[str], max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncatedText:
     """The first lines that fit, whole; none if the first one is too long."""
     kept: list[str] = []
     size = -1
     for line in lines:
         if len(kept) == max_lines:
-            return Kept(tuple(kept), max(size, 0), "lines")
+            return TruncatedText(tuple(kept), max(size, 0), "lines")
         grown = size + 1 + _utf8_size(line)
         if grown > max_bytes:
-            return Kept(tuple(kept), max(size, 0), "bytes")
+            return TruncatedText(tuple(kept), max(size, 0), "bytes")
         kept.append(line)
         size = grown
-    return Kept(tuple(kept), max(size, 0))
+    return TruncatedText(tuple(kept), max(size, 0))
 
 
-def keep_tail(lines: Sequence[str], max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> Kept:
+def keep_tail(lines: Sequence[str], max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncatedText:
     """The last lines that fit, whole; the end of the last one if that alone is too long."""
     kept = keep_head(reversed(lines), max_lines, max_bytes)
     if kept.cut_by == "bytes" and not kept.lines:
         end = lines[-1].encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore") if max_bytes else ""
-        return Kept((end,), _utf8_size(end), "bytes", partial=True)
-    return Kept(kept.lines[::-1], kept.size, kept.cut_by)
+        return TruncatedText((end,), _utf8_size(end), "bytes", partial=True)
+    return TruncatedText(kept.lines[::-1], kept.size, kept.cut_by)
 
 
 def cut_line(line: str, max_characters: int) -> str:

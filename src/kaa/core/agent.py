@@ -7,15 +7,15 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from kaa.core.aside import Aside
+from kaa.core.aside import SideRequest
 from kaa.core.budget import Allowance, Unlimited
+from kaa.core.context_limiter import ContextLimiter, NoContextLimiter
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.fallback import Fallback, NoFallback
 from kaa.core.history import History
 from kaa.core.hooks import FixedHooks, Hooks
-from kaa.core.keeper import ContextKeeper, NoKeeper
-from kaa.core.loop import Limits, Loop
+from kaa.core.loop import Loop, RunLimits
 from kaa.core.messages import Message, UserMessage
 from kaa.core.model_caller import ModelCaller
 from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
@@ -28,7 +28,7 @@ from kaa.core.tool import Tool, ToolRun
 _REPLY_SHARE = 1 / 4
 
 Subscriber: TypeAlias = Callable[[Event], None]
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 
 
 class AgentConfig(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
     steering_mode: DrainMode = "one-at-a-time"
     follow_up_mode: DrainMode = "one-at-a-time"
     max_parallel_tools: int = 10
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
     retry: RetryPolicy = RetryPolicy()
     timeouts: StreamTimeouts = StreamTimeouts()
 
@@ -91,8 +91,8 @@ class Agent:
         self._history = History(messages)
         self._subscribers: list[Subscriber] = []
         self._request_observers: list[Callable[[Request], None]] = []
-        self._aside_observers: list[Callable[[Aside], None]] = []
-        self._keeper: ContextKeeper = NoKeeper()
+        self._aside_observers: list[Callable[[SideRequest], None]] = []
+        self._context_limiter: ContextLimiter = NoContextLimiter()
         self._fallback: Fallback = NoFallback()
         self._allowance: Allowance = Unlimited()
         self._steering = MessageQueue(config.steering_mode, self._queue_changed)
@@ -151,9 +151,9 @@ class Agent:
         reply = min(self._model.max_tokens, int(window * _REPLY_SHARE))
         self._model = msgspec.structs.replace(self._model, context_window=window, max_tokens=reply)
 
-    def set_keeper(self, keeper: ContextKeeper) -> None:
+    def set_context_limiter(self, context_limiter: ContextLimiter) -> None:
         """From the next run on, this keeps the conversation within the model's window."""
-        self._keeper = keeper
+        self._context_limiter = context_limiter
 
     def set_fallback(self, fallback: Fallback) -> None:
         """From the next run on, this puts another model in the place of one that is given up."""
@@ -226,11 +226,11 @@ class Agent:
         """Show `observer` every request of a run as it is sent, repeated ones too."""
         self._request_observers.append(observer)
 
-    def observe_asides(self, observer: Callable[[Aside], None]) -> None:
+    def observe_asides(self, observer: Callable[[SideRequest], None]) -> None:
         """Show `observer` every request that was made beside the conversation, once it is over."""
         self._aside_observers.append(observer)
 
-    def tell_aside(self, aside: Aside) -> None:
+    def tell_aside(self, aside: SideRequest) -> None:
         """For who asks a model beside the conversation: tell those who observe that it was done."""
         for observer in self._aside_observers:
             observer(aside)
@@ -248,7 +248,7 @@ class Agent:
             hooks=self._hooks,
             sending=self._sending,
             emit=self._emit,
-            keeper=self._keeper,
+            context_limiter=self._context_limiter,
             retry=self._config.retry,
             timeouts=self._config.timeouts,
             fallback=self._fallback,
@@ -267,7 +267,7 @@ class Agent:
         )
         return await self.occupy(lambda: loop.run(prompts), loop.interrupted)
 
-    async def occupy(self, work: Callable[[], Awaitable[Result]], interrupted: Callable[[], Result]) -> Result:
+    async def occupy(self, work: Callable[[], Awaitable[ResultT]], interrupted: Callable[[], ResultT]) -> ResultT:
         """Do `work` as a run is done: nothing else may begin, what is said meanwhile is queued, and `abort` stops it.
 
         Args:

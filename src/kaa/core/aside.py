@@ -6,7 +6,7 @@ from kaa.core.messages import AssistantMessage
 from kaa.core.provider import Request
 
 
-class Aside(msgspec.Struct, frozen=True):
+class SideRequest(msgspec.Struct, frozen=True):
     """One such request and how it ended.
 
     Attributes:

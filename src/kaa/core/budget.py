@@ -15,7 +15,7 @@ from kaa.core.messages import Usage
 from kaa.core.prices import Quote, quote
 from kaa.core.provider import Model, Request
 
-Scope: TypeAlias = Literal["run", "session"]
+BudgetScope: TypeAlias = Literal["run", "session"]
 Measure: TypeAlias = Literal["cost", "tokens", "turns", "seconds"]
 
 MEASURES: Final[tuple[Measure, ...]] = ("cost", "tokens", "turns", "seconds")
@@ -55,7 +55,7 @@ class Budget(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **{measure: whole})
 
 
-class Used(msgspec.Struct, frozen=True):
+class BudgetUsage(msgspec.Struct, frozen=True):
     """What was used, in the units of `Budget`.
 
     Attributes:
@@ -74,10 +74,10 @@ class Used(msgspec.Struct, frozen=True):
         return amount
 
 
-class Standing(msgspec.Struct, frozen=True):
+class LimitUsage(msgspec.Struct, frozen=True):
     """How much of one limit is used."""
 
-    scope: Scope
+    scope: BudgetScope
     measure: Measure
     used: float
     limit: float
@@ -106,7 +106,7 @@ class Shortage(msgspec.Struct, frozen=True):
         needed: US dollars, with a reply of `output_tokens`.
     """
 
-    standing: Standing
+    standing: LimitUsage
     left: float
     needed: float
     input_tokens: int
@@ -124,7 +124,7 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 class _Funds(msgspec.Struct, frozen=True):
-    standing: Standing
+    standing: LimitUsage
     left: float
 
 
@@ -204,29 +204,29 @@ class Ledger:
 
     def __init__(
         self,
-        scope: Scope,
+        scope: BudgetScope,
         budget: Budget | None = None,
         *,
         parent: "Ledger | None" = None,
-        used: Used | None = None,
+        used: BudgetUsage | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.scope: Scope = scope
+        self.scope: BudgetScope = scope
         self.budget = budget or Budget()
         self._parent = parent
-        self._used = used or Used()
+        self._used = used or BudgetUsage()
         self._clock = clock
         self._since: float | None = None
         self._reserved: list[float] = []  # US dollars, for each request under way
 
     @property
-    def used(self) -> Used:
+    def used(self) -> BudgetUsage:
         """What was used so far."""
         if self._since is None:
             return self._used
         return msgspec.structs.replace(self._used, seconds=self._used.seconds + self._clock() - self._since)
 
-    def child(self, budget: Budget | None = None, scope: Scope = "run") -> "Ledger":
+    def child(self, budget: Budget | None = None, scope: BudgetScope = "run") -> "Ledger":
         """A ledger for a part of the work."""
         return Ledger(scope, budget, parent=self, clock=self._clock)
 
@@ -252,15 +252,15 @@ class Ledger:
         """Time counts no longer."""
         self._used, self._since = self.used, None
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[LimitUsage]:
         """How much of each limit is used, its own first."""
         return [standing for ledger in self._lineage() for standing in ledger.own_standings()]
 
-    def own_standings(self) -> list[Standing]:
+    def own_standings(self) -> list[LimitUsage]:
         """The same without the limits of its parents."""
         used = self.used
         return [
-            Standing(self.scope, measure, used.amount(measure), limit)
+            LimitUsage(self.scope, measure, used.amount(measure), limit)
             for measure in MEASURES
             if (limit := self.budget.limit(measure)) is not None
         ]

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.core.budget import Measure, Scope
+from kaa.core.budget import BudgetScope, Measure
 from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolCall, ToolResultMessage, Usage
 from kaa.core.provider import ThinkingLevel
 
-EndReason = Literal[
+RunEndReason = Literal[
     "done", "error", "aborted", "denied", "length", "max_turns", "max_messages", "max_continuations", "budget"
 ]
 
@@ -241,7 +241,7 @@ class BudgetUpdate(_Event, tag="budget_update", frozen=True):
     """
 
     state: BudgetState
-    scope: Scope
+    scope: BudgetScope
     measure: Measure
     used: float
     limit: float
@@ -288,7 +288,7 @@ class CompactionEnd(_Event, tag="compaction_end", frozen=True):
 class AgentEnd(_Event, tag="agent_end", frozen=True):
     """The run is over. Any reason but `done` means that the task was not finished; `error` says why."""
 
-    reason: EndReason
+    reason: RunEndReason
     messages: tuple[Message, ...]
     error: str | None = None
 

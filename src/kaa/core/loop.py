@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kaa.core.budget import Allowance, BudgetExhaustedError
-from kaa.core.events import AgentEnd, AgentStart, EndReason, Event, MessageEnd, MessageStart, TurnEnd, TurnStart
+from kaa.core.events import AgentEnd, AgentStart, Event, MessageEnd, MessageStart, RunEndReason, TurnEnd, TurnStart
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
 from kaa.core.hooks import Continue, Hooks
@@ -17,7 +17,7 @@ from kaa.core.model_caller import ModelCaller
 from kaa.core.queues import MessageQueue
 
 
-class Limits(msgspec.Struct, frozen=True):
+class RunLimits(msgspec.Struct, frozen=True):
     """Where a run ends even if the model would go on.
 
     Attributes:
@@ -56,7 +56,7 @@ class Loop:
         history: History,
         emit: Callable[[Event], None],
         allowance: Allowance,
-        limits: Limits,
+        limits: RunLimits,
         hooks: Hooks,
     ) -> None:
         self._asking = asking
@@ -109,7 +109,7 @@ class Loop:
             self._emit(MessageStart(message))
             self._emit(MessageEnd(message))
 
-    def _cap_reached(self, turn: int) -> tuple[EndReason, str] | None:
+    def _cap_reached(self, turn: int) -> tuple[RunEndReason, str] | None:
         turns, messages = self._limits.max_turns, self._limits.max_messages
         if turns is not None and turn >= turns:
             return "max_turns", f"stopped after {turn} turns, the limit of this run"
@@ -135,7 +135,7 @@ class Loop:
                 return demand
         return None
 
-    def _outcome(self, reply: AssistantMessage) -> tuple[EndReason, str | None]:
+    def _outcome(self, reply: AssistantMessage) -> tuple[RunEndReason, str | None]:
         """How the run ends, now that the model has nothing more to do."""
         if reply.stop_reason == "length":
             return "length", "the reply reached the model's output limit before it was complete"
@@ -146,7 +146,7 @@ class Loop:
             return "max_continuations", f"stopped after hooks continued the run {most} times, the limit"
         return "done", None
 
-    def _end(self, reason: EndReason, error: str | None = None) -> AgentEnd:
+    def _end(self, reason: RunEndReason, error: str | None = None) -> AgentEnd:
         end = AgentEnd(reason, tuple(self._history.of_run), error)
         self._history.begin_run()  # nobody needs them any more
         self._emit(end)

@@ -11,12 +11,12 @@ from typing import Literal, TypeVar
 import msgspec
 
 from kaa.core.budget import Allowance, BudgetExhaustedError
+from kaa.core.context_limiter import ContextLimiter
 from kaa.core.errors import ContextOverflowError, HookError, MalformedStreamError, ProviderError
 from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
 from kaa.core.fallback import Fallback, worth_another_model
 from kaa.core.history import repair
 from kaa.core.hooks import BeforeRequest, Hooks
-from kaa.core.keeper import ContextKeeper
 from kaa.core.messages import AssistantMessage
 from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.core.reply import ReplyBuilder
@@ -24,7 +24,7 @@ from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts
 from kaa.core.usage import prompt_tokens
 
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 
 # A reply that ends for its length without a word, with so much of the window taken, found no room; as pi judges it.
 _FULL_SHARE = 0.99
@@ -39,7 +39,7 @@ class ModelCaller:
         hooks: may change what is sent.
         sending: called with each request right before it is sent.
         emit: where events go; it adds every complete message to the conversation.
-        keeper: keeps the conversation within the model's window.
+        context_limiter: keeps the conversation within the model's window.
         retry: what to do about transient errors.
         timeouts: how long a reply may take.
         fallback: puts another model in the place of one that is given up.
@@ -54,7 +54,7 @@ class ModelCaller:
         hooks: Hooks,
         sending: Callable[[Request], None],
         emit: Callable[[Event], None],
-        keeper: ContextKeeper,
+        context_limiter: ContextLimiter,
         retry: RetryPolicy,
         timeouts: StreamTimeouts,
         fallback: Fallback,
@@ -65,7 +65,7 @@ class ModelCaller:
         self._hooks = hooks
         self._sending = sending
         self._emit = emit
-        self._keeper = keeper
+        self._context_limiter = context_limiter
         self._retry = retry
         self._timeouts = timeouts
         self._fallback = fallback
@@ -78,7 +78,7 @@ class ModelCaller:
             BudgetExhaustedError: no further request may be made.
         """
         while True:
-            await self._keeper.before_request()  # each time: the window of another model may be smaller
+            await self._context_limiter.before_request()  # each time: the window of another model may be smaller
             try:
                 return await self._persistent_reply()
             except _GivenUpError as given_up:
@@ -107,7 +107,7 @@ class ModelCaller:
                 pass
             except ContextOverflowError as error:
                 broken = attempt.fail(error) if attempt.was_shown else None
-                if not await self._keeper.make_room(error.window):
+                if not await self._context_limiter.make_room(error.window):
                     return broken or attempt.fail(error)
             except ProviderError as error:
                 failures += 1
@@ -125,7 +125,7 @@ class ModelCaller:
         """Send the request of an attempt and take the reply."""
         self._sending(attempt.request)
         stream = with_timeouts(self._provider().stream(attempt.request), self._timeouts)
-        return await attempt.stream(stream, refuse_cut_off=self._keeper.can_make_room)
+        return await attempt.stream(stream, refuse_cut_off=self._context_limiter.can_make_room)
 
     async def _wait_after(self, error: ProviderError, failures: int, attempt: "_Attempt") -> None:
         """Wait until the next try makes sense.
@@ -145,7 +145,7 @@ class ModelCaller:
         with suppress(_TimeIsUpError):
             await self._in_time(asyncio.sleep(delay))
 
-    async def _in_time(self, work: Coroutine[object, object, Result]) -> Result:
+    async def _in_time(self, work: Coroutine[object, object, ResultT]) -> ResultT:
         """Do `work` within the time that the budget leaves.
 
         Raises:

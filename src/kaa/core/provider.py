@@ -105,7 +105,7 @@ class Request(msgspec.Struct, frozen=True):
         return min(self.max_tokens or self.model.max_tokens, self.model.max_tokens)
 
 
-class TextDelta(msgspec.Struct, frozen=True):
+class TextChunk(msgspec.Struct, frozen=True):
     """More text of the block `key`. Blocks are ordered by the first event that names them."""
 
     key: int | str
@@ -113,7 +113,7 @@ class TextDelta(msgspec.Struct, frozen=True):
     signature: str | None = None
 
 
-class ThinkingDelta(msgspec.Struct, frozen=True):
+class ThinkingChunk(msgspec.Struct, frozen=True):
     """More reasoning of the block `key`. A signature, where one comes, replaces the one before."""
 
     key: int | str
@@ -122,7 +122,7 @@ class ThinkingDelta(msgspec.Struct, frozen=True):
     redacted: bool = False
 
 
-class ToolCallStart(msgspec.Struct, frozen=True):
+class CallChunkStart(msgspec.Struct, frozen=True):
     """The block `key` is a tool call."""
 
     key: int | str
@@ -131,7 +131,7 @@ class ToolCallStart(msgspec.Struct, frozen=True):
     thought_signature: str | None = None
 
 
-class ToolCallDelta(msgspec.Struct, frozen=True):
+class ArgumentsChunk(msgspec.Struct, frozen=True):
     """More of the JSON text of the arguments of the tool call `key`."""
 
     key: int | str
@@ -139,7 +139,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True):
 
 
 class BlockEnd(msgspec.Struct, frozen=True):
-    """The block `key` is complete. Optional: `Done` completes all blocks."""
+    """The block `key` is complete. Optional: `StreamDone` completes all blocks."""
 
     key: int | str
 
@@ -152,13 +152,13 @@ class ReplyInfo(msgspec.Struct, frozen=True):
     usage: Usage | None = None
 
 
-class Done(msgspec.Struct, frozen=True):
+class StreamDone(msgspec.Struct, frozen=True):
     """The reply is complete. A stream that ends without it ended early."""
 
     stop_reason: StopReason
 
 
-StreamEvent: TypeAlias = TextDelta | ThinkingDelta | ToolCallStart | ToolCallDelta | BlockEnd | ReplyInfo | Done
+StreamEvent: TypeAlias = TextChunk | ThinkingChunk | CallChunkStart | ArgumentsChunk | BlockEnd | ReplyInfo | StreamDone
 
 
 class Provider(Protocol):

@@ -41,7 +41,7 @@ class _TextBlock:
     def start(self) -> events.AssistantMessageEvent:
         return events.TextStart(self.index)
 
-    def feed(self, delta: provider.TextDelta) -> events.AssistantMessageEvent | None:
+    def feed(self, delta: provider.TextChunk) -> events.AssistantMessageEvent | None:
         self._parts.append(delta.text)
         self._signature = delta.signature or self._signature
         return events.TextDelta(self.index, delta.text) if delta.text else None
@@ -66,7 +66,7 @@ class _ThinkingBlock:
     def start(self) -> events.AssistantMessageEvent:
         return events.ThinkingStart(self.index)
 
-    def feed(self, delta: provider.ThinkingDelta) -> events.AssistantMessageEvent | None:
+    def feed(self, delta: provider.ThinkingChunk) -> events.AssistantMessageEvent | None:
         self._parts.append(delta.text)
         self._signature = delta.signature or self._signature
         self._redacted = self._redacted or delta.redacted
@@ -83,7 +83,7 @@ class _ThinkingBlock:
 class _ToolCallBlock:
     """A tool call whose arguments still arrive as text."""
 
-    def __init__(self, index: int, start: provider.ToolCallStart, call_id: str) -> None:
+    def __init__(self, index: int, start: provider.CallChunkStart, call_id: str) -> None:
         self.index = index
         self.id = call_id
         self._name = start.name
@@ -95,7 +95,7 @@ class _ToolCallBlock:
     def start(self) -> events.AssistantMessageEvent:
         return events.ToolCallStart(self.index, self.id, self._name)
 
-    def feed(self, delta: provider.ToolCallDelta) -> events.AssistantMessageEvent | None:
+    def feed(self, delta: provider.ArgumentsChunk) -> events.AssistantMessageEvent | None:
         self._parts.append(delta.json)
         self._content = None
         return events.ToolCallDelta(self.index, delta.json) if delta.json else None
@@ -151,11 +151,11 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
 def _size(event: provider.StreamEvent) -> int:
     """The characters that an event brings to be kept."""
     match event:
-        case provider.TextDelta() | provider.ThinkingDelta():
+        case provider.TextChunk() | provider.ThinkingChunk():
             return len(event.text) + len(event.signature or "")
-        case provider.ToolCallStart():
+        case provider.CallChunkStart():
             return len(event.id) + len(event.name) + len(event.thought_signature or "")
-        case provider.ToolCallDelta():
+        case provider.ArgumentsChunk():
             return len(event.json)
         case _:
             return 0
@@ -209,13 +209,13 @@ class ReplyBuilder:
         self._grow(size + 1)  # a flood of empty events is no reply either
         self._received += size
         match event:
-            case provider.TextDelta():
+            case provider.TextChunk():
                 return self._feed_text(event)
-            case provider.ThinkingDelta():
+            case provider.ThinkingChunk():
                 return self._feed_thinking(event)
-            case provider.ToolCallStart():
+            case provider.CallChunkStart():
                 return self._start_tool_call(event)
-            case provider.ToolCallDelta():
+            case provider.ArgumentsChunk():
                 return self._feed_tool_call(event)
             case provider.BlockEnd():
                 return self._end(event.key)
@@ -226,7 +226,7 @@ class ReplyBuilder:
                     event.usage or self._info.usage,
                 )
                 return []
-            case provider.Done():
+            case provider.StreamDone():
                 self.stop_reason = event.stop_reason
                 ended = [change for key in list(self._open) for change in self._end(key)]
                 return [*ended, events.ReplyDone(event.stop_reason)]
@@ -269,21 +269,21 @@ class ReplyBuilder:
             told = msgspec.structs.replace(told, input=told.input + asked, output=output, cost=Cost())
         return price(told, self._model.cost)
 
-    def _feed_text(self, delta: provider.TextDelta) -> list[events.AssistantMessageEvent]:
+    def _feed_text(self, delta: provider.TextChunk) -> list[events.AssistantMessageEvent]:
         block = self._blocks.get(delta.key)
         if isinstance(block, _TextBlock):
             return _present(block.feed(delta))
         fresh = _TextBlock(len(self._blocks))
         return [*self._begin(delta.key, fresh), *_present(fresh.feed(delta))]
 
-    def _feed_thinking(self, delta: provider.ThinkingDelta) -> list[events.AssistantMessageEvent]:
+    def _feed_thinking(self, delta: provider.ThinkingChunk) -> list[events.AssistantMessageEvent]:
         block = self._blocks.get(delta.key)
         if isinstance(block, _ThinkingBlock):
             return _present(block.feed(delta))
         fresh = _ThinkingBlock(len(self._blocks))
         return [*self._begin(delta.key, fresh), *_present(fresh.feed(delta))]
 
-    def _start_tool_call(self, start: provider.ToolCallStart) -> list[events.AssistantMessageEvent]:
+    def _start_tool_call(self, start: provider.CallChunkStart) -> list[events.AssistantMessageEvent]:
         return self._begin(start.key, _ToolCallBlock(len(self._blocks), start, self._unused_id(start.id)))
 
     def _unused_id(self, wanted: str) -> str:
@@ -295,7 +295,7 @@ class ReplyBuilder:
         self._call_ids.add(call_id)
         return call_id
 
-    def _feed_tool_call(self, delta: provider.ToolCallDelta) -> list[events.AssistantMessageEvent]:
+    def _feed_tool_call(self, delta: provider.ArgumentsChunk) -> list[events.AssistantMessageEvent]:
         block = self._blocks.get(delta.key)
         return _present(block.feed(delta)) if isinstance(block, _ToolCallBlock) else []
 

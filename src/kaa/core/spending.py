@@ -21,7 +21,7 @@ def is_price_unknown(is_free: IsFree, provider: str, model: str, *, tokens: int,
     return bool(tokens) and not cost and not is_free(provider, model)
 
 
-class Use(msgspec.Struct, frozen=True):
+class RequestCharge(msgspec.Struct, frozen=True):
     """What one request used, of which model. `failed`: it was refused or got lost before a word of an answer came."""
 
     purpose: Purpose
@@ -74,19 +74,19 @@ class UsageTally:
                 self.turn, self.has_run = Spent(), True
             case MessageEnd(message=AssistantMessage(usage=usage, provider=provider, model=model) as reply):
                 failed = reply.stop_reason == "error" and not reply.content
-                self.reply = self.spent(Use("reply", usage, provider, model, failed))
+                self.reply = self.spent(RequestCharge("reply", usage, provider, model, failed))
                 self.turn += self.reply
                 self.total += self.reply
             case _:
                 pass
 
-    def aside(self, use: Use) -> None:
+    def aside(self, use: RequestCharge) -> None:
         """Add a request that was made beside the conversation, now."""
         spent = self.spent(use)
         self.turn += spent
         self.total += spent
 
-    def recall(self, uses: Iterable[Use]) -> None:
+    def recall(self, uses: Iterable[RequestCharge]) -> None:
         """Add what earlier runs used."""
         for use in uses:
             spent = self.spent(use)
@@ -94,7 +94,7 @@ class UsageTally:
             if use.purpose == "reply":
                 self.reply = spent
 
-    def spent(self, use: Use) -> Spent:
+    def spent(self, use: RequestCharge) -> Spent:
         """What a request counts."""
         tokens, cost = prompt_tokens(use.usage) + use.usage.output, use.usage.cost.total
         if not tokens:

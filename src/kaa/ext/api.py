@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from kaa.core.budget import Budget, Measure, Scope, Used
+from kaa.core.budget import Budget, BudgetScope, BudgetUsage, Measure
 from kaa.core.events import CompactionEnd, CompactionReason, Event
 from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
 from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
@@ -188,15 +188,15 @@ class SessionAccounts(Protocol):
 class SessionBudget(Protocol):
     """What runs and the session may use."""
 
-    def limits(self, scope: Scope) -> Budget:
+    def limits(self, scope: BudgetScope) -> Budget:
         """The limits of a run, or of the session."""
         ...
 
-    def used(self, scope: Scope) -> Used:
+    def used(self, scope: BudgetScope) -> BudgetUsage:
         """What the run under way, or the last one, used; or the session."""
         ...
 
-    def set_limit(self, scope: Scope, measure: Measure, limit: float | None) -> None:
+    def set_limit(self, scope: BudgetScope, measure: Measure, limit: float | None) -> None:
         """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
         ...
 

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 # How long a hook may take, without the time in which it asks the person.
 _HOOK_SECONDS = 60
 
-Result = TypeVar("Result")
-Verdict = TypeVar("Verdict")
-Seen = TypeVar("Seen")
+ResultT = TypeVar("ResultT")
+VerdictT = TypeVar("VerdictT")
+SeenT = TypeVar("SeenT")
 Hook: TypeAlias = Callable[..., Awaitable[object]]
 
 
 async def call(
     scope: Scope,
     what: str,
-    hook: Callable[..., Awaitable[Result]],
+    hook: Callable[..., Awaitable[ResultT]],
     *seen: object,
     context: ConversationContext,
     seconds: int = _HOOK_SECONDS,
-) -> Result:
+) -> ResultT:
     """Call a hook with a time limit that stands still while the person is asked.
 
     Args:
@@ -58,12 +58,12 @@ async def call(
 async def first_verdict(
     hooks: Iterable[tuple[Scope, Hook]],
     what: str,
-    verdict: type[Verdict],
+    verdict: type[VerdictT],
     *seen: object,
     context: ConversationContext,
     report: Callable[[str], None],
     seconds: int = _HOOK_SECONDS,
-) -> tuple[Scope, Verdict] | None:
+) -> tuple[Scope, VerdictT] | None:
     """Call hooks until one returns a verdict. One that raises or returns something else is reported and passed over.
 
     Args:
@@ -96,8 +96,8 @@ async def first_verdict(
 def tell(
     scope: Scope,
     what: str,
-    handlers: list[Callable[[Seen, ConversationContext], None]],
-    seen: Seen,
+    handlers: list[Callable[[SeenT, ConversationContext], None]],
+    seen: SeenT,
     *,
     context: ConversationContext,
     report: Callable[[str], None],

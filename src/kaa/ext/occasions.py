@@ -13,7 +13,7 @@ SwitchKind: TypeAlias = Literal["new", "resume", "fork", "view"]
 """How another session is opened: a new one, one that exists, a copy, or one to look at only."""
 
 StartReason: TypeAlias = Literal["startup"] | SwitchKind
-EndReason: TypeAlias = Literal["quit"] | SwitchKind
+SessionEndReason: TypeAlias = Literal["quit"] | SwitchKind
 
 
 class SessionStart(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class SessionEnd(msgspec.Struct, frozen=True):
         path: its file; None if it is not kept.
     """
 
-    reason: EndReason
+    reason: SessionEndReason
     session_id: str
     path: str | None
 

@@ -45,7 +45,7 @@ from kaa.ext.scope import Scope
 from kaa.ext.session_hooks import SessionHooks
 from kaa.session.errors import SessionError
 
-Result = TypeVar("Result")
+ResultT = TypeVar("ResultT")
 
 
 class Registry:
@@ -321,7 +321,7 @@ class Registry:
 
         return before
 
-    async def _call(self, scope: Scope, what: str, hook: Callable[..., Awaitable[Result]], *seen: object) -> Result:
+    async def _call(self, scope: Scope, what: str, hook: Callable[..., Awaitable[ResultT]], *seen: object) -> ResultT:
         return await call(scope, what, hook, *seen, context=self._context)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # How long a hook for the end of a session may take: the user waits for the prompt of the shell.
 _END_SECONDS = 5
 
-Verdict = TypeVar("Verdict")
+VerdictT = TypeVar("VerdictT")
 
 
 class SessionHooks:
@@ -96,8 +96,8 @@ class SessionHooks:
                 yield scope, hook
 
     async def _first(
-        self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[Verdict], *seen: object
-    ) -> tuple[Scope, Verdict] | None:
+        self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[VerdictT], *seen: object
+    ) -> tuple[Scope, VerdictT] | None:
         return await first_verdict(hooks, what, verdict, *seen, context=self.context, report=self._report)
 
 

@@ -14,9 +14,9 @@ from kaa.shell.options import (
     HostOptions,
     Live,
     NewSession,
-    OpenSession,
     Record,
     Replay,
+    ResumeSession,
     SessionChoice,
     UnkeptSession,
     ViewSession,
@@ -97,7 +97,7 @@ def _session(arguments: argparse.Namespace) -> SessionChoice:
     if arguments.no_session:
         return UnkeptSession()
     if arguments.session:
-        return OpenSession(arguments.session, name=arguments.name)
+        return ResumeSession(arguments.session, name=arguments.name)
     if arguments.view:
         return ViewSession(arguments.view)
     if arguments.fork:

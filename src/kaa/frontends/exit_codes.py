@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kaa.core.events import EndReason
+from kaa.core.events import RunEndReason
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 
 
@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130  # 128 + SIGINT
 
 
-_OF_REASON: dict[EndReason, ExitCode] = {
+_OF_REASON: dict[RunEndReason, ExitCode] = {
     "done": ExitCode.DONE,
     "error": ExitCode.FAILED,
     "aborted": ExitCode.INTERRUPTED,
@@ -32,7 +32,7 @@ _OF_REASON: dict[EndReason, ExitCode] = {
 }
 
 
-def of_reason(reason: EndReason) -> ExitCode:
+def of_reason(reason: RunEndReason) -> ExitCode:
     """The exit code for the way a run ended."""
     return _OF_REASON[reason]
 

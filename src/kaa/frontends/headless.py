@@ -28,7 +28,7 @@ from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Se
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
-from kaa.shell.safety import Unopened
+from kaa.shell.safety import UnopenedWorkspace
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
@@ -65,7 +65,7 @@ class Output(Protocol):
         ...
 
 
-def main(command_line: CommandLine, workspace: LocalWorkspace | Unopened) -> int:
+def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace) -> int:
     """Run print or JSON mode.
 
     Args:
@@ -76,7 +76,7 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | Unopened) -> int
         The exit code.
     """
     output = _output(command_line)
-    if isinstance(workspace, Unopened):
+    if isinstance(workspace, UnopenedWorkspace):
         output.failure(workspace.reason)
         return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
     return run_to_exit_code(_run(command_line, workspace, output))

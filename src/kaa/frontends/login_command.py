@@ -14,7 +14,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.auth.oauth.errors import LoginError
-from kaa.llm.models.verification import Verdict
+from kaa.llm.models.verification import KeyVerdict
 from kaa.shell.logins import LoginOption, Logins, Method
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
@@ -128,7 +128,7 @@ def _login(logins: Logins, provider: str | None, method: Method | None) -> int:
 
 def _with_key(logins: Logins, provider: str) -> int:
     key = _key(provider)
-    verdicts: list[Verdict] = []
+    verdicts: list[KeyVerdict] = []
 
     async def check() -> int:
         try:

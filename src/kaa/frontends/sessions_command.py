@@ -16,7 +16,7 @@ from kaa.frontends.exit_codes import ExitCode, of_session_error
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
 from kaa.frontends.sessions_report import facts, health_lines, hit_lines, list_lines, repair_lines, trash_lines
 from kaa.session.catalogue.matching import Query, QueryError
-from kaa.session.catalogue.records import Scope, UsageRow
+from kaa.session.catalogue.records import SessionScope, UsageRow
 from kaa.session.errors import SessionError
 from kaa.shell.home import Home
 from kaa.shell.sessions import Sessions
@@ -125,7 +125,7 @@ def _add_restore(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
 
 
-def _scope(parsed: argparse.Namespace) -> Scope:
+def _scope(parsed: argparse.Namespace) -> SessionScope:
     return "everywhere" if parsed.all else "here"
 
 

@@ -19,7 +19,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import encoded
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
 from kaa.llm.models.registry import ModelRegistry
-from kaa.session.catalogue.records import Scope, SessionSummary, UsageRow
+from kaa.session.catalogue.records import SessionScope, SessionSummary, UsageRow
 from kaa.session.errors import SessionError
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
@@ -98,7 +98,7 @@ def _report(parsed: argparse.Namespace) -> int:
     try:
         models = ModelRegistry(Home.of(os.environ).path, os.environ)
         sessions = sessions_of(parsed.session_dir)
-        scope: Scope = "here" if parsed.here else "everywhere"
+        scope: SessionScope = "here" if parsed.here else "everywhere"
         known = {summary.path: summary for summary in sessions.list(scope, reading_progress())}
         rows = sessions.usage(scope)
     except (SettingsError, SessionError, OSError) as error:

@@ -3,20 +3,20 @@
 import msgspec
 
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     ReplyInfo,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
+    ThinkingChunk,
 )
 from kaa.core.usage import plausible
 from kaa.llm.unicode_text import clean
 
 _Key = int | str
-_Kind = type[TextDelta | ThinkingDelta | ToolCallDelta]
+_Kind = type[TextChunk | ThinkingChunk | ArgumentsChunk]
 _Delta = tuple[_Kind, _Key]
 
 # The halves of characters that come first, of those beyond the first 65,536: https://www.unicode.org/glossary/#surrogate_pair
@@ -32,7 +32,7 @@ class DeltaBuffer:
 
     def __init__(self) -> None:
         self._events: list[StreamEvent] = []
-        self._kind: _Kind = TextDelta
+        self._kind: _Kind = TextChunk
         self._key: _Key = 0
         self._parts: list[str] = []
         self._signature: str | None = None
@@ -40,33 +40,33 @@ class DeltaBuffer:
 
     def text(self, key: _Key, text: str, signature: str | None = None) -> None:
         """More text, or its signature."""
-        if self._key != key or self._kind is not TextDelta:
-            self._begin(TextDelta, key)
+        if self._key != key or self._kind is not TextChunk:
+            self._begin(TextChunk, key)
         self._parts.append(text)
         self._signature = signature or self._signature
 
     def thinking(self, key: _Key, text: str, signature: str | None = None) -> None:
         """More reasoning, or its signature."""
-        if self._key != key or self._kind is not ThinkingDelta:
-            self._begin(ThinkingDelta, key)
+        if self._key != key or self._kind is not ThinkingChunk:
+            self._begin(ThinkingChunk, key)
         self._parts.append(text)
         self._signature = signature or self._signature
 
     def arguments(self, key: _Key, json: str) -> None:
         """More of the arguments of a tool call."""
-        if self._key != key or self._kind is not ToolCallDelta:
-            self._begin(ToolCallDelta, key)
+        if self._key != key or self._kind is not ArgumentsChunk:
+            self._begin(ArgumentsChunk, key)
         self._parts.append(json)
 
-    def add(self, event: ToolCallStart | ThinkingDelta | BlockEnd | ReplyInfo | Done) -> None:
+    def add(self, event: CallChunkStart | ThinkingChunk | BlockEnd | ReplyInfo | StreamDone) -> None:
         """An event that stands for itself."""
         self._join()
         match event:
             case BlockEnd(key=key):
                 self._give_up_halves([delta for delta in self._halves if delta[1] == key])
-            case Done():
+            case StreamDone():
                 self._give_up_halves(list(self._halves))
-            case ToolCallStart(id=call_id, name=name):
+            case CallChunkStart(id=call_id, name=name):
                 event = msgspec.structs.replace(event, id=clean(call_id), name=clean(name))
             case _:
                 pass
@@ -88,7 +88,7 @@ class DeltaBuffer:
         text, signature = self._whole("".join(self._parts)), self._signature
         self._parts, self._signature = [], None
         if signature:
-            signed = TextDelta if self._kind is TextDelta else ThinkingDelta
+            signed = TextChunk if self._kind is TextChunk else ThinkingChunk
             self._events.append(signed(self._key, text, signature))
         elif text:
             self._events.append(self._kind(self._key, text))

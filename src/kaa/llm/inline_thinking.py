@@ -11,7 +11,16 @@ from typing import Final, Literal
 import msgspec
 
 from kaa.core.errors import ProviderError
-from kaa.core.provider import BlockEnd, Done, Provider, Request, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
+from kaa.core.provider import (
+    BlockEnd,
+    CallChunkStart,
+    Provider,
+    Request,
+    StreamDone,
+    StreamEvent,
+    TextChunk,
+    ThinkingChunk,
+)
 
 _OPENING: Final = "<think>"
 _CLOSING: Final = "</think>"
@@ -55,7 +64,7 @@ class _Beginning:
         match event:
             case _ if self._state == "text":
                 yield event
-            case TextDelta(key=key, text=text) if self._key in (None, key):
+            case TextChunk(key=key, text=text) if self._key in (None, key):
                 self._key = key
                 self._waiting += text
                 yield from self._understood()
@@ -64,7 +73,7 @@ class _Beginning:
             case BlockEnd(key=key) if key == self._key:
                 yield from self.end()
                 yield event
-            case TextDelta() | ToolCallStart() | Done():
+            case TextChunk() | CallChunkStart() | StreamDone():
                 yield from self.end()
                 yield event
             case _:
@@ -79,7 +88,7 @@ class _Beginning:
             yield from self._thinking(waiting)
             yield BlockEnd(self._thinking_key)
         elif waiting:
-            yield TextDelta(self._key, waiting)
+            yield TextChunk(self._key, waiting)
 
     @property
     def _thinking_key(self) -> str:
@@ -89,7 +98,7 @@ class _Beginning:
         text = text if self._has_thought else text.lstrip()
         if text:
             self._has_thought = True
-            yield ThinkingDelta(self._thinking_key, text)
+            yield ThinkingChunk(self._thinking_key, text)
 
     def _understood(self) -> Iterator[StreamEvent]:
         """What can be said of the text that waits."""

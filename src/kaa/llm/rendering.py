@@ -6,13 +6,13 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from kaa.core.messages import Json, Message
 from kaa.core.provider import Model, ToolSchema
 
-Item = TypeVar("Item")
-Rendered = TypeVar("Rendered")
+ItemT = TypeVar("ItemT")
+RenderedT = TypeVar("RenderedT")
 
 JsonObject: TypeAlias = dict[str, Json]
 
 
-class RenderedOnce(Generic[Item, Rendered]):
+class RenderedOnce(Generic[ItemT, RenderedT]):
     """Remembers what `render` made of the items of the request before.
 
     Items are immutable and stay the same objects while a conversation grows, so identity tells them apart.
@@ -21,12 +21,12 @@ class RenderedOnce(Generic[Item, Rendered]):
         render: depends on nothing but the item and the model. Nobody may change what it returns.
     """
 
-    def __init__(self, render: Callable[[Item, Model], Rendered]) -> None:
+    def __init__(self, render: Callable[[ItemT, Model], RenderedT]) -> None:
         self._render = render
         self._model: Model | None = None
-        self._known: dict[int, tuple[Item, Rendered]] = {}
+        self._known: dict[int, tuple[ItemT, RenderedT]] = {}
 
-    def __call__(self, items: Iterable[Item], model: Model) -> list[tuple[Item, Rendered]]:
+    def __call__(self, items: Iterable[ItemT], model: Model) -> list[tuple[ItemT, RenderedT]]:
         """Every item with its rendering for `model`; the renderings of other items are forgotten."""
         known = self._known if model == self._model else {}
         pairs = [known.get(id(item)) or (item, self._render(item, model)) for item in items]
@@ -34,7 +34,7 @@ class RenderedOnce(Generic[Item, Rendered]):
         return pairs
 
 
-class Renderer(NamedTuple):
+class RequestRenderer(NamedTuple):
     """What an adapter keeps from request to request: the renderings in its wire format."""
 
     messages: RenderedOnce[Message, list[JsonObject]]

@@ -18,15 +18,15 @@ import msgspec
 from kaa.core.errors import ProviderError
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     ReplyInfo,
     Request,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
+    ThinkingChunk,
 )
 
 _DEFAULT_USAGE = Usage(input=10, output=5, total_tokens=15)
@@ -44,17 +44,17 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 # One step of a reply: an event to yield, an error to raise, a wait, or seconds to sleep.
-Step: TypeAlias = StreamEvent | ProviderError | Pause | float
+ScriptedStep: TypeAlias = StreamEvent | ProviderError | Pause | float
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """The steps of one answer. A reply without `Done` is a stream that ends early."""
+class ScriptedReply(msgspec.Struct, frozen=True):
+    """The steps of one answer. A reply without `StreamDone` is a stream that ends early."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptedStep, ...]
 
 
 # What one request is answered with. A function sees the request and decides.
-ScriptItem: TypeAlias = Reply | ProviderError | Callable[[Request], Reply | ProviderError]
+ScriptItem: TypeAlias = ScriptedReply | ProviderError | Callable[[Request], ScriptedReply | ProviderError]
 
 
 def reply(
@@ -64,10 +64,10 @@ def reply(
     tool_calls: Iterable[tuple[str, dict[str, Json] | str] | tuple[str, dict[str, Json] | str, str]] = (),
     usage: Usage | None = _DEFAULT_USAGE,
     stop_reason: StopReason | None = None,
-    before: Iterable[Step] = (),
-    after: Iterable[Step] = (),
-) -> Reply:
-    """A reply as a well-behaved model makes it: thinking, then text, then tool calls, then `Done`.
+    before: Iterable[ScriptedStep] = (),
+    after: Iterable[ScriptedStep] = (),
+) -> ScriptedReply:
+    """A reply as a well-behaved model makes it: thinking, then text, then tool calls, then `StreamDone`.
 
     Args:
         text: one delta, or several.
@@ -80,22 +80,22 @@ def reply(
         after: steps between the last block and the end; an error here breaks off a reply that has begun.
     """
     deltas = (text,) if isinstance(text, str) else tuple(text)
-    steps: list[Step] = [*before]
+    steps: list[ScriptedStep] = [*before]
     if thinking:
-        steps += [ThinkingDelta("thinking", thinking, "reasoning_content"), BlockEnd("thinking")]
-    steps += [TextDelta("text", delta) for delta in deltas if delta]
+        steps += [ThinkingChunk("thinking", thinking, "reasoning_content"), BlockEnd("thinking")]
+    steps += [TextChunk("text", delta) for delta in deltas if delta]
     if any(deltas):
         steps.append(BlockEnd("text"))
     calls = 0
     for calls, (name, arguments, *given_id) in enumerate(tool_calls, start=1):
         json = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
         call_id = given_id[0] if given_id else f"call_{calls}"
-        steps += [ToolCallStart(calls, call_id, name), ToolCallDelta(calls, json), BlockEnd(calls)]
+        steps += [CallChunkStart(calls, call_id, name), ArgumentsChunk(calls, json), BlockEnd(calls)]
     steps += after
     if usage is not None:
         steps.append(ReplyInfo(usage=usage))
-    steps.append(Done(stop_reason or ("toolUse" if calls else "stop")))
-    return Reply(tuple(steps))
+    steps.append(StreamDone(stop_reason or ("toolUse" if calls else "stop")))
+    return ScriptedReply(tuple(steps))
 
 
 class ScriptedProvider:

@@ -50,7 +50,7 @@ def build_context(store: SessionStore) -> SessionContext:
 
 def _messages(store: SessionStore, path: Sequence[Node]) -> tuple[Message, ...]:
     """The last compaction's summary and what it kept, then everything after it; without one, everything."""
-    compaction, nodes = told(store, path)
+    compaction, nodes = visible_path(store, path)
     edits = read_edits(store, nodes)
     entries = [(node, read_entry(store, node)) for node in nodes if node.type in SPEAKING]
     spoken = [
@@ -84,7 +84,7 @@ def _unmeasured(message: Message) -> Message:
     return msgspec.structs.replace(message, usage=Usage()) if isinstance(message, AssistantMessage) else message
 
 
-def told(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, Sequence[Node]]:
+def visible_path(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, Sequence[Node]]:
     """The compaction whose summary the model is told, and the entries on `path` that it is told as they are.
 
     Raises:

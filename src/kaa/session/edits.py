@@ -21,15 +21,15 @@ from kaa.session.entries import (
     ContextEdit,
     CustomMessage,
     CustomNote,
+    EditedContent,
     MessageEntry,
-    Replacement,
     StoredMessage,
     SystemMessage,
 )
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
-Edits: TypeAlias = Mapping[str, Replacement | None]
+Edits: TypeAlias = Mapping[str, EditedContent | None]
 """By the id of the edited entry: its content for the model, None if the model does not see the entry."""
 
 
@@ -87,7 +87,7 @@ def _is_editable(entry: AnyEntry) -> bool:
             return True
 
 
-def _replaced(message: Message, replacement: Replacement) -> Message:
+def _replaced(message: Message, replacement: EditedContent) -> Message:
     """The message with the content that its role can have."""
     content = replacement.content
     blocks = (TextContent(content),) if isinstance(content, str) else content

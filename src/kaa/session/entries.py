@@ -129,7 +129,7 @@ class Compaction(Entry, tag="compaction", kw_only=True, frozen=True):
     system_message: Json = None
 
 
-class Replacement(msgspec.Struct, frozen=True):
+class EditedContent(msgspec.Struct, frozen=True):
     """The content that a message has for the model from an edit on."""
 
     content: tuple[UserContent | AssistantContent, ...] | str
@@ -142,7 +142,7 @@ class ContextEdit(Entry, tag="context_edit", kw_only=True, frozen=True):
     """
 
     target_id: str
-    replacement: Replacement | None
+    replacement: EditedContent | None
 
 
 class BranchSummary(Entry, tag="branch_summary", kw_only=True, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from kaa.core.events import CacheMiss
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
-from kaa.core.spending import Purpose, Use
+from kaa.core.spending import Purpose, RequestCharge
 from kaa.core.usage import plausible
 from kaa.session.entries import ENTRY_KINDS, MessageEntry
 from kaa.session.file.decoding import decode_entry
@@ -80,7 +80,7 @@ _DETAILS = msgspec.json.Decoder(_Details)
 _RUN_TIME = msgspec.json.Decoder(_RunTime)
 
 
-def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Node, Use]]:
+def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Node, RequestCharge]]:
     """What each request used: replies, and what was made beside them, such as summaries.
 
     A summary that does not say which model made it, as pi's, counts for the one that spoke last.
@@ -99,15 +99,15 @@ def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Nod
             if reply is None:
                 continue
             if reply.role == "toolResult":
-                yield node, Use("tool", plausible(reply.usage), provider, model)
+                yield node, RequestCharge("tool", plausible(reply.usage), provider, model)
                 continue
             provider, model = reply.provider, reply.model
-            yield node, Use("reply", plausible(reply.usage), provider, model, reply.failed)
+            yield node, RequestCharge("reply", plausible(reply.usage), provider, model, reply.failed)
         elif (use := usage_aside(store, node, provider, model)) is not None:
             yield node, use
 
 
-def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> Use | None:
+def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> RequestCharge | None:
     """What a request beside the conversation used; None if the entry tells of none.
 
     Args:
@@ -136,9 +136,9 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> U
         return None
     if node.type == "usage":
         purpose = "title" if aside.kind == TITLE_KIND else "other"
-        return Use(purpose, plausible(aside.usage), aside.provider or provider, aside.model or model)
+        return RequestCharge(purpose, plausible(aside.usage), aside.provider or provider, aside.model or model)
     author, _, author_id = (aside.model or _author(aside.details)).partition("/")
-    return Use(purpose, plausible(aside.usage), *((author, author_id) if author_id else (provider, model)))
+    return RequestCharge(purpose, plausible(aside.usage), *((author, author_id) if author_id else (provider, model)))
 
 
 def _author(details: msgspec.Raw) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from kaa.core.messages import now_ms
 from kaa.session.entries import FORMAT_VERSION, AnyEntry, Entry, Leaf, SessionHeader, SessionInfo
 from kaa.session.file.decoding import LineHead, decode_entry, find_glued_entry, read_head
-from kaa.session.file.journal import Journal, NoJournal
+from kaa.session.file.journal import NoJournal, ReplyJournal
 from kaa.session.file.jsonl import encode_line
 from kaa.session.naming import iso_timestamp, new_entry_id, new_session_id
 from kaa.session.tree import Node, SessionTree
@@ -34,7 +34,7 @@ class SessionStore(Protocol):
         ...
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplyJournal:
         """Where to note what is under way and not yet an entry."""
         ...
 
@@ -175,7 +175,7 @@ class MemoryStore:
         return self._tree
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplyJournal:
         """One that notes nothing: there is nothing to come back to."""
         return self._journal
 

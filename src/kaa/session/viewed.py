@@ -8,7 +8,7 @@ from typing import Self
 from kaa.session.entries import Entry, SessionHeader
 from kaa.session.errors import SessionViewedError
 from kaa.session.export.source import SnapshotFile
-from kaa.session.file.journal import Journal, NoJournal
+from kaa.session.file.journal import NoJournal, ReplyJournal
 from kaa.session.tree import Node, SessionTree
 
 
@@ -48,7 +48,7 @@ class ViewedStore:
         return self._snapshot.tree
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplyJournal:
         """One that notes nothing."""
         return self._journal
 

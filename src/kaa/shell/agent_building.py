@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from kaa.core.agent import Agent, AgentConfig
-from kaa.core.budget import Budget, Used
+from kaa.core.budget import Budget, BudgetUsage
 from kaa.core.hooks import Hooks
 from kaa.core.messages import Message
 from kaa.core.provider import ThinkingLevel
@@ -137,10 +137,10 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
     return BuiltAgent(agent, models, fallback, accounting, budgeting)
 
 
-def _used(accounting: Accounting, session: Budget, store: SessionStore) -> Used:
+def _used(accounting: Accounting, session: Budget, store: SessionStore) -> BudgetUsage:
     """What earlier runs have used already."""
     past = accounting.report().total
-    return Used(
+    return BudgetUsage(
         cost=past.usage.cost.total,
         tokens=past.usage.input + past.usage.cache_write + past.usage.output,
         turns=past.replies,

@@ -42,7 +42,7 @@ class Confines(Protocol):
         ...
 
 
-class Sandbox(Confines, Protocol):
+class SandboxControl(Confines, Protocol):
     """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
 
     async def settle(self) -> None:

@@ -12,12 +12,12 @@ from kaa.core.budget import (
     MEASURES,
     Budget,
     BudgetExhaustedError,
+    BudgetScope,
+    BudgetUsage,
     Ledger,
+    LimitUsage,
     Measure,
-    Scope,
     Shortage,
-    Standing,
-    Used,
     amount,
 )
 from kaa.core.events import AgentEnd, AgentStart, BudgetState, BudgetUpdate, Event
@@ -53,7 +53,7 @@ class Budgeting:
     """
 
     def __init__(
-        self, agent: Agent, recorder: SessionRecorder, *, run: Budget, session: Budget, used: Used, asker: Asker
+        self, agent: Agent, recorder: SessionRecorder, *, run: Budget, session: Budget, used: BudgetUsage, asker: Asker
     ) -> None:
         self._agent = agent
         self._recorder = recorder
@@ -63,20 +63,20 @@ class Budgeting:
         self._session = Ledger("session", session, used=used)
         self._run = self._session.child(run)
         self._is_running = False
-        self._warned: set[tuple[Scope, Measure]] = set()
+        self._warned: set[tuple[BudgetScope, Measure]] = set()
         self._priceless: set[str] = set()  # models whose price nobody knows, and which may be asked all the same
         agent.set_allowance(self)
         agent.subscribe(self._observe)
 
-    def limits(self, scope: Scope) -> Budget:
+    def limits(self, scope: BudgetScope) -> Budget:
         """What a run, or the session, may use."""
         return self._ledger(scope).budget
 
-    def used(self, scope: Scope) -> Used:
+    def used(self, scope: BudgetScope) -> BudgetUsage:
         """What the run, or the last one, used; or the session."""
         return self._ledger(scope).used
 
-    def set_limit(self, scope: Scope, measure: Measure, limit: float | None) -> None:
+    def set_limit(self, scope: BudgetScope, measure: Measure, limit: float | None) -> None:
         """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
         if scope == "run":
             self._run_budget = self._run_budget.with_limit(measure, limit)
@@ -134,7 +134,7 @@ class Budgeting:
         """See `Allowance`."""
         return self._run.seconds_left()
 
-    async def _admit_more(self, reached: Standing, asker: Asker) -> None:
+    async def _admit_more(self, reached: LimitUsage, asker: Asker) -> None:
         """A limit is reached: have somebody allow as much again.
 
         Raises:
@@ -154,7 +154,7 @@ class Budgeting:
         problem = f"the budget is too small for the next request: {shortage.text}"
         await self._raise_limit(standing, standing.limit + more, more, problem, asker)
 
-    async def _raise_limit(self, standing: Standing, limit: float, more: float, problem: str, asker: Asker) -> None:
+    async def _raise_limit(self, standing: LimitUsage, limit: float, more: float, problem: str, asker: Asker) -> None:
         """Have somebody allow `more`, so that the limit becomes `limit`.
 
         Raises:
@@ -169,9 +169,11 @@ class Budgeting:
         ledger = self._ledger(scope)
         ledger.budget = ledger.budget.with_limit(measure, limit)
         self._warned.discard((scope, measure))
-        self._tell("raised", Standing(scope, measure, standing.used, limit), f"allowed for this {scope}: {words} more")
+        self._tell(
+            "raised", LimitUsage(scope, measure, standing.used, limit), f"allowed for this {scope}: {words} more"
+        )
 
-    def _first_limit(self, standing: Standing) -> float:
+    def _first_limit(self, standing: LimitUsage) -> float:
         """The limit as the user has set it."""
         first = self._budget(standing.scope).limit(standing.measure)
         assert first is not None
@@ -196,7 +198,7 @@ class Budgeting:
         self._priceless.add(name)
         self._tell("unknown_price", money, f"{problem}; it goes on uncounted")
 
-    async def _asked(self, asker: Asker, question: str, why: str, standing: Standing) -> bool:
+    async def _asked(self, asker: Asker, question: str, why: str, standing: LimitUsage) -> bool:
         """Ask the user; the clock stands still meanwhile. The question is a title, and has to fit into one."""
         others = [other.text for other in self._standings() if other != standing]
         running = self._is_running
@@ -207,13 +209,13 @@ class Budgeting:
             if running:
                 self._start_clocks()
 
-    def _standings(self) -> list[Standing]:
+    def _standings(self) -> list[LimitUsage]:
         return self._purse.standings()
 
-    def _ledger(self, scope: Scope) -> Ledger:
+    def _ledger(self, scope: BudgetScope) -> Ledger:
         return self._run if scope == "run" else self._session
 
-    def _budget(self, scope: Scope) -> Budget:
+    def _budget(self, scope: BudgetScope) -> Budget:
         return self._run_budget if scope == "run" else self._session_budget
 
     def _observe(self, event: Event) -> None:
@@ -239,11 +241,11 @@ class Budgeting:
         self._session.stop_clock()
         self._run.stop_clock()
 
-    def _tell(self, state: BudgetState, standing: Standing, message: str) -> None:
+    def _tell(self, state: BudgetState, standing: LimitUsage, message: str) -> None:
         self._agent.emit(BudgetUpdate(state, standing.scope, standing.measure, standing.used, standing.limit, message))
 
 
-def _remedy(scope: Scope, measure: Measure, *, at_hand: bool) -> str:
+def _remedy(scope: BudgetScope, measure: Measure, *, at_hand: bool) -> str:
     """What allows more; `at_hand`: somebody is there who can type it."""
     if at_hand:
         return f"Allow more with /budget {scope} {_WORDS[measure]} AMOUNT, or in the settings."

@@ -1,6 +1,6 @@
 """What holds the tools of a conversation back, and what the user can change about it while it goes on.
 
-To the gate it is what a yes can change (`kaa.shell.boundary.Sandbox`), to frontends what they show and switch.
+To the gate it is what a yes can change (`kaa.shell.boundary.SandboxControl`), to frontends what they show and switch.
 """
 
 import os.path
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from kaa.ext.errors import CommandError
 from kaa.hands.policy import Mode
-from kaa.shell.boundary import Sandbox
+from kaa.shell.boundary import SandboxControl
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
@@ -17,11 +17,11 @@ from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
-class Containment(Sandbox, Protocol):
+class Containment(SandboxControl, Protocol):
     """The sandbox of a conversation: what the gate can change, and what frontends show and switch."""
 
     def unconfined(self, target: Target | None) -> Workspace:
-        """See `Sandbox`. What the user at the keyboard asks for himself runs there too."""
+        """See `SandboxControl`. What the user at the keyboard asks for himself runs there too."""
         ...
 
     def warm_up(self) -> None:
@@ -126,7 +126,7 @@ class Contained:
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
     def exposed_program(self, name: str) -> str | None:
-        """See `Sandbox`."""
+        """See `SandboxControl`."""
         return self._workspace.exposed_program(name)
 
     def unattended(self) -> Workspace:

@@ -15,7 +15,7 @@ from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
 from kaa.ext.invocation import Invocation, invocation_in, unknown_command
-from kaa.ext.occasions import EndReason, NavigationRequest, SessionEnd, SessionStart, StartReason, SwitchKind
+from kaa.ext.occasions import NavigationRequest, SessionEnd, SessionEndReason, SessionStart, StartReason, SwitchKind
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
@@ -75,7 +75,7 @@ class SessionToOpen(msgspec.Struct, frozen=True):
     draft: str = ""
 
 
-Outcome: TypeAlias = AgentEnd | CommandReply | CommandNotRun | SessionToOpen
+SubmitOutcome: TypeAlias = AgentEnd | CommandReply | CommandNotRun | SessionToOpen
 
 
 class Conversation:
@@ -356,7 +356,7 @@ class Conversation:
         """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""
         return self._agent.subscribe(subscriber)
 
-    async def submit(self, message: UserMessage | str) -> Outcome:
+    async def submit(self, message: UserMessage | str) -> SubmitOutcome:
         """Do what the user asks: run a slash command, or give the message to the model and work to the end.
 
         Raises:
@@ -446,7 +446,7 @@ class Conversation:
         """
         await self._registry.session.before_navigation(NavigationRequest(kind, target))
 
-    async def close(self, reason: EndReason = "quit") -> None:
+    async def close(self, reason: SessionEndReason = "quit") -> None:
         """Wait until the session is safe on the disk and let go of everything; one step that fails skips no other.
 
         Args:
@@ -479,7 +479,7 @@ class Conversation:
             case Submit(text=text):
                 return user_message(text, origin="command")
             case OpenSession(path=path, text=text):
-                return SessionToOpen(options.OpenSession(path), text)
+                return SessionToOpen(options.ResumeSession(path), text)
             case BeginSession(text=text):
                 return SessionToOpen(options.NewSession(), text)
             case CopySession(path=path, text=text, before=None, draft=draft):

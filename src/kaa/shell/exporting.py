@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kaa.llm.redaction import Redactor
     from kaa.session.export.request import Exported, ExportRequest, Format
-    from kaa.session.export.selection import Selection
+    from kaa.session.export.selection import ExportSelection
     from kaa.session.export.source import SessionSource
     from kaa.session.export.totals import Totals
     from kaa.session.library.importing import Imported
@@ -135,10 +135,10 @@ def export_session(
         SessionError: the session cannot be read.
     """
     from kaa.session.export.request import Exported, ExportError
-    from kaa.session.export.selection import Selection
+    from kaa.session.export.selection import ExportSelection
 
     wanted = _format_of(request, cwd)
-    selection = Selection(
+    selection = ExportSelection(
         all_branches=wanted == "html" if request.all_branches is None else request.all_branches,
         thinking=request.thinking,
         tools=request.tools,
@@ -158,7 +158,7 @@ def export_session(
     return Exported(target, wanted, size, totals, removed, suspicious)
 
 
-def count_secrets(source: "SessionSource", selection: "Selection", redactor: "Redactor") -> Mapping[str, int]:
+def count_secrets(source: "SessionSource", selection: "ExportSelection", redactor: "Redactor") -> Mapping[str, int]:
     """How many secrets of which kind are in what is selected. Each counts once, however often a format repeats it."""
     from kaa.session.export.selection import pick
 
@@ -167,7 +167,7 @@ def count_secrets(source: "SessionSource", selection: "Selection", redactor: "Re
     return dict(redactor.kinds)
 
 
-def write_session(source: "SessionSource", selection: "Selection", wanted: "Format", out: "BinaryIO") -> "Totals":
+def write_session(source: "SessionSource", selection: "ExportSelection", wanted: "Format", out: "BinaryIO") -> "Totals":
     """Write a session in a format."""
     match wanted:
         case "html":
@@ -199,7 +199,7 @@ def _format_of(request: "ExportRequest", cwd: Path) -> "Format":
 
 
 def _target(
-    request: "ExportRequest", wanted: "Format", source: "SessionSource", selection: "Selection", cwd: Path
+    request: "ExportRequest", wanted: "Format", source: "SessionSource", selection: "ExportSelection", cwd: Path
 ) -> Path:
     """The file to be: as the user wrote it, or one that is not there yet."""
     from kaa.session.export.request import suffix_of
@@ -213,7 +213,7 @@ def _target(
     return next((path for path in paths if request.force or not path.exists()), given / f"{stem}{suffix_of(wanted)}")
 
 
-def export_name(source: "SessionSource", selection: "Selection") -> str:
+def export_name(source: "SessionSource", selection: "ExportSelection") -> str:
     """A file name of a session, without suffix: of its title, and of its id, so that no two sessions share it."""
     from kaa.session.export.page import title_of
 

@@ -17,7 +17,7 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
-    from kaa.shell.approvals.rule_file import Rules
+    from kaa.shell.approvals.rule_file import ApprovalRules
 
 
 _POLICIES: Final[Mapping[str, str]] = {
@@ -42,8 +42,8 @@ class Gatekeeper:
         self,
         policy: ApprovalPolicy,
         chosen: ApprovalSettings,
-        parse: "Callable[[ApprovalSettings], Rules]",
-        build: "Callable[[ApprovalPolicy, Rules], Gate]",
+        parse: "Callable[[ApprovalSettings], ApprovalRules]",
+        build: "Callable[[ApprovalPolicy, ApprovalRules], Gate]",
     ) -> None:
         self._policy = policy
         self._chosen = chosen
@@ -135,12 +135,12 @@ def create_gatekeeper(
     """
     kept = home.path / "approvals.json"
 
-    def parse(approvals: ApprovalSettings) -> "Rules":
+    def parse(approvals: ApprovalSettings) -> "ApprovalRules":
         from kaa.shell.approvals.rule_file import parse_rules  # lazy: many conversations need no gate
 
         return parse_rules(approvals.allow, approvals.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
 
-    def build(policy: ApprovalPolicy, configured: "Rules") -> "Gate":
+    def build(policy: ApprovalPolicy, configured: "ApprovalRules") -> "Gate":
         from kaa.shell.approvals.gate import Gate  # lazy, as above
         from kaa.shell.approvals.memory import Memory
         from kaa.shell.approvals.rule_file import RuleFile

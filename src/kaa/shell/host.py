@@ -13,7 +13,7 @@ import msgspec
 
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.extensions import Extensions
-from kaa.ext.occasions import EndReason, StartReason
+from kaa.ext.occasions import SessionEndReason, StartReason
 from kaa.session.errors import SessionError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
@@ -162,7 +162,7 @@ class Host:
             self._telling(before.id)(str(error))
         return hosted
 
-    async def end(self, hosted: HostedConversation, reason: EndReason = "quit") -> None:
+    async def end(self, hosted: HostedConversation, reason: SessionEndReason = "quit") -> None:
         """Stop what is under way in a conversation and close it; nothing if it is closed already.
 
         Args:

@@ -18,13 +18,13 @@ from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
-from kaa.llm.models.keys import Keys
+from kaa.llm.models.keys import ProviderKeys
 from kaa.llm.models.matching import close_names
 from kaa.llm.models.product_names import product_names, providers_of
 from kaa.llm.models.providers import ConfiguredProvider, load_providers
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import UnlistedServer
-from kaa.llm.models.verification import State, Verdict, verify
+from kaa.llm.models.verification import KeyState, KeyVerdict, verify
 from kaa.shell.home import Home
 from kaa.shell.settings import load_user_settings
 
@@ -56,7 +56,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     provider: str
     source: str
-    state: State | Literal["unreadable"]
+    state: KeyState | Literal["unreadable"]
     said: str = ""
 
 
@@ -115,7 +115,7 @@ class Logins:
         said = f"there is no provider {provider!r}: {known}"
         raise LoginError("\n".join([said, *self.problems]))
 
-    async def check_key(self, provider: str, key: str) -> Verdict:
+    async def check_key(self, provider: str, key: str) -> KeyVerdict:
         """Whether `provider` accepts a key.
 
         Raises:
@@ -201,7 +201,7 @@ class Logins:
     def _new_transport(self) -> Transport:
         return LiveTransport(connect_timeout=_CONNECT_SECONDS, idle_timeout=_SILENCE_SECONDS, proxy=self._proxy)
 
-    async def _verified(self, choice: ModelChoice) -> Verdict:
+    async def _verified(self, choice: ModelChoice) -> KeyVerdict:
         registry = ModelRegistry(self._home.path, self._environ, proxy=self._proxy)
         found = await asyncio.to_thread(registry.resolve, choice)  # a key may be a command that takes seconds
         transport = self._new_transport()
@@ -233,12 +233,12 @@ class Logins:
         providers, _ = self._providers()
         return providers[provider].config.oauth if provider in providers else None
 
-    def _providers(self) -> tuple[Mapping[str, ConfiguredProvider], Keys]:
+    def _providers(self) -> tuple[Mapping[str, ConfiguredProvider], ProviderKeys]:
         providers, _ = load_providers(self._models_file, self._environ)
         store = CredentialStore(self._file.path, self._environ)
-        return providers, Keys(store, self._environ, self._models_file, {})
+        return providers, ProviderKeys(store, self._environ, self._models_file, {})
 
-    def _source(self, provider: ConfiguredProvider, keys: Keys) -> str | None:
+    def _source(self, provider: ConfiguredProvider, keys: ProviderKeys) -> str | None:
         """Where the key or login is that counts."""
         try:
             raw = self._file.read().get(provider.name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kaa import __version__
 from kaa.core.agent import Agent
-from kaa.core.aside import Aside
+from kaa.core.aside import SideRequest
 from kaa.core.events import (
     AgentEnd,
     AgentStart,
@@ -143,7 +143,7 @@ class ConversationLog:
             len(request.tools),
         )
 
-    def _aside(self, aside: Aside) -> None:
+    def _aside(self, aside: SideRequest) -> None:
         seconds = (time.time_ns() - aside.began_ns) / 1e9
         result = aside.reply.stop_reason if aside.reply is not None else f"{aside.error_type}: {aside.error}"
         self._log(

@@ -59,7 +59,7 @@ class BranchSummaryRequest(msgspec.Struct, frozen=True):
     instructions: str = ""
 
 
-class Destination(msgspec.Struct, frozen=True):
+class NavigationTarget(msgspec.Struct, frozen=True):
     """Where the conversation could go, and what that would mean.
 
     Attributes:
@@ -81,14 +81,14 @@ class Destination(msgspec.Struct, frozen=True):
         """Whether it is certain that nothing is to be restored, and nothing to be said of files."""
         return self.files_problem is None and not (self.files.steps or self.files.conflicts or self.files.gaps)
 
-    def keeping_uncertain(self, hint: str = "") -> "Destination":
+    def keeping_uncertain(self, hint: str = "") -> "NavigationTarget":
         """The same without files that somebody else may have changed. `hint`: how to restore them nevertheless."""
         files = self.files.leaving_out(self.files.uncertain, _UNCERTAIN + hint)
         return msgspec.structs.replace(self, files=files)
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """What became of it. `message`: see `Destination`. `files`: what was done to them, None if they were left alone."""
+    """The result of a move. `message`: see `NavigationTarget`. `files`: the restored files, None without a restore."""
 
     message: UserMessage | None
     files: RestoreResult | None
@@ -174,7 +174,7 @@ class Navigation:
         """
         return self._restatable(self._node(entry_id))
 
-    async def to(self, entry_id: str) -> Destination:
+    async def to(self, entry_id: str) -> NavigationTarget:
         """What it means to go to an entry: before a message of the user's or of an extension, else after it.
 
         Raises:
@@ -186,7 +186,7 @@ class Navigation:
         message = self._restatable(node)
         return await self._destination(node if message is None else node.parent, message)
 
-    async def back(self) -> Destination | None:
+    async def back(self) -> NavigationTarget | None:
         """What it means to take back the user's last message, or the last of a command, on this branch.
 
         None if there is none.
@@ -202,7 +202,7 @@ class Navigation:
                 return await self._destination(node.parent, None)
         return None
 
-    async def forward(self) -> Destination | None:
+    async def forward(self) -> NavigationTarget | None:
         """What it means to return to where the conversation, or its files alone, were before they went elsewhere.
 
         None if they did not go anywhere, or something was said since.
@@ -219,7 +219,7 @@ class Navigation:
 
     async def go(
         self,
-        destination: Destination,
+        destination: NavigationTarget,
         *,
         restore: Restore = "conversation",
         summary: BranchSummaryRequest | None = None,
@@ -334,7 +334,7 @@ class Navigation:
         self._store.request_sync()
 
     async def _go_along(
-        self, kind: Literal["tree", "undo", "redo"], destination: Destination, restore: Along, alone: str
+        self, kind: Literal["tree", "undo", "redo"], destination: NavigationTarget, restore: Along, alone: str
     ) -> str:
         """Go there and say what that did.
 
@@ -371,19 +371,19 @@ class Navigation:
                 raise CommandError("\n".join(lines))
         return "\n".join(lines)
 
-    async def _destination(self, target: Node | None, message: UserMessage | None) -> Destination:
+    async def _destination(self, target: Node | None, message: UserMessage | None) -> NavigationTarget:
         self._store.require_writable()  # also looking at files may have something to record: what a killed turn did
         leaf_id = target.id if target is not None else None
         left = sum(node.type == "message" for node in self._left(target))
         try:
-            return Destination(leaf_id, message, left, await self._files.preview(leaf_id))
+            return NavigationTarget(leaf_id, message, left, await self._files.preview(leaf_id))
         except CommandError as error:
             problem = str(error)
         except OSError as error:
             problem = _described(error)
-        return Destination(leaf_id, message, left, RestorePlan(), problem)
+        return NavigationTarget(leaf_id, message, left, RestorePlan(), problem)
 
-    async def _summarised(self, destination: Destination, wanted: BranchSummaryRequest | None) -> list[Entry]:
+    async def _summarised(self, destination: NavigationTarget, wanted: BranchSummaryRequest | None) -> list[Entry]:
         """The entry that tells the model of what is left; none if there is nothing to tell."""
         left = self._left(self._target(destination.leaf_id))
         if wanted is None or not left:
@@ -401,7 +401,7 @@ class Navigation:
             raise CommandError("stopped: the conversation is where it was")
         return drafts
 
-    async def _restored(self, destination: Destination, restore: Restore) -> RestoreResult | None:
+    async def _restored(self, destination: NavigationTarget, restore: Restore) -> RestoreResult | None:
         """Do to the files what was announced. Nobody can stop it half-way."""
         if restore == "conversation":
             return None

@@ -10,7 +10,7 @@ import msgspec
 
 from kaa.core.agent import AgentConfig
 from kaa.core.hooks import AfterTool, BeforeEnd, BeforeRequest, BeforeTool
-from kaa.core.loop import Limits
+from kaa.core.loop import RunLimits
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.asking import Asker
@@ -269,7 +269,7 @@ def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConf
     return AgentConfig(
         steering_mode=settings.steering_mode,
         follow_up_mode=settings.follow_up_mode,
-        limits=Limits(max_turns=options.max_turns),
+        limits=RunLimits(max_turns=options.max_turns),
         retry=settings.retry.policy(),
         timeouts=settings.retry.timeouts(),
     )

@@ -28,7 +28,7 @@ class ContinueSession(_Named, frozen=True):
     """Continue the most recent session of this directory, or begin one."""
 
 
-class OpenSession(_Named, frozen=True):
+class ResumeSession(_Named, frozen=True):
     """Continue a certain session, named by path or by the beginning of its id."""
 
     query: str
@@ -63,7 +63,7 @@ class UnkeptSession(msgspec.Struct, frozen=True):
 
 
 SessionChoice: TypeAlias = (
-    NewSession | ContinueSession | OpenSession | ViewSession | ForkSession | CloneSession | UnkeptSession
+    NewSession | ContinueSession | ResumeSession | ViewSession | ForkSession | CloneSession | UnkeptSession
 )
 
 
@@ -76,14 +76,16 @@ def switch_kind(session: SessionChoice) -> SwitchKind:
             return "fork"
         case ViewSession():
             return "view"
-        case OpenSession() | ContinueSession():
+        case ResumeSession() | ContinueSession():
             return "resume"
 
 
 def switch_target(session: SessionChoice) -> str | None:
     """The path or id of the session that is opened or copied; None for a new or the most recent one."""
     match session:
-        case OpenSession(query=query) | ViewSession(query=query) | ForkSession(query=query) | CloneSession(query=query):
+        case (
+            ResumeSession(query=query) | ViewSession(query=query) | ForkSession(query=query) | CloneSession(query=query)
+        ):
             return query
         case _:
             return None

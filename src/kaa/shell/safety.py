@@ -77,7 +77,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     )
 
 
-class Unopened(msgspec.Struct, frozen=True):
+class UnopenedWorkspace(msgspec.Struct, frozen=True):
     """Why there is no workspace. `usage`: the user can mend it by asking differently."""
 
     reason: str
@@ -104,7 +104,9 @@ def start_workspace(
     return LocalWorkspace.start(directory, env=without_keys(environ, home), launched=hands, sandbox=options)
 
 
-def open_workspace(hands: LaunchedHands, directory: str | None, flags: SandboxFlags) -> LocalWorkspace | Unopened:
+def open_workspace(
+    hands: LaunchedHands, directory: str | None, flags: SandboxFlags
+) -> LocalWorkspace | UnopenedWorkspace:
     """Open the project that kaa was started in, without waiting for it.
 
     Args:
@@ -113,13 +115,13 @@ def open_workspace(hands: LaunchedHands, directory: str | None, flags: SandboxFl
         flags: what the command line says of it.
     """
     if directory is None:
-        return Unopened("the current directory does not exist any more; change to another one", usage=True)
+        return UnopenedWorkspace("the current directory does not exist any more; change to another one", usage=True)
     try:
         return start_workspace(directory, flags, Home.of(os.environ), os.environ, hands)
     except SettingsError as error:
-        return Unopened(str(error), usage=True)
+        return UnopenedWorkspace(str(error), usage=True)
     except OSError as error:
-        return Unopened(str(error), usage=False)
+        return UnopenedWorkspace(str(error), usage=False)
 
 
 def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkState:

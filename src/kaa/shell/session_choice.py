@@ -14,7 +14,7 @@ from kaa.shell.options import (
     ContinueSession,
     ForkSession,
     NewSession,
-    OpenSession,
+    ResumeSession,
     SessionChoice,
     UnkeptSession,
     ViewSession,
@@ -46,7 +46,7 @@ def open_session(
         case ContinueSession():
             recent = library.most_recent()
             return library.create() if recent is None else FileStore.open(recent)
-        case OpenSession(query=query):
+        case ResumeSession(query=query):
             return FileStore.open(library.resolve(query))
         case ViewSession(query=query):
             from kaa.session.viewed import ViewedStore  # lazy: few sessions are only looked at

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kaa.session.catalogue.places import Root
-from kaa.session.catalogue.records import Scope, SearchHit, SessionSummary, UsageRow
+from kaa.session.catalogue.places import SessionRoot
+from kaa.session.catalogue.records import SearchHit, SessionScope, SessionSummary, UsageRow
 from kaa.session.entries import SessionInfo
 from kaa.session.errors import NotInTrashError
 from kaa.session.file.file_store import FileStore
@@ -49,11 +49,15 @@ class Sessions:
         self._cwd = cwd
         self._cache = home.path / "cache" / "sessions.sqlite3"
         pi = pi_sessions(os.environ)
-        own = Root(session_dir, "kaa", is_flat=True) if session_dir is not None else Root(home.sessions, "kaa")
-        self._roots = (own, Root(pi, "pi"))
+        own = (
+            SessionRoot(session_dir, "kaa", is_flat=True)
+            if session_dir is not None
+            else SessionRoot(home.sessions, "kaa")
+        )
+        self._roots = (own, SessionRoot(pi, "pi"))
         self._library = SessionLibrary(cwd, home.sessions, session_dir, others=(pi,))
 
-    def list(self, scope: Scope = "here", progress: Progress | None = None) -> Sequence[SessionSummary]:
+    def list(self, scope: SessionScope = "here", progress: Progress | None = None) -> Sequence[SessionSummary]:
         """All sessions, the newest first. The first time all their files are read.
 
         Args:
@@ -64,7 +68,7 @@ class Sessions:
             return catalogue.summaries(scope, progress)
 
     def search(
-        self, text: str, scope: Scope = "here", limit: int = 50, progress: Progress | None = None
+        self, text: str, scope: SessionScope = "here", limit: int = 50, progress: Progress | None = None
     ) -> Sequence[SearchHit]:
         """Where a text was said, called or printed; the newest sessions first.
 
@@ -80,7 +84,7 @@ class Sessions:
         with self._catalogue() as catalogue:
             return catalogue.search(text, scope, limit, progress)
 
-    def usage(self, scope: Scope = "here") -> Sequence[UsageRow]:
+    def usage(self, scope: SessionScope = "here") -> Sequence[UsageRow]:
         """What was used, by session, model and day. What a copy brought along counts in its source only."""
         with self._catalogue() as catalogue:
             return catalogue.usage(scope)

@@ -40,7 +40,7 @@ _PROJECT_KEYS = frozenset(
 
 
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+TokenCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 ApprovalPolicy: TypeAlias = Literal["ask", "auto", "never", "step"]
@@ -131,8 +131,8 @@ AutoTitle: TypeAlias = Literal["first-message", "model"]
 class CompactionOverride(msgspec.Struct, rename="camel", frozen=True):
     """Other sizes for one model; None leaves the general one."""
 
-    reserve_tokens: Tokens | None = None
-    keep_recent_tokens: Tokens | None = None
+    reserve_tokens: TokenCount | None = None
+    keep_recent_tokens: TokenCount | None = None
 
 
 class CompactionSettings(msgspec.Struct, rename="camel", frozen=True):
@@ -147,8 +147,8 @@ class CompactionSettings(msgspec.Struct, rename="camel", frozen=True):
     """
 
     enabled: bool = True
-    reserve_tokens: Tokens = 16_384
-    keep_recent_tokens: Tokens = 20_000
+    reserve_tokens: TokenCount = 16_384
+    keep_recent_tokens: TokenCount = 20_000
     model_overrides: dict[str, CompactionOverride] = {}
     model: str | None = None
 
@@ -164,7 +164,7 @@ class CompactionSettings(msgspec.Struct, rename="camel", frozen=True):
 class BranchSummarySettings(msgspec.Struct, rename="camel", frozen=True):
     """Summaries of branches that are left. `skip_prompt`: nobody is asked for one, and none is made."""
 
-    reserve_tokens: Tokens = 16_384
+    reserve_tokens: TokenCount = 16_384
     skip_prompt: bool = False
 
 

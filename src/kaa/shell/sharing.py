@@ -78,12 +78,12 @@ class Sharing:
 
     def _write(self, request: "ExportRequest") -> Draft:
         from kaa.session.export.page import title_of
-        from kaa.session.export.selection import Selection
+        from kaa.session.export.selection import ExportSelection
 
         folder = Path(tempfile.mkdtemp(prefix="kaa-share-"))
         try:
             with self._exporting.source() as source:
-                selection = Selection(
+                selection = ExportSelection(
                     all_branches=bool(request.all_branches),
                     thinking=request.thinking,
                     tools=request.tools,

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from kaa.builtin.live_output import LiveOutput
+from kaa.builtin.live_output import StreamedOutput
 from kaa.builtin.tools.bash import find_shell, kept_output
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES
 from kaa.core.agent import Agent
@@ -116,7 +116,7 @@ class UserCommands:
         self._record_all()
 
     async def _run(self, command: str, output: OutputCollector) -> CommandResult:
-        live = LiveOutput(lambda delta, skipped: self._agent.emit(UserCommandUpdate(delta, skipped)))
+        live = StreamedOutput(lambda delta, skipped: self._agent.emit(UserCommandUpdate(delta, skipped)))
 
         def on_output(chunk: bytes) -> None:
             output.feed(chunk)

@@ -9,12 +9,12 @@ from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionError
-from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Outcome
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SubmitOutcome
 
 ResultT = TypeVar("ResultT")
 
 
-class Aside(NamedTuple, Generic[ResultT]):
+class WorkResult(NamedTuple, Generic[ResultT]):
     """What came of work that was no run, and what was said meanwhile."""
 
     result: ResultT
@@ -71,14 +71,14 @@ class WorkQueue:
         finally:
             self._is_saying = False
 
-    async def command(self, text: str) -> Outcome:
+    async def command(self, text: str) -> SubmitOutcome:
         """Run a slash command of the conversation's."""
         try:
             return await self._submit(text)
         finally:
             self._changed()
 
-    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> Aside[ResultT]:
+    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> WorkResult[ResultT]:
         """Have work done that occupies the conversation. What had waited before goes on waiting."""
         conversation = self._conversation
         waited = conversation.has_queued
@@ -86,7 +86,7 @@ class WorkQueue:
             result = await self._working(work())
         finally:
             self._changed()
-        return Aside(result, [] if waited or conversation.is_running else conversation.clear_queues())
+        return WorkResult(result, [] if waited or conversation.is_running else conversation.clear_queues())
 
     async def take_unsaid(self) -> list[UserMessage]:
         """Take back what waits if there is no run it could wait for, what waited before, and what could not be said."""
@@ -112,7 +112,7 @@ class WorkQueue:
         """Keep what was not said in the conversation before this one, until it is taken."""
         self._unsaid += unsaid
 
-    async def _submit(self, message: UserMessage | str) -> Outcome:
+    async def _submit(self, message: UserMessage | str) -> SubmitOutcome:
         conversation = self._conversation
         waited = conversation.has_queued
         outcome = last = await self._working(conversation.submit(message))
@@ -137,7 +137,7 @@ class WorkQueue:
             observer()
 
 
-def _left_waiting(conversation: Conversation, outcome: Outcome, *, waited: bool) -> list[UserMessage]:
+def _left_waiting(conversation: Conversation, outcome: SubmitOutcome, *, waited: bool) -> list[UserMessage]:
     """What was said while something came to its end. `waited`: something had waited before already."""
     match outcome:
         case AgentEnd(reason="done"):

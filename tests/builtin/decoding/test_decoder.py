@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from kaa.builtin.decoding.decoder import Decoder
+from kaa.builtin.decoding.decoder import ImageDecoder
 from kaa.builtin.images import ImageError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which process decodes")
@@ -28,7 +28,7 @@ def _children() -> set[int]:
 
 
 def test_a_process_that_was_killed_says_nothing_about_the_image() -> None:
-    decoder, data, before = Decoder(), _image(), _children()
+    decoder, data, before = ImageDecoder(), _image(), _children()
     errors: list[Exception] = []
 
     def decode() -> None:
@@ -50,7 +50,7 @@ def test_a_process_that_was_killed_says_nothing_about_the_image() -> None:
 
 
 def test_a_verdict_is_remembered() -> None:
-    decoder = Decoder()
+    decoder = ImageDecoder()
 
     for _ in range(2):
         with pytest.raises(ImageError, match="is no valid image/png"):
@@ -62,4 +62,4 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
     abandoned.set()
 
     with pytest.raises(ImageError, match="nobody waits"):
-        Decoder().decode(_image(), "image/png", abandoned)
+        ImageDecoder().decode(_image(), "image/png", abandoned)

@@ -9,7 +9,6 @@ from kaa.core.events import (
     AutoRetryEnd,
     AutoRetryStart,
     BudgetUpdate,
-    EndReason,
     Event,
     MessageEnd,
     MessageStart,
@@ -17,6 +16,7 @@ from kaa.core.events import (
     ModelFallback,
     QueueUpdate,
     ReplyDone,
+    RunEndReason,
     TextDelta,
     TextEnd,
     TextStart,
@@ -104,7 +104,7 @@ class ScriptedAgent:
             elif reply.stop_reason != "toolUse" or turn > _MOST_TURNS:
                 break
         self.is_working = False
-        reason: EndReason = "aborted" if self.is_aborted else "error" if reply.stop_reason == "error" else "done"
+        reason: RunEndReason = "aborted" if self.is_aborted else "error" if reply.stop_reason == "error" else "done"
         yield [AgentEnd(reason, (), self._chance.text(3) if reason == "error" else None)]
 
     def _reply(self) -> Generator[Sequence[Event], None, AssistantMessage]:

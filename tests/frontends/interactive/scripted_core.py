@@ -15,7 +15,7 @@ from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
 from kaa.shell.models.switching import ModelState
 from kaa.shell.status import Status
-from kaa.shell.work_queue import Aside
+from kaa.shell.work_queue import WorkResult
 from kaa.workspace.file_index import FileListing
 from kaa.workspace.git import Head
 from kaa.workspace.sandbox.sandbox import SandboxStatus
@@ -181,8 +181,8 @@ class ScriptedCore:
             self._agent.is_working = True
             self._stories.append(self._agent.run(message))
 
-    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> Aside[ResultT]:
-        return Aside(await work(), self._agent.steering if self.chance.one_in(4) else [])
+    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> WorkResult[ResultT]:
+        return WorkResult(await work(), self._agent.steering if self.chance.one_in(4) else [])
 
     async def take_unsaid(self) -> list[UserMessage]:
         return await self.abort()

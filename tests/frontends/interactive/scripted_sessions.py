@@ -9,7 +9,7 @@ from kaa.core.messages import user_message
 from kaa.session.catalogue.matching import QueryError
 from kaa.session.catalogue.records import SearchHit, SessionSummary
 from kaa.session.outline import Outline, OutlineRow, RowKind
-from kaa.shell.navigating import Arrival, Destination, RewindPoint
+from kaa.shell.navigating import Arrival, NavigationTarget, RewindPoint
 from kaa.workspace.checkpoints.contract import FileConflict, FileStep, RestorePlan, RestoreResult
 from tests.frontends.interactive.chance import Chance
 
@@ -83,16 +83,16 @@ class ScriptedNavigation:
         rows = [self._row(number) for number in range(count)]
         return Outline(tuple(rows), self._chance.random.choice(rows).entry_id if rows else None)
 
-    async def to(self, entry_id: str) -> Destination:
+    async def to(self, entry_id: str) -> NavigationTarget:
         return self._destination()
 
-    async def back(self) -> Destination | None:
+    async def back(self) -> NavigationTarget | None:
         return None if self._chance.one_in(3) else self._destination()
 
-    async def forward(self) -> Destination | None:
+    async def forward(self) -> NavigationTarget | None:
         return None if self._chance.one_in(3) else self._destination()
 
-    async def go(self, destination: Destination, *, restore: str, summary: object) -> Arrival:
+    async def go(self, destination: NavigationTarget, *, restore: str, summary: object) -> Arrival:
         if restore == "conversation":
             files = None
         else:
@@ -112,12 +112,12 @@ class ScriptedNavigation:
             str(number), parent, kind, text(), 1, self._chance.one_in(2), self._chance.one_in(5), label, 1
         )
 
-    def _destination(self) -> Destination:
+    def _destination(self) -> NavigationTarget:
         random, text = self._chance.random, self._chance.text
         count = random.choice((0, 0, 1, 3, 40))
         steps = [FileStep(text(2), random.choice(_ACTIONS), random.choice((0, 7)), 3) for _ in range(count)]
         conflicts = [FileConflict(text(2), text(4)) for _ in range(random.choice((0, 0, 1)))]
-        return Destination(
+        return NavigationTarget(
             random.choice((None, "1")),
             random.choice((None, user_message(text()))),
             random.randrange(3),

@@ -1,6 +1,6 @@
 """Run as a program: connects in all the ways that programs do and says what came of it, by name.
 
-With a warden or without one, the output must be the same. The argument is a directory for sockets.
+With a connect broker or without one, the output must be the same. The argument is a directory for sockets.
 """
 
 import ctypes

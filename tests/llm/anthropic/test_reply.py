@@ -13,14 +13,14 @@ from kaa.core.errors import (
 )
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     ReplyInfo,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
+    ThinkingChunk,
 )
 from kaa.llm.anthropic.reply import MessageParser
 from kaa.llm.http.sse import SseEvent
@@ -71,8 +71,8 @@ def test_deltas_that_arrive_together_travel_together() -> None:
     first = _feed(parser, _start(0, type="text", text=""), *[_text("word ")] * 1000)
     second = _feed(parser, _text("end"), _end(0))
 
-    assert first == [TextDelta(0, "word " * 1000)]
-    assert second == [TextDelta(0, "end"), BlockEnd(0)]
+    assert first == [TextChunk(0, "word " * 1000)]
+    assert second == [TextChunk(0, "end"), BlockEnd(0)]
 
 
 def test_thinking_carries_its_signature() -> None:
@@ -88,11 +88,11 @@ def test_thinking_carries_its_signature() -> None:
     )
 
     assert events == [
-        ThinkingDelta(0, "hm", "c2ln"),
+        ThinkingChunk(0, "hm", "c2ln"),
         BlockEnd(0),
-        ThinkingDelta(1, "", "ZW5j", redacted=True),
+        ThinkingChunk(1, "", "ZW5j", redacted=True),
         BlockEnd(1),
-        Done("stop"),
+        StreamDone("stop"),
     ]
 
 
@@ -108,10 +108,10 @@ def test_arguments_arrive_as_text() -> None:
     )
 
     assert events == [
-        ToolCallStart(0, "toolu_1", "bash"),
-        ToolCallDelta(0, '{"x":1}'),
+        CallChunkStart(0, "toolu_1", "bash"),
+        ArgumentsChunk(0, '{"x":1}'),
         BlockEnd(0),
-        Done("toolUse"),
+        StreamDone("toolUse"),
     ]
 
 
@@ -121,16 +121,18 @@ def test_arguments_given_at_the_start_are_taken_unless_parts_follow() -> None:
     alone = _reply(whole, _end(0), _stop("end_turn"))
     followed = _reply(whole, _delta(0, type="input_json_delta", partial_json="{}"), _end(0), _stop("tool_use"))
 
-    assert alone[1:] == [ToolCallDelta(0, '{"x":1}'), BlockEnd(0), Done("toolUse")]
-    assert followed[1] == ToolCallDelta(0, "{}")
+    assert alone[1:] == [ArgumentsChunk(0, '{"x":1}'), BlockEnd(0), StreamDone("toolUse")]
+    assert followed[1] == ArgumentsChunk(0, "{}")
 
 
 def test_a_call_without_an_id_gets_one() -> None:
-    assert _reply(_start(0, type="tool_use", name="bash"), _stop("tool_use"))[0] == ToolCallStart(0, "call_7_1", "bash")
+    assert _reply(_start(0, type="tool_use", name="bash"), _stop("tool_use"))[0] == CallChunkStart(
+        0, "call_7_1", "bash"
+    )
 
 
 def test_a_block_that_never_started_is_text() -> None:
-    assert _reply(_text("hi"), _stop("end_turn"))[0] == TextDelta(0, "hi")
+    assert _reply(_text("hi"), _stop("end_turn"))[0] == TextChunk(0, "hi")
 
 
 def test_unknown_events_blocks_and_deltas_are_ignored() -> None:
@@ -147,7 +149,7 @@ def test_unknown_events_blocks_and_deltas_are_ignored() -> None:
         _OVER,
     )
 
-    assert events == [TextDelta(1, "a"), BlockEnd(1), Done("stop")]
+    assert events == [TextChunk(1, "a"), BlockEnd(1), StreamDone("stop")]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_unknown_events_blocks_and_deltas_are_ignored() -> None:
     ],
 )
 def test_stop_reasons(sent: str, understood: StopReason) -> None:
-    assert _reply(_text("x"), _stop(sent))[-1] == Done(understood)
+    assert _reply(_text("x"), _stop(sent))[-1] == StreamDone(understood)
 
 
 def test_a_refusal_says_why() -> None:
@@ -187,7 +189,7 @@ def test_usage_is_the_latest_of_each_count() -> None:
 
 
 def test_a_missing_last_event_is_forgiven_once_the_reason_is_known() -> None:
-    assert _reply(_text("a"), _stop("end_turn"))[-1] == Done("stop")
+    assert _reply(_text("a"), _stop("end_turn"))[-1] == StreamDone("stop")
 
 
 def test_a_stream_that_just_ends_is_no_reply() -> None:
@@ -216,7 +218,7 @@ def test_an_error_within_the_stream_has_its_type(error: Json, kind: type[Provide
 
     assert type(caught.value) is kind
     assert error["message"] in str(caught.value)
-    assert parser.drain() == [TextDelta(0, "half")]
+    assert parser.drain() == [TextChunk(0, "half")]
 
 
 @pytest.mark.parametrize(
@@ -239,12 +241,12 @@ def test_a_reply_in_one_piece_is_read() -> None:
     assert parser.drain() == [
         ReplyInfo("m"),
         ReplyInfo(usage=Usage(3, 1, 0, 0, total_tokens=4)),
-        TextDelta(0, "hi"),
+        TextChunk(0, "hi"),
         BlockEnd(0),
-        ToolCallStart(1, "a", "bash"),
-        ToolCallDelta(1, '{"x":1}'),
+        CallChunkStart(1, "a", "bash"),
+        ArgumentsChunk(1, '{"x":1}'),
         BlockEnd(1),
-        Done("toolUse"),
+        StreamDone("toolUse"),
     ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.llm.cassette._edits import rewrite_json, rewrite_text
-from kaa.llm.cassette._scrubbing import Placeholders, Scrubber
+from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
 from kaa.llm.http.transport import HttpRequest
 
 _THEN = {"cwd": "/tmp/demo-1", "home": "/tmp", "date": "2026-11-20"}
@@ -27,7 +27,7 @@ _NOW = {"cwd": '/work/"my" dir', "home": "/root", "date": "2027-01-02"}
     ],
 )
 def test_values_become_names(text: str, stored: str) -> None:
-    placeholders = Placeholders(_THEN)
+    placeholders = CassettePlaceholders(_THEN)
 
     assert rewrite_text(text, placeholders.hide()) == stored
     assert rewrite_text(stored, placeholders.reveal()) == text
@@ -35,27 +35,27 @@ def test_values_become_names(text: str, stored: str) -> None:
 
 def test_values_are_found_in_json_text_and_come_back_escaped() -> None:
     arguments = json.dumps({"text": "first\n2026-11-20", "path": "/tmp/demo-1/a"})
-    stored = rewrite_json({"arguments": arguments}, Placeholders(_THEN).hide())
+    stored = rewrite_json({"arguments": arguments}, CassettePlaceholders(_THEN).hide())
 
-    replayed = rewrite_json(stored, Placeholders(_NOW).reveal())
+    replayed = rewrite_json(stored, CassettePlaceholders(_NOW).reveal())
 
     assert "tmp" not in stored["arguments"]
     assert json.loads(replayed["arguments"]) == {"text": "first\n2027-01-02", "path": '/work/"my" dir/a'}
 
 
 def test_of_two_names_with_the_same_value_the_first_is_used() -> None:
-    assert rewrite_text("/root/a", Placeholders({"cwd": "/root", "home": "/root"}).hide()) == "{{cwd}}/a"
+    assert rewrite_text("/root/a", CassettePlaceholders({"cwd": "/root", "home": "/root"}).hide()) == "{{cwd}}/a"
 
 
 def test_values_too_short_to_mean_anything_are_left_alone() -> None:
-    placeholders = Placeholders({"home": "/", "session": ""})
+    placeholders = CassettePlaceholders({"home": "/", "session": ""})
 
     assert rewrite_text("/a/b {{home}}", placeholders.hide()) == "/a/b {{=home}}"
 
 
 def test_a_name_that_cannot_be_a_placeholder_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="no-name"):
-        Placeholders({"no-name": "x"})
+        CassettePlaceholders({"no-name": "x"})
 
 
 _soup = st.lists(st.sampled_from(["/tmp/x", "/tmp", "{{", "}}", "{", "=", "cwd", "home", "a", " ", "\\n"])).map("".join)
@@ -63,7 +63,7 @@ _soup = st.lists(st.sampled_from(["/tmp/x", "/tmp", "{{", "}}", "{", "=", "cwd",
 
 @given(_soup)
 def test_any_text_comes_back(text: str) -> None:
-    placeholders = Placeholders({"cwd": "/tmp/x", "home": "/tmp"})
+    placeholders = CassettePlaceholders({"cwd": "/tmp/x", "home": "/tmp"})
 
     stored = rewrite_text(text, placeholders.hide())
 
@@ -86,7 +86,7 @@ def test_a_request_is_kept_without_anything_secret() -> None:
         msgspec.json.encode(body),
     )
 
-    recorded = Scrubber(Placeholders(_THEN), ["k3y-given"], request).request()
+    recorded = Scrubber(CassettePlaceholders(_THEN), ["k3y-given"], request).request()
 
     text = msgspec.json.encode(recorded).decode()
     assert "k3y" not in text
@@ -100,4 +100,4 @@ def test_a_request_is_kept_without_anything_secret() -> None:
 def test_bodies_that_are_no_json_are_kept_as_text(body: bytes, kept: str | None) -> None:
     request = HttpRequest("GET", "http://host/v1/models", (), body)
 
-    assert Scrubber(Placeholders({}), ["k3y-given"], request).request().body == kept
+    assert Scrubber(CassettePlaceholders({}), ["k3y-given"], request).request().body == kept

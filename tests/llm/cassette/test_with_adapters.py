@@ -18,7 +18,7 @@ from kaa.core.messages import (
     Usage,
     user_message,
 )
-from kaa.core.provider import Model, Request, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart, ToolSchema
+from kaa.core.provider import ArgumentsChunk, CallChunkStart, Model, Request, StreamEvent, TextChunk, ToolSchema
 from kaa.llm.cassette import CassetteDivergence, Divergence, RecordingTransport, ReplayTransport, refuse_divergence
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse, Transport
 from kaa.llm.models.adapters import create_provider
@@ -140,14 +140,14 @@ async def _run(api: str, transport: Transport, cwd: str, output: str, question: 
         return [event async for event in provider.stream(request)]
 
     events = await ask()
-    [start] = [event for event in events if isinstance(event, ToolCallStart)]
-    arguments = json.loads("".join(event.json for event in events if isinstance(event, ToolCallDelta)))
+    [start] = [event for event in events if isinstance(event, CallChunkStart)]
+    arguments = json.loads("".join(event.json for event in events if isinstance(event, ArgumentsChunk)))
     call = ToolCall(start.id, start.name, arguments)
     history += (
         AssistantMessage((call,), api, "p", "m", Usage(), "toolUse"),
         ToolResultMessage(call.id, call.name, (TextContent(output),), False),
     )
-    answer = "".join(event.text for event in await ask() if isinstance(event, TextDelta))
+    answer = "".join(event.text for event in await ask() if isinstance(event, TextChunk))
     return arguments["path"], answer
 
 

@@ -14,14 +14,14 @@ from kaa.core.errors import (
 )
 from kaa.core.messages import Json, Usage
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     ReplyInfo,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
+    ThinkingChunk,
 )
 from kaa.llm.completions.reply import CompletionParser
 from kaa.llm.http.sse import SseEvent
@@ -62,10 +62,10 @@ def _whole_call(name: str | None, arguments: Json, **rest: Json) -> Json:
 
 def _seen_calls(events: list[StreamEvent]) -> list[tuple[str, str, str]]:
     """Id, name and argument text of each call."""
-    starts = {event.key: event for event in events if isinstance(event, ToolCallStart)}
+    starts = {event.key: event for event in events if isinstance(event, CallChunkStart)}
     texts = dict.fromkeys(starts, "")
     for event in events:
-        if isinstance(event, ToolCallDelta):
+        if isinstance(event, ArgumentsChunk):
             texts[event.key] += event.json
     return [(start.id, start.name, texts[key]) for key, start in starts.items()]
 
@@ -80,8 +80,8 @@ def test_deltas_that_arrive_together_travel_together() -> None:
     second = _feed(parser, _delta(content="end"), _STOP, b"[DONE]")
     parser.finish()
 
-    assert first == [TextDelta(1, "word " * 1000)]
-    assert [*second, *parser.drain()] == [TextDelta(1, "end"), BlockEnd(1), Done("stop")]
+    assert first == [TextChunk(1, "word " * 1000)]
+    assert [*second, *parser.drain()] == [TextChunk(1, "end"), BlockEnd(1), StreamDone("stop")]
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])
@@ -89,28 +89,28 @@ def test_reasoning_names_the_field_it_came_in(field: str) -> None:
     events = _reply(_delta(**{field: "hm"}), _delta(**{field: "m"}), _delta(content="yes"), _STOP)
 
     assert events == [
-        ThinkingDelta(1, "hmm", field),
+        ThinkingChunk(1, "hmm", field),
         BlockEnd(1),
-        TextDelta(2, "yes"),
+        TextChunk(2, "yes"),
         BlockEnd(2),
-        Done("stop"),
+        StreamDone("stop"),
     ]
 
 
 def test_reasoning_sent_in_two_fields_is_taken_once() -> None:
     events = _reply(_delta(reasoning="hm", reasoning_content="hm"), _STOP)
 
-    assert events[0] == ThinkingDelta(1, "hm", "reasoning_content")
+    assert events[0] == ThinkingChunk(1, "hm", "reasoning_content")
 
 
 def test_reasoning_after_text_is_a_block_of_its_own() -> None:
     events = _reply(_delta(content="a"), _delta(reasoning="b"), _delta(content="c"), _STOP)
 
     assert [type(event) for event in events if not isinstance(event, BlockEnd)] == [
-        TextDelta,
-        ThinkingDelta,
-        TextDelta,
-        Done,
+        TextChunk,
+        ThinkingChunk,
+        TextChunk,
+        StreamDone,
     ]
 
 
@@ -119,12 +119,12 @@ def test_content_as_a_list_of_parts_is_read() -> None:
 
     events = _reply(_delta(content=[thinking, {"type": "text", "text": "yes"}, {"type": "reference"}]), _STOP)
 
-    assert events[0] == ThinkingDelta(1, "hm", "thinking")
-    assert TextDelta(2, "yes") in events
+    assert events[0] == ThinkingChunk(1, "hm", "thinking")
+    assert TextChunk(2, "yes") in events
 
 
 def test_a_refusal_is_shown_as_text() -> None:
-    assert _reply(_delta(refusal="I cannot."), _STOP)[0] == TextDelta(1, "I cannot.")
+    assert _reply(_delta(refusal="I cannot."), _STOP)[0] == TextChunk(1, "I cannot.")
 
 
 def test_arguments_in_fragments_are_passed_on() -> None:
@@ -135,7 +135,7 @@ def test_arguments_in_fragments_are_passed_on() -> None:
         _delta("tool_calls"),
     )
 
-    assert events == [ToolCallStart("call1", "a", "bash"), ToolCallDelta("call1", '{"x": 1}'), Done("toolUse")]
+    assert events == [CallChunkStart("call1", "a", "bash"), ArgumentsChunk("call1", '{"x": 1}'), StreamDone("toolUse")]
 
 
 def test_fragments_of_parallel_calls_may_interleave() -> None:
@@ -167,7 +167,7 @@ def test_calls_without_ids_get_stable_ones(chunks: list[Json]) -> None:
     events = _reply(*chunks, _STOP)
 
     assert _seen_calls(events) == [("call_7_1", "a", "{}"), ("call_7_2", "b", "{}")]
-    assert events[-1] == Done("toolUse")
+    assert events[-1] == StreamDone("toolUse")
 
 
 @pytest.mark.parametrize("index", [0, None])
@@ -215,7 +215,7 @@ def test_the_old_function_call_is_understood() -> None:
     )
 
     assert _seen_calls(events) == [("call_7_1", "bash", "{}")]
-    assert events[-1] == Done("toolUse")
+    assert events[-1] == StreamDone("toolUse")
 
 
 @pytest.mark.parametrize(
@@ -223,13 +223,13 @@ def test_the_old_function_call_is_understood() -> None:
     [("stop", "stop"), ("length", "length"), ("tool_calls", "toolUse"), ("eos", "stop"), ("max_tokens", "length")],
 )
 def test_stop_reasons(sent: str, understood: str) -> None:
-    assert _reply(_delta(content="x"), _delta(sent))[-1] == Done(understood)  # type: ignore[arg-type] # parametrized
+    assert _reply(_delta(content="x"), _delta(sent))[-1] == StreamDone(understood)  # type: ignore[arg-type] # parametrized
 
 
 def test_a_reply_cut_in_the_middle_of_a_call_stays_cut() -> None:
     events = _reply(_calls(_whole_call("bash", '{"x', id="a")), _delta("length"))
 
-    assert events[-1] == Done("length")
+    assert events[-1] == StreamDone("length")
 
 
 def test_usage_counts_cached_tokens_apart() -> None:
@@ -277,11 +277,11 @@ def test_unknown_fields_events_and_other_drafts_are_ignored() -> None:
         _STOP,
     )
 
-    assert events == [TextDelta(1, "a"), BlockEnd(1), Done("stop")]
+    assert events == [TextChunk(1, "a"), BlockEnd(1), StreamDone("stop")]
 
 
 def test_an_end_mark_without_a_reason_is_an_end() -> None:
-    assert _reply(_delta(content="a"), b"[DONE]")[-1] == Done("stop")
+    assert _reply(_delta(content="a"), b"[DONE]")[-1] == StreamDone("stop")
 
 
 def test_a_stream_that_just_ends_is_no_reply() -> None:
@@ -323,7 +323,7 @@ def test_an_error_within_the_stream_has_its_type(error: Json, kind: type[Provide
 
     assert type(caught.value) is kind
     # What came before the error in the same piece is not lost.
-    assert TextDelta(1, "b") in parser.drain()
+    assert TextChunk(1, "b") in parser.drain()
 
 
 def test_an_error_event_needs_no_error_object() -> None:
@@ -344,9 +344,9 @@ def test_a_reply_in_one_piece_is_read() -> None:
     parser.finish()
 
     events = parser.drain()
-    assert TextDelta(1, "hi") in events
+    assert TextChunk(1, "hi") in events
     assert _seen_calls(events) == [("a", "bash", "{}")]
-    assert events[-1] == Done("toolUse")
+    assert events[-1] == StreamDone("toolUse")
 
 
 def test_json_that_is_no_reply_is_refused() -> None:
@@ -370,7 +370,7 @@ def test_moonshot_counts_cached_tokens_beside_the_others() -> None:
 
 
 def test_the_end_of_mistrals_window_cuts_a_reply_off() -> None:
-    assert _reply(_delta("model_length", content="x"))[-1] == Done("length")
+    assert _reply(_delta("model_length", content="x"))[-1] == StreamDone("length")
 
 
 def test_a_server_that_gives_no_reason_ends_its_reply_with_the_stream() -> None:
@@ -379,4 +379,4 @@ def test_a_server_that_gives_no_reason_ends_its_reply_with_the_stream() -> None:
 
     parser.finish()
 
-    assert parser.drain()[-1] == Done("stop")
+    assert parser.drain()[-1] == StreamDone("stop")

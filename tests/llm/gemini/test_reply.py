@@ -16,14 +16,14 @@ from kaa.core.errors import (
 )
 from kaa.core.messages import AssistantMessage, Json, StopReason, TextContent, ThinkingContent, ToolCall, Usage
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     Model,
     ReplyInfo,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
 )
 from kaa.core.reply import ReplyBuilder
 from kaa.llm.gemini.reply import GeminiParser
@@ -77,9 +77,9 @@ def _fails(kind: type[ProviderError], *chunks: Json) -> str:
 
 def test_deltas_that_arrive_together_travel_together() -> None:
     assert _reply(*[_chunk(_text("word "))] * 1000, _STOP) == [
-        TextDelta(1, "word " * 1000),
+        TextChunk(1, "word " * 1000),
         BlockEnd(1),
-        Done("stop"),
+        StreamDone("stop"),
     ]
 
 
@@ -104,8 +104,8 @@ def test_a_signature_that_comes_after_its_text_was_shown_is_kept() -> None:
     parser.accept(SseEvent("", msgspec.json.encode(_chunk(_text("", thoughtSignature="c2ln"), finish="STOP"))))
     parser.finish()
 
-    assert shown == [TextDelta(1, "done")]
-    assert parser.drain() == [TextDelta(1, "", "c2ln"), BlockEnd(1), Done("stop")]
+    assert shown == [TextChunk(1, "done")]
+    assert parser.drain() == [TextChunk(1, "", "c2ln"), BlockEnd(1), StreamDone("stop")]
 
 
 def test_a_signature_of_reasoning_stays_with_it() -> None:
@@ -118,10 +118,10 @@ def test_calls_come_whole_with_their_signature() -> None:
     events = _reply(_chunk(_call("read", "id-1", "c2ln", path="a")), _STOP)
 
     assert events == [
-        ToolCallStart(1, "id-1", "read", "c2ln"),
-        ToolCallDelta(1, '{"path":"a"}'),
+        CallChunkStart(1, "id-1", "read", "c2ln"),
+        ArgumentsChunk(1, '{"path":"a"}'),
         BlockEnd(1),
-        Done("toolUse"),
+        StreamDone("toolUse"),
     ]
 
 
@@ -150,11 +150,11 @@ def test_a_call_without_arguments(arguments: Json) -> None:
     ("reason", "expected"), [("STOP", "stop"), ("MAX_TOKENS", "length"), ("A_REASON_STILL_TO_COME", "stop")]
 )
 def test_reasons_to_stop(reason: str, expected: StopReason) -> None:
-    assert _reply(_chunk(_text("x"), finish=reason))[-1] == Done(expected)
+    assert _reply(_chunk(_text("x"), finish=reason))[-1] == StreamDone(expected)
 
 
 def test_a_call_that_the_limit_of_tokens_follows_is_no_reason_to_go_on() -> None:
-    assert _reply(_chunk(_call("read", "1"), finish="MAX_TOKENS"))[-1] == Done("length")
+    assert _reply(_chunk(_call("read", "1"), finish="MAX_TOKENS"))[-1] == StreamDone("length")
 
 
 def test_a_reason_in_every_chunk_does_not_end_the_reply_early() -> None:
@@ -201,7 +201,9 @@ def test_a_blocked_question_says_why() -> None:
 
 
 def test_feedback_that_blocks_nothing_is_no_error() -> None:
-    assert _reply({"promptFeedback": {"safetyRatings": []}}, _chunk(_text("x"), finish="STOP"))[-1] == Done("stop")
+    assert _reply({"promptFeedback": {"safetyRatings": []}}, _chunk(_text("x"), finish="STOP"))[-1] == StreamDone(
+        "stop"
+    )
 
 
 @pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"])
@@ -261,7 +263,7 @@ def test_the_end_mark_of_proxies_is_one() -> None:
     parser.finish()
 
     assert parser.finished
-    assert parser.drain()[-1] == Done("stop")
+    assert parser.drain()[-1] == StreamDone("stop")
 
 
 @pytest.mark.parametrize("as_array", [False, True])
@@ -344,4 +346,4 @@ def test_whatever_a_server_sends_ends_in_a_reply_or_a_typed_error(payload: Json)
         parser.finish()
     except ProviderError:
         return
-    assert isinstance(parser.drain()[-1], Done)
+    assert isinstance(parser.drain()[-1], StreamDone)

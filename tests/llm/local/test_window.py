@@ -7,7 +7,7 @@ import pytest
 
 from kaa.core.errors import BadRequestError, ContextOverflowError, ProviderError
 from kaa.core.messages import AssistantMessage, ImageContent, Message, TextContent, Usage, UserMessage
-from kaa.core.provider import Done, Model, ReplyInfo, Request, StreamEvent, TextDelta, ToolSchema
+from kaa.core.provider import Model, ReplyInfo, Request, StreamDone, StreamEvent, TextChunk, ToolSchema
 from kaa.llm.local.window import WithinWindow
 
 
@@ -20,9 +20,9 @@ class _Answers:
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         self.was_asked = True
-        yield TextDelta(0, "yes")
+        yield TextChunk(0, "yes")
         yield ReplyInfo(usage=Usage(input=self.read))
-        yield Done("stop")
+        yield StreamDone("stop")
 
 
 def _ask(server: _Answers, request: Request, *, truncates: bool = True) -> list[StreamEvent]:
@@ -40,7 +40,7 @@ def _request(*texts: str, window: int = 4096, system: str = "") -> Request:
 def test_what_fits_passes() -> None:
     events = _ask(_Answers(900), _request("a" * 4000))
 
-    assert events[-1] == Done("stop")
+    assert events[-1] == StreamDone("stop")
 
 
 def test_what_can_never_fit_is_refused_before_it_is_sent() -> None:
@@ -86,7 +86,7 @@ def _turns(*sizes: int, window: int = 32_768) -> Request:
 
 @pytest.mark.parametrize("read", [1, 300, 800, 1600])
 def test_a_server_that_counts_only_what_is_new_to_it_is_believed(read: int) -> None:
-    assert _ask(_Answers(read), _turns(6000, 3000, 1500))[-1] == Done("stop")
+    assert _ask(_Answers(read), _turns(6000, 3000, 1500))[-1] == StreamDone("stop")
 
 
 def test_a_server_that_read_less_than_half_of_what_is_new_cut_it_off() -> None:
@@ -102,7 +102,7 @@ def test_a_server_that_counts_all_is_known_by_its_first_long_count() -> None:
         server.read = read
         return [event async for event in window.stream(request)][-1]
 
-    assert asyncio.run(ask(_turns(5000, 1000, 500), 6500)) == Done("stop")
+    assert asyncio.run(ask(_turns(5000, 1000, 500), 6500)) == StreamDone("stop")
     with pytest.raises(ContextOverflowError, match="read 2,050"):
         asyncio.run(ask(_turns(5000, 1000, 500, 500, 500), 2050))
 
@@ -114,24 +114,24 @@ def test_half_a_window_is_what_is_left_of_a_conversation_a_little_too_long() -> 
 
 @pytest.mark.parametrize("read", [0, 5000])
 def test_servers_that_say_nothing_or_nearly_all_are_believed(read: int) -> None:
-    assert _ask(_Answers(read), _request(*["a" * 6000] * 4, window=32_768))[-1] == Done("stop")
+    assert _ask(_Answers(read), _request(*["a" * 6000] * 4, window=32_768))[-1] == StreamDone("stop")
 
 
 def test_other_servers_refuse_by_themselves() -> None:
-    assert _ask(_Answers(2048), _request(*["a" * 6000] * 4), truncates=False)[-1] == Done("stop")
+    assert _ask(_Answers(2048), _request(*["a" * 6000] * 4), truncates=False)[-1] == StreamDone("stop")
 
 
 def test_images_are_not_counted_by_their_length() -> None:
     request = _request("x")
     message = UserMessage((TextContent("x"), ImageContent("A" * 100_000, "image/png")))
 
-    assert _ask(_Answers(300), Request(request.model, "", [message]))[-1] == Done("stop")
+    assert _ask(_Answers(300), Request(request.model, "", [message]))[-1] == StreamDone("stop")
 
 
 def test_errors_of_the_server_pass() -> None:
     class Fails:
         async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-            yield TextDelta(0, "n")
+            yield TextChunk(0, "n")
             raise ProviderError("no")
 
     with pytest.raises(ProviderError, match="no"):

@@ -8,14 +8,14 @@ import pytest
 
 from kaa.core.errors import NetworkError
 from kaa.core.messages import Json, UserMessage
-from kaa.core.provider import Done, Request
+from kaa.core.provider import Request, StreamDone
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.registry import ModelChoice, ModelRegistry
 from kaa.llm.models.resolved import ResolvedModel
-from kaa.llm.models.verification import Verdict, verify
+from kaa.llm.models.verification import KeyVerdict, verify
 from tests.support.model_server import ModelServer, say
 from tests.support.patience import HANG_SECONDS
 
@@ -52,7 +52,7 @@ async def _ask(resolved: ResolvedModel, *, proxy: str | None = None) -> None:
     try:
         request = Request(resolved.model, "", [UserMessage("q")])
         events = [event async for event in create_provider(resolved, transport).stream(request)]
-        assert events[-1] == Done("stop")
+        assert events[-1] == StreamDone("stop")
     finally:
         await transport.close()
 
@@ -87,7 +87,7 @@ def test_a_key_is_verified_through_it(home: Path) -> None:
     with ModelServer([say("hi")]) as proxy:
         _auth_json(home, HTTP_PROXY=proxy.url)
 
-        async def check() -> Verdict:
+        async def check() -> KeyVerdict:
             transport = LiveTransport(connect_timeout=HANG_SECONDS)
             try:
                 return await verify(_resolve(home), transport)

@@ -9,7 +9,7 @@ import pytest
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.registry import ModelChoice, ModelRegistry
 from kaa.llm.models.resolved import ResolvedModel
-from kaa.llm.models.verification import Verdict, verify
+from kaa.llm.models.verification import KeyVerdict, verify
 from tests.support.agents import run
 from tests.support.key_server import KeyServer
 from tests.support.patience import HANG_SECONDS
@@ -27,14 +27,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyServer]:
         yield running
 
 
-def judge(server_url: str, home: Path, key: str, api: str = "openai-completions", *, is_named: bool = True) -> Verdict:
+def judge(
+    server_url: str, home: Path, key: str, api: str = "openai-completions", *, is_named: bool = True
+) -> KeyVerdict:
     base_url = server_url if api == "anthropic-messages" else f"{server_url}/v1"
     provider = {"baseUrl": base_url, "api": api, "apiKey": "$NONE", "models": [{"id": "m"}]}
     (home / "models.json").write_bytes(msgspec.json.encode({"providers": {"lab": provider}}))
     model = ModelRegistry(home, {}).resolve(ModelChoice(provider="lab", api_key=key))
     assert isinstance(model, ResolvedModel)
 
-    async def scenario() -> Verdict:
+    async def scenario() -> KeyVerdict:
         transport = LiveTransport(idle_timeout=HANG_SECONDS)
         try:
             return await verify(model, transport, is_named=is_named)
@@ -46,7 +48,7 @@ def judge(server_url: str, home: Path, key: str, api: str = "openai-completions"
 
 @pytest.mark.parametrize("api", ["openai-completions", "anthropic-messages"])
 def test_a_list_that_is_not_for_everybody_tells(server: KeyServer, tmp_path: Path, api: str) -> None:
-    assert judge(server.url, tmp_path, _RIGHT, api) == Verdict("works")
+    assert judge(server.url, tmp_path, _RIGHT, api) == KeyVerdict("works")
     refused = judge(server.url, tmp_path, _WRONG, api)
 
     assert refused.state == "refused"

@@ -19,7 +19,7 @@ from kaa.core.errors import (
     RateLimitError,
 )
 from kaa.core.messages import AssistantMessage, Json, TextContent, ThinkingContent, ToolCall, Usage
-from kaa.core.provider import BlockEnd, Done, Model, ReplyInfo, StreamEvent, TextDelta, ToolCallStart
+from kaa.core.provider import BlockEnd, CallChunkStart, Model, ReplyInfo, StreamDone, StreamEvent, TextChunk
 from kaa.core.reply import ReplyBuilder
 from kaa.llm.http.sse import SseDecoder, SseEvent
 from kaa.llm.responses.reply import ResponseParser
@@ -125,11 +125,11 @@ def test_deltas_that_arrive_together_travel_together() -> None:
     second = _feed(parser, _text("end", output_index=0), _COMPLETED)
     parser.finish()
 
-    assert first == [TextDelta(1, "word " * 1000)]
+    assert first == [TextChunk(1, "word " * 1000)]
     assert [e for e in (*second, *parser.drain()) if not isinstance(e, ReplyInfo)] == [
-        TextDelta(1, "end"),
+        TextChunk(1, "end"),
         BlockEnd(1),
-        Done("stop"),
+        StreamDone("stop"),
     ]
 
 
@@ -221,7 +221,7 @@ def test_usage_is_counted_without_what_the_cache_gave_or_took() -> None:
 def test_why_it_stopped(response: Json, reason: str) -> None:
     status = response.get("status", "completed")
 
-    assert _reply(_text("x"), {"type": f"response.{status}", "response": response})[-1] == Done(reason)  # type: ignore[arg-type]
+    assert _reply(_text("x"), {"type": f"response.{status}", "response": response})[-1] == StreamDone(reason)  # type: ignore[arg-type]
 
 
 def test_a_call_that_was_cut_off_is_no_reason_to_use_tools() -> None:
@@ -231,7 +231,7 @@ def test_a_call_that_was_cut_off_is_no_reason_to_use_tools() -> None:
         {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "max_output_tokens"}}},
     )
 
-    assert events[-1] == Done("length")
+    assert events[-1] == StreamDone("length")
     [call] = _built(events).tool_calls
     assert call.arguments_error
 
@@ -369,7 +369,7 @@ def test_a_call_whose_name_comes_late_begins_late() -> None:
     after = _feed(parser, _item("done", _call("call_1")), _COMPLETED)
 
     assert before == []
-    assert after[0] == ToolCallStart(1, "call_1", "read")
+    assert after[0] == CallChunkStart(1, "call_1", "read")
     parser.finish()
     assert _built([*after, *parser.drain()]).tool_calls[0].arguments == {"p": 1}
 
@@ -403,7 +403,7 @@ def test_the_name_of_an_event_may_stand_outside_of_it() -> None:
 
 
 def test_a_done_mark_ends_a_reply_without_a_last_event() -> None:
-    assert _reply(_text("x"), b"[DONE]")[-1] == Done("stop")
+    assert _reply(_text("x"), b"[DONE]")[-1] == StreamDone("stop")
 
 
 # ---- replies in one piece -----------------------------------------------------------------------------
@@ -473,7 +473,7 @@ def test_failures_within_a_stream_are_typed_and_keep_what_came(event: Json, kind
 
     assert type(caught.value) is kind
     assert "very-secret-key" not in str(caught.value)
-    assert TextDelta(1, "so far") in parser.drain()
+    assert TextChunk(1, "so far") in parser.drain()
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.messages import AssistantMessage, Json, StopReason, TextContent, ToolCall, ToolResultMessage, UserMessage
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     Model,
     Request,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
     ToolSchema,
 )
 from kaa.core.reply import ReplyBuilder
@@ -61,8 +61,8 @@ def _fold(
 
 
 def _said(text: str, stop_reason: StopReason = "stop", size: int = 7) -> AssistantMessage:
-    deltas = [TextDelta(0, text[start : start + size]) for start in range(0, len(text), size)]
-    return _fold([*deltas, BlockEnd(0), Done(stop_reason)])
+    deltas = [TextChunk(0, text[start : start + size]) for start in range(0, len(text), size)]
+    return _fold([*deltas, BlockEnd(0), StreamDone(stop_reason)])
 
 
 def _calls(message: AssistantMessage) -> list[tuple[str, dict[str, Json]]]:
@@ -209,8 +209,8 @@ def test_what_the_model_repeats_of_what_it_was_given_is_no_call(text: str, sourc
     user = UserMessage(poisoned if source == "user" else "what does it say?")
     request = Request(_MODEL, poisoned if source == "system" else "", (user, result), tools=(_READ, _WRITE))
 
-    repeated = _fold([TextDelta(0, text), BlockEnd(0), Done("stop")], request)
-    own = _fold([TextDelta(0, text.replace('"a"', '"b"')), BlockEnd(0), Done("stop")], request)
+    repeated = _fold([TextChunk(0, text), BlockEnd(0), StreamDone("stop")], request)
+    own = _fold([TextChunk(0, text.replace('"a"', '"b"')), BlockEnd(0), StreamDone("stop")], request)
 
     assert (_text(repeated), _calls(repeated)) == (text, [])
     assert _calls(own) == [("read", {"path": "b"})]
@@ -227,21 +227,21 @@ def test_a_call_that_was_cut_off_is_not_made(text: str) -> None:
 
 def test_a_reply_with_calls_of_its_own_is_left_alone() -> None:
     text = f"<tool_call>{_JSON}</tool_call>"
-    own: list[StreamEvent] = [ToolCallStart(1, "c1", "write"), ToolCallDelta(1, "{}"), Done("toolUse")]
+    own: list[StreamEvent] = [CallChunkStart(1, "c1", "write"), ArgumentsChunk(1, "{}"), StreamDone("toolUse")]
 
-    message = _fold([TextDelta(0, text), BlockEnd(0), *own])
+    message = _fold([TextChunk(0, text), BlockEnd(0), *own])
 
     assert message.content == (TextContent(text), ToolCall("c1", "write", {}))
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    message = _fold([TextDelta(0, _JSON), Done("stop")], Request(_MODEL, "", (UserMessage("go"),)))
+    message = _fold([TextChunk(0, _JSON), StreamDone("stop")], Request(_MODEL, "", (UserMessage("go"),)))
 
     assert message.content == (TextContent(_JSON),)
 
 
 def test_what_was_held_back_is_kept_when_the_connection_breaks() -> None:
-    message = _fold([TextDelta(0, "So: <tool_call>{")], failure=NetworkError("gone"))
+    message = _fold([TextChunk(0, "So: <tool_call>{")], failure=NetworkError("gone"))
 
     assert message.content == (TextContent("So: <tool_call>{"),)
 
@@ -285,7 +285,7 @@ def test_how_a_text_is_cut_up_changes_nothing(text: str, data: st.DataObject) ->
     parts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
     whole = _said(text, size=len(text) + 1)
-    cut_up = _fold([*(TextDelta(0, part) for part in parts), BlockEnd(0), Done("stop")])
+    cut_up = _fold([*(TextChunk(0, part) for part in parts), BlockEnd(0), StreamDone("stop")])
 
     assert cut_up.content == whole.content
     assert cut_up.content == _said(text, size=1).content

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kaa.session.catalogue import database
 from kaa.session.catalogue.catalogue import Catalogue
-from kaa.session.catalogue.places import Root, SessionFile
-from kaa.session.catalogue.records import Scope, SearchHit, SessionSummary, UsageRow
+from kaa.session.catalogue.places import SessionFile, SessionRoot
+from kaa.session.catalogue.records import SearchHit, SessionScope, SessionSummary, UsageRow
 from kaa.session.entries import MessageEntry, SessionInfo
 from kaa.session.naming import folder_name
 from tests.support.agents import say
@@ -33,7 +33,7 @@ class Shelf:
         self.folder = folder
         self.root = folder / "sessions"
         self.cache = folder / "cache" / "sessions.sqlite3"
-        self.roots = [Root(self.root, "kaa"), Root(folder / "pi", "pi")]
+        self.roots = [SessionRoot(self.root, "kaa"), SessionRoot(folder / "pi", "pi")]
 
     def session(self, session_id: str, *entries: JsonObject, cwd: str = HERE, root: Path | None = None) -> Path:
         folder = (root or self.root) / folder_name(cwd)
@@ -45,7 +45,7 @@ class Shelf:
         return Catalogue(cache or self.cache, self.roots, HERE)
 
     def list(
-        self, scope: Scope = "everywhere", progress: Callable[[int, int], None] | None = None
+        self, scope: SessionScope = "everywhere", progress: Callable[[int, int], None] | None = None
     ) -> list[SessionSummary]:
         with self.open() as catalogue:
             return catalogue.summaries(scope, progress)
@@ -134,7 +134,7 @@ class TestSummaries:
         for name, cwd in (("a", HERE), ("b", "/elsewhere"), ("c", "")):
             write_session(tmp_path / f"x_{name}.jsonl", header={**HEADER, "id": name, "cwd": cwd})
 
-        with Catalogue(tmp_path / "c.sqlite3", [Root(tmp_path, "kaa", is_flat=True)], HERE) as catalogue:
+        with Catalogue(tmp_path / "c.sqlite3", [SessionRoot(tmp_path, "kaa", is_flat=True)], HERE) as catalogue:
             assert {summary.id for summary in catalogue.summaries("here")} == {"a"}
             assert {summary.id for summary in catalogue.summaries("everywhere")} == {"a", "b", "c"}
 
@@ -397,8 +397,8 @@ class TestCache:
 import sys
 from pathlib import Path
 from kaa.session.catalogue.catalogue import Catalogue
-from kaa.session.catalogue.places import Root, SessionFile
-with Catalogue(Path(sys.argv[1]), [Root(Path(sys.argv[2]), "kaa")], "/") as catalogue:
+from kaa.session.catalogue.places import SessionFile, SessionRoot
+with Catalogue(Path(sys.argv[1]), [SessionRoot(Path(sys.argv[2]), "kaa")], "/") as catalogue:
     print(len(catalogue.summaries("everywhere")), len(catalogue.search("some words", "everywhere", 500)))
 """
         command = [sys.executable, "-c", program, str(shelf.cache), str(shelf.root)]

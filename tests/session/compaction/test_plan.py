@@ -8,7 +8,7 @@ from kaa.core.messages import AssistantMessage, TextContent, ToolCall, ToolResul
 from kaa.core.usage import estimate
 from kaa.session.compaction.budget import piece_tokens, share_out
 from kaa.session.compaction.plan import CompactionPlan, plan_compaction
-from kaa.session.compaction.steps import Step
+from kaa.session.compaction.steps import PathStep
 from kaa.session.entries import AnyEntry, MessageEntry, ModelChange
 from tests.support.agents import say
 from tests.support.sessions import reply
@@ -16,13 +16,13 @@ from tests.support.sessions import reply
 ALL = 10**9
 
 
-def steps_of(*entries: AnyEntry) -> list[Step]:
+def steps_of(*entries: AnyEntry) -> list[PathStep]:
     """Entries as they are read from a session."""
     steps = []
     for number, entry in enumerate(entries):
         message = entry.message if isinstance(entry, MessageEntry) else None
         assert message is None or isinstance(message, UserMessage | AssistantMessage | ToolResultMessage)
-        steps.append(Step(str(number), entry, message, estimate(message) if message is not None else 0))
+        steps.append(PathStep(str(number), entry, message, estimate(message) if message is not None else 0))
     return steps
 
 
@@ -84,7 +84,7 @@ def test_a_plan_is_valid_whatever_was_said(entries: list[AnyEntry], keep: int, m
     assert taken >= keep or most_that_can_be_kept(steps, most) == taken
 
 
-def most_that_can_be_kept(steps: list[Step], most: int) -> int:
+def most_that_can_be_kept(steps: list[PathStep], most: int) -> int:
     """The largest end of the conversation that fits and begins with no result whose call is missing."""
     sizes = [0]
     for position in range(len(steps)):
@@ -112,7 +112,7 @@ def test_what_is_kept_is_told_as_it_was(entries: list[AnyEntry], keep: int) -> N
     assert told == whole[len(whole) - len(told) :]
 
 
-def planned(steps: list[Step], keep: int, most: int = ALL) -> CompactionPlan:
+def planned(steps: list[PathStep], keep: int, most: int = ALL) -> CompactionPlan:
     plan = plan_compaction(steps, None, keep, most)
     assert plan is not None
     return plan

@@ -21,7 +21,7 @@ from kaa.session.compaction.files import TouchedFiles, touched_files
 from kaa.session.compaction.quoting import in_record, in_summary
 from kaa.session.compaction.serialization import newest_pieces, passages, pieces
 from kaa.session.compaction.shortening import shortened
-from kaa.session.compaction.steps import Step
+from kaa.session.compaction.steps import PathStep
 from kaa.session.compaction.summary import prose_of, put_together
 from kaa.session.compaction.verbatim import choose_words, users_words
 from kaa.session.compaction.wording import summary_request
@@ -32,9 +32,9 @@ from tests.support.sessions import reply, result
 from tests.support.strategies import foreign_text
 
 
-def step(message: object) -> Step:
+def step(message: object) -> PathStep:
     entry = MessageEntry(message=message)  # type: ignore[arg-type]  # the tests below give messages only
-    return Step("x", entry, message)  # type: ignore[arg-type]  # as above
+    return PathStep("x", entry, message)  # type: ignore[arg-type]  # as above
 
 
 def told(*messages: object) -> str:
@@ -80,8 +80,8 @@ class TestPassages:
         texts = list(
             passages(
                 [
-                    Step("a", MessageEntry(message=command), command_message(command)),
-                    Step("b", branch, branch_summary_message(branch)),
+                    PathStep("a", MessageEntry(message=command), command_message(command)),
+                    PathStep("b", branch, branch_summary_message(branch)),
                 ]
             )
         )

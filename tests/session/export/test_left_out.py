@@ -9,13 +9,13 @@ import pytest
 from kaa.llm.redaction import Redactor
 from kaa.session.entries import AnyEntry, StoredMessage
 from kaa.session.export.request import Format
-from kaa.session.export.selection import Selection
+from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from kaa.shell.exporting import write_session as export
 from tests.support.rich_session import call, png, reply, result, text, thought, user
 from tests.support.sessions import HEADER, JsonObject, entry, write_session
 
-WITHOUT = Selection(all_branches=True, thinking=False, tools=False)
+WITHOUT = ExportSelection(all_branches=True, thinking=False, tools=False)
 FORMATS = get_args(Format)
 # In thoughts, calls and output, and in what pi recorded about its tools.
 HIDDEN = "my-own-secret"
@@ -82,7 +82,7 @@ OTHERS = (
 ENTRIES = (*SPOKEN, *EDITS, *OTHERS)
 
 
-def exported(path: Path, selection: Selection, wanted: Format) -> str:
+def exported(path: Path, selection: ExportSelection, wanted: Format) -> str:
     out = io.BytesIO()
     with SnapshotFile.open(path) as source:
         export(source, selection, wanted, out)
@@ -111,7 +111,7 @@ def test_an_edit_keeps_what_was_selected(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", *ENTRIES)
 
     assert "edited answer" in exported(path, WITHOUT, "jsonl")
-    assert exported(path, Selection(thinking=False, all_branches=True), "jsonl").count(HIDDEN) > 5
+    assert exported(path, ExportSelection(thinking=False, all_branches=True), "jsonl").count(HIDDEN) > 5
 
 
 def saying_it(fields: JsonObject) -> JsonObject:
@@ -139,7 +139,7 @@ def test_secrets_remain_in_no_entry(tmp_path: Path, wanted: Format) -> None:
     header = {**HEADER, "cwd": f"/{HIDDEN}"}
     path = write_session(tmp_path / "s.jsonl", *map(saying_it, ENTRIES), header=header)
 
-    assert HIDDEN not in exported(path, Selection(all_branches=True, redactor=Redactor([HIDDEN])), wanted)
+    assert HIDDEN not in exported(path, ExportSelection(all_branches=True, redactor=Redactor([HIDDEN])), wanted)
 
 
 def test_what_stands_beside_an_image_is_redacted(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_stands_beside_an_image_is_redacted(tmp_path: Path) -> None:
     question["message"]["content"].append(image)
     path = write_session(tmp_path / "s.jsonl", question)
 
-    text_of = exported(path, Selection(redactor=Redactor([HIDDEN])), "jsonl")
+    text_of = exported(path, ExportSelection(redactor=Redactor([HIDDEN])), "jsonl")
 
     assert HIDDEN not in text_of
     assert png() in text_of

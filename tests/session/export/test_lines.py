@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 
 from kaa.llm.redaction import Redactor
 from kaa.session.export.lines import write_lines
-from kaa.session.export.selection import Selection
+from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from kaa.session.store import session_name
 from tests.support.rich_session import write_rich_session
 from tests.support.sessions import HEADER, JsonObject, entry, opened, texts, user_entry, write_session
 
-ALL_OF_A_BRANCH = Selection()
+ALL_OF_A_BRANCH = ExportSelection()
 
 
-def written(path: Path, selection: Selection = ALL_OF_A_BRANCH) -> bytes:
+def written(path: Path, selection: ExportSelection = ALL_OF_A_BRANCH) -> bytes:
     out = io.BytesIO()
     with SnapshotFile.open(path) as source:
         write_lines(source, selection, out)
     return out.getvalue()
 
 
-def exported(path: Path, selection: Selection = ALL_OF_A_BRANCH) -> Path:
+def exported(path: Path, selection: ExportSelection = ALL_OF_A_BRANCH) -> Path:
     copy = path.with_name("export.jsonl")
     copy.write_bytes(written(path, selection))
     return copy
@@ -35,7 +35,7 @@ def exported(path: Path, selection: Selection = ALL_OF_A_BRANCH) -> Path:
 def test_all_branches_are_the_entries_byte_for_byte(tmp_path: Path) -> None:
     path = write_rich_session(tmp_path)
 
-    assert written(path, Selection(all_branches=True)).split(b"\n")[1:] == path.read_bytes().split(b"\n")[1:]
+    assert written(path, ExportSelection(all_branches=True)).split(b"\n")[1:] == path.read_bytes().split(b"\n")[1:]
 
 
 def test_the_current_branch_says_the_same_to_the_model(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_entry_whose_parent_is_lost_hangs_below_the_one_before(tmp_path: Path
 def test_redacted_lines_are_a_session_still(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", user_entry("a", None, "my-own-secret"))
 
-    copy = exported(path, Selection(redactor=Redactor(["my-own-secret"])))
+    copy = exported(path, ExportSelection(redactor=Redactor(["my-own-secret"])))
 
     with opened(copy) as store:
         assert texts(store) == ["[redacted]"]

@@ -7,15 +7,15 @@ from markdown_it import MarkdownIt
 
 from kaa.session.compaction.undoing import WHOLE
 from kaa.session.export.markdown import write_markdown
-from kaa.session.export.selection import Selection
+from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from tests.support.rich_session import call, reply, result, text, user, write_rich_session
 from tests.support.sessions import write_session
 
-ALL_OF_IT = Selection()
+ALL_OF_IT = ExportSelection()
 
 
-def transcript(path: Path, selection: Selection = ALL_OF_IT) -> str:
+def transcript(path: Path, selection: ExportSelection = ALL_OF_IT) -> str:
     out = io.BytesIO()
     with SnapshotFile.open(path) as source:
         write_markdown(source, selection, out)
@@ -33,7 +33,7 @@ def test_it_reads_in_the_order_of_the_branch(tmp_path: Path) -> None:
 
 
 def test_thinking_and_tools_can_be_left_out(tmp_path: Path) -> None:
-    text = transcript(write_rich_session(tmp_path), Selection(thinking=False, tools=False))
+    text = transcript(write_rich_session(tmp_path), ExportSelection(thinking=False, tools=False))
 
     assert "First see what" not in text
     assert "AssertionError" not in text

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from kaa.llm.redaction import Redactor
 from kaa.session.export.page import embed, write_page
-from kaa.session.export.selection import Selection
+from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from tests.support.hostile_session import write_hostile_session
 from tests.support.rich_session import user, write_rich_session
 from tests.support.sessions import entry, user_entry, write_session
 
-ALL_BRANCHES = Selection(all_branches=True)
+ALL_BRANCHES = ExportSelection(all_branches=True)
 
 
-def page_of(path: Path, selection: Selection = ALL_BRANCHES) -> str:
+def page_of(path: Path, selection: ExportSelection = ALL_BRANCHES) -> str:
     out = io.BytesIO()
     with SnapshotFile.open(path) as source:
         write_page(source, selection, out)
@@ -143,7 +143,7 @@ def test_an_empty_session_has_a_page_too(tmp_path: Path) -> None:
 def test_secrets_are_neither_in_the_title_nor_in_the_index(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", user_entry("a", None, "use my-own-secret please"))
 
-    page = page_of(path, Selection(all_branches=True, redactor=Redactor(["my-own-secret"])))
+    page = page_of(path, ExportSelection(all_branches=True, redactor=Redactor(["my-own-secret"])))
 
     assert "my-own-secret" not in page
 
@@ -157,7 +157,7 @@ def test_labels_of_the_one_branch_are_there_wherever_they_were_given(tmp_path: P
         user_entry("c", "a", "two"),
     )
 
-    index, entries = embedded(page_of(path, Selection()))
+    index, entries = embedded(page_of(path, ExportSelection()))
 
     assert [row[0] for row in index["rows"]] == ["a", "c"]
     assert index["labels"] == {"0": "start"}

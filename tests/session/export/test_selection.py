@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.llm.redaction import Redactor
-from kaa.session.export.selection import Selection, pick
+from kaa.session.export.selection import ExportSelection, pick
 from kaa.session.export.source import SnapshotFile
 from tests.support.rich_session import call, png, reply, result, text, thought, user, write_rich_session
 from tests.support.sessions import JsonObject, entry, write_session
@@ -13,7 +13,7 @@ from tests.support.sessions import JsonObject, entry, write_session
 SECRET = "sk-ant-api03-0123456789abcdefghijklmnop"
 
 
-def picked(path: Path, selection: Selection) -> list[JsonObject]:
+def picked(path: Path, selection: ExportSelection) -> list[JsonObject]:
     with SnapshotFile.open(path) as source:
         return [entry.fields for entry in pick(source, selection)]
 
@@ -26,14 +26,14 @@ def blocks(entries: list[JsonObject]) -> set[str]:
 def test_thinking_can_be_left_out(tmp_path: Path) -> None:
     path = write_rich_session(tmp_path)
 
-    assert "thinking" in blocks(picked(path, Selection()))
-    assert "thinking" not in blocks(picked(path, Selection(thinking=False)))
+    assert "thinking" in blocks(picked(path, ExportSelection()))
+    assert "thinking" not in blocks(picked(path, ExportSelection(thinking=False)))
 
 
 def test_without_tools_neither_calls_nor_output_nor_diffs_are_there(tmp_path: Path) -> None:
     path = write_rich_session(tmp_path)
 
-    without = str(picked(path, Selection(tools=False)))
+    without = str(picked(path, ExportSelection(tools=False)))
 
     assert "toolCall'" not in without
     assert "AssertionError" not in without
@@ -44,7 +44,7 @@ def test_without_tools_neither_calls_nor_output_nor_diffs_are_there(tmp_path: Pa
 def test_what_only_a_provider_can_read_is_left_out(tmp_path: Path) -> None:
     path = write_rich_session(tmp_path)
 
-    assert "opaque-signature" not in str(picked(path, Selection()))
+    assert "opaque-signature" not in str(picked(path, ExportSelection()))
 
 
 def test_output_that_pi_keeps_twice_is_kept_once(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_output_that_pi_keeps_twice_is_kept_once(tmp_path: Path) -> None:
         result("b", "a", "1", "bash", "listing", details={"truncation": {"content": "listing", "truncated": False}}),
     )
 
-    assert str(picked(path, Selection())).count("listing") == 1
+    assert str(picked(path, ExportSelection())).count("listing") == 1
 
 
 def test_secrets_are_taken_out_of_every_text_and_the_tree_stays(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_secrets_are_taken_out_of_every_text_and_the_tree_stays(tmp_path: Path) 
     )
     redactor = Redactor()
 
-    entries = picked(path, Selection(redactor=redactor))
+    entries = picked(path, ExportSelection(redactor=redactor))
 
     assert SECRET not in str(entries)
     assert [fields["parentId"] for fields in entries] == [None, "a", "b", "c", "d", "e"]
@@ -79,7 +79,7 @@ def test_secrets_are_taken_out_of_every_text_and_the_tree_stays(tmp_path: Path) 
 def test_images_stay_whole(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", user("a", None, "look", png()))
 
-    (fields,) = picked(path, Selection(redactor=Redactor([png()[:40]])))
+    (fields,) = picked(path, ExportSelection(redactor=Redactor([png()[:40]])))
 
     assert fields["message"]["content"][1]["data"] == png()
 
@@ -87,6 +87,6 @@ def test_images_stay_whole(tmp_path: Path) -> None:
 def test_entries_survive_unpaired_surrogates(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", user("a", None, "\ud800 half a pair"))
 
-    (fields,) = picked(path, Selection())
+    (fields,) = picked(path, ExportSelection())
 
     assert msgspec.json.encode(fields)

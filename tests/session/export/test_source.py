@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from kaa.session.errors import NotASessionError, SessionReadError
-from kaa.session.export.selection import Selection, pick
+from kaa.session.export.selection import ExportSelection, pick
 from kaa.session.export.source import SnapshotFile
 from tests.support.sessions import HEADER, JsonObject, opened, user_entry, write_session
 
 OLD_HEADER: JsonObject = {key: value for key, value in HEADER.items() if key != "version"}
 
-ALL_OF_A_BRANCH = Selection()
+ALL_OF_A_BRANCH = ExportSelection()
 
 
-def ids(path: Path, selection: Selection = ALL_OF_A_BRANCH) -> list[str]:
+def ids(path: Path, selection: ExportSelection = ALL_OF_A_BRANCH) -> list[str]:
     with SnapshotFile.open(path) as source:
         return [entry.node.id for entry in pick(source, selection)]
 
@@ -42,7 +42,7 @@ def test_an_old_session_reads_like_one_of_today(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", *entries, header=OLD_HEADER)
 
     with SnapshotFile.open(path) as source:
-        picked = list(pick(source, Selection()))
+        picked = list(pick(source, ExportSelection()))
 
     assert [entry.fields["parentId"] for entry in picked] == [None, picked[0].node.id]
 
@@ -74,4 +74,4 @@ def test_only_the_current_branch_is_picked_unless_all_are_wanted(tmp_path: Path)
     )
 
     assert ids(path) == ["a", "c"]
-    assert ids(path, Selection(all_branches=True)) == ["a", "b", "c"]
+    assert ids(path, ExportSelection(all_branches=True)) == ["a", "b", "c"]

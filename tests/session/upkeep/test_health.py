@@ -7,12 +7,12 @@ import pytest
 
 from kaa.session.errors import NotASessionError, SessionReadError
 from kaa.session.file.file_store import journal_path
-from kaa.session.upkeep.health import Severity, check
+from kaa.session.upkeep.health import FindingSeverity, check
 from kaa.session.upkeep.survey import survey
 from tests.support.sessions import HEADER, JsonObject, entry, opened, user_entry, write_session
 
 
-def told(path: Path) -> list[tuple[int, Severity, str]]:
+def told(path: Path) -> list[tuple[int, FindingSeverity, str]]:
     return [(finding.line, finding.severity, finding.problem) for finding in check(path).findings]
 
 

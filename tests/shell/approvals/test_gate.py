@@ -27,7 +27,7 @@ from kaa.hands.policy import Mode
 from kaa.llm.scripted import reply
 from kaa.shell.approvals.gate import Gate
 from kaa.shell.approvals.memory import Memory
-from kaa.shell.approvals.rule_file import RuleFile, Rules, parse_rules
+from kaa.shell.approvals.rule_file import ApprovalRules, RuleFile, parse_rules
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace
@@ -737,7 +737,7 @@ class TestAfter:
 
         assert "has to leave the sandbox" in (stage.person.questions[1].problem or "")
         assert end.reason == "done"
-        assert file.load() == Rules(parse_rules(["outside bash: make"], [], "").allow)
+        assert file.load() == ApprovalRules(parse_rules(["outside bash: make"], [], "").allow)
 
     def test_what_is_still_blocked_after_it_was_lifted_needs_to_go_outside(self) -> None:
         stage = Stage(AllowOnce(), AllowOnce(), policy="auto")

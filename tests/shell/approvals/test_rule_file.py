@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.shell.approvals.rule_file import ApprovalsError, RuleFile, Rules, parse_rules
+from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError, RuleFile, parse_rules
 from kaa.shell.approvals.rules import parse_rule
 from tests.support.patience import HANG_SECONDS
 
@@ -27,7 +27,7 @@ def kept(path: Path, content: object) -> RuleFile:
 
 
 def test_without_a_file_there_are_no_rules(path: Path) -> None:
-    assert RuleFile(path).load() == Rules()
+    assert RuleFile(path).load() == ApprovalRules()
     assert not path.parent.exists()
 
 

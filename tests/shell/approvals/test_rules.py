@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.shell.approvals.grammar import read
-from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
+from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
 
 ROOT = "/home/me/Project"
 
@@ -18,7 +18,7 @@ def allowed(rule: str, command: str) -> bool:
     return script.obstacle is None and all(parsed.allows_command(one) for one in script.commands)
 
 
-def forbids(rule: str, command: str) -> Match:
+def forbids(rule: str, command: str) -> RuleMatch:
     (one,) = read(command).commands
     return parse_rule(rule, deny=True).forbids_words(one.words)
 
@@ -109,26 +109,26 @@ def test_a_rule_allows_exactly_its_words(rule: str, command: str, expected: bool
 @pytest.mark.parametrize(
     ("rule", "command", "expected"),
     [
-        ("bash: rm", "rm x", Match.YES),
-        ("bash: rm", "/bin/rm x", Match.YES),
-        ("bash: rm", "RM x", Match.YES),
-        ("bash: rm", "rmdir x", Match.NO),
-        ("bash: rm", "$x y", Match.MAYBE),
-        ("bash: git push --force", "git push origin main --force", Match.YES),
-        ("bash: git push --force", "git push --force=x", Match.YES),
-        ("bash: git push --force", "git push origin", Match.NO),
-        ("bash: git push --force", "git push $x", Match.MAYBE),
-        ("bash: git push", "git $x", Match.MAYBE),
-        ("bash: git push", "git commit -m push", Match.NO),
-        ("bash: git push", "git log push", Match.NO),
-        ("bash: rm -rf", "rm -r -f x", Match.YES),
-        ("bash: rm -rf", "rm x -fvr", Match.YES),
-        ("bash: rm -rf", "rm -r x", Match.NO),
-        ("bash: npm publish *", "npm publish", Match.YES),
-        ("bash", "true", Match.YES),
+        ("bash: rm", "rm x", RuleMatch.YES),
+        ("bash: rm", "/bin/rm x", RuleMatch.YES),
+        ("bash: rm", "RM x", RuleMatch.YES),
+        ("bash: rm", "rmdir x", RuleMatch.NO),
+        ("bash: rm", "$x y", RuleMatch.MAYBE),
+        ("bash: git push --force", "git push origin main --force", RuleMatch.YES),
+        ("bash: git push --force", "git push --force=x", RuleMatch.YES),
+        ("bash: git push --force", "git push origin", RuleMatch.NO),
+        ("bash: git push --force", "git push $x", RuleMatch.MAYBE),
+        ("bash: git push", "git $x", RuleMatch.MAYBE),
+        ("bash: git push", "git commit -m push", RuleMatch.NO),
+        ("bash: git push", "git log push", RuleMatch.NO),
+        ("bash: rm -rf", "rm -r -f x", RuleMatch.YES),
+        ("bash: rm -rf", "rm x -fvr", RuleMatch.YES),
+        ("bash: rm -rf", "rm -r x", RuleMatch.NO),
+        ("bash: npm publish *", "npm publish", RuleMatch.YES),
+        ("bash", "true", RuleMatch.YES),
     ],
 )
-def test_a_deny_rule_holds_for_more_than_its_words(rule: str, command: str, expected: Match) -> None:
+def test_a_deny_rule_holds_for_more_than_its_words(rule: str, command: str, expected: RuleMatch) -> None:
     assert forbids(rule, command) is expected
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kaa.core.aside import Aside
+from kaa.core.aside import SideRequest
 from kaa.core.events import AgentEnd, Event, MessageEnd
 from kaa.session.entries import BranchSummary
-from kaa.shell.compaction.summarizing import Summarizer, Summary, SummaryError, SummaryTooLongError
+from kaa.shell.compaction.summarizing import ModelSummary, Summarizer, SummaryError, SummaryTooLongError
 from kaa.shell.conversation import Conversation
 from tests.support.model_script import CONTEXT_OVERFLOW, OVERLOADED, Answer, Call, ScriptItem, Tokens, say
 from tests.support.stage import Stage
@@ -23,7 +23,7 @@ def summarizer_of(conversation: Conversation) -> Summarizer:
     return conversation.compaction._condensing._summarizer  # it has no door of its own: who needs it is given it
 
 
-def ask(stage: Stage, *script: ScriptItem, max_tokens: int = 50) -> Summary:
+def ask(stage: Stage, *script: ScriptItem, max_tokens: int = 50) -> ModelSummary:
     stage.server.begin(script)
     return stage.play(lambda c: summarizer_of(c).ask("You name things.", "Name this.", max_tokens))
 
@@ -84,8 +84,8 @@ def test_an_answer_that_is_none_is_an_error(stage: Stage, answer: Answer, error:
 def test_those_who_observe_are_told_of_each_try(stage: Stage) -> None:
     stage.server.begin([OVERLOADED, say("a name")])
 
-    async def scene(conversation: Conversation) -> list[Aside]:
-        told: list[Aside] = []
+    async def scene(conversation: Conversation) -> list[SideRequest]:
+        told: list[SideRequest] = []
         summarizer_of(conversation)._agent.observe_asides(told.append)
         await summarizer_of(conversation).ask("system", "name it", 50)
         return told

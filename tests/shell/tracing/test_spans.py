@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from kaa.core.agent import AgentConfig
-from kaa.core.aside import Aside
+from kaa.core.aside import SideRequest
 from kaa.core.errors import AuthError, OverloadedError
 from kaa.core.messages import AssistantMessage, TextContent, Usage
 from kaa.core.provider import Request
@@ -148,8 +148,8 @@ def test_what_is_asked_beside_the_conversation_has_spans_too() -> None:
     answer = AssistantMessage((TextContent("A name"),), "api", "test", "test-model", Usage(input=7), "stop")
     request = Request(MODEL, "You name things.", (say("Name this."),))
 
-    scene.agent.tell_aside(Aside(request, 1_000, error="busy", error_type="OverloadedError"))
-    scene.agent.tell_aside(Aside(request, 2_000, answer))
+    scene.agent.tell_aside(SideRequest(request, 1_000, error="busy", error_type="OverloadedError"))
+    scene.agent.tell_aside(SideRequest(request, 2_000, answer))
 
     failed, answered = scene.exporter.get_finished_spans()
     assert [(span.name, span.start_time, span.parent) for span in (failed, answered)] == [

@@ -3,7 +3,7 @@
 import pytest
 
 from kaa.ext.api import TrustChoice
-from kaa.shell.conversation import Conversation, Outcome
+from kaa.shell.conversation import Conversation, SubmitOutcome
 from kaa.shell.home import Home
 from kaa.shell.options import ConversationOptions
 from kaa.shell.trust.configuration import survey
@@ -14,7 +14,7 @@ from tests.support.model_server import say
 from tests.support.stage import Stage
 
 
-async def ask(conversation: Conversation) -> Outcome:
+async def ask(conversation: Conversation) -> SubmitOutcome:
     return await conversation.submit("hello")
 
 

@@ -37,7 +37,7 @@ class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unconfined: Annotated[str, Meta(max_length=500)] = ""
 
 
-class Decoder:
+class ImageDecoder:
     """Decodes images, one at a time, in whatever thread wants it. What was asked for lately is remembered."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Decoder:
         return sum(len(known.data) for known in self._known.values() if isinstance(known, PreparedImage))
 
 
-DECODER = Decoder()  # one for the process: the limit is one image at a time, whoever asks
+DECODER = ImageDecoder()  # one for the process: the limit is one image at a time, whoever asks
 
 
 def weakness() -> str:

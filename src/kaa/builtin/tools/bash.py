@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.background import signal_name
-from kaa.builtin.live_output import LiveOutput
+from kaa.builtin.live_output import StreamedOutput
 from kaa.builtin.tools.process import ModelView, model_view
-from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, Kept, TruncationDetails, format_size, keep_tail
+from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncatedText, TruncationDetails, format_size, keep_tail
 from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
@@ -102,7 +102,7 @@ def _check(arguments: BashArguments) -> None:
 
 async def _run(context: ToolContext, command: CommandRequest) -> CommandResult:
     """Run a command to its end with its output on the screen."""
-    live = LiveOutput(context.update)
+    live = StreamedOutput(context.update)
     try:
         return await context.workspace.run(command, live.feed)
     finally:
@@ -181,7 +181,7 @@ def _told_user(found: Sequence[Blocked]) -> str:
     return f"[Meanwhile, not by this command, as the user was told: {'; '.join(moved)}.]"
 
 
-def kept_output(result: CommandResult) -> Kept:
+def kept_output(result: CommandResult) -> TruncatedText:
     """The end of the output as plain text.
 
     Nothing is cut that cannot be read elsewhere: the limit on lines holds only if the log has the rest.
@@ -190,15 +190,15 @@ def kept_output(result: CommandResult) -> Kept:
     lines = text.removesuffix("\n").split("\n") if text else []
     begins_within_a_line = result.output_bytes > len(result.tail)
     if not begins_within_a_line:
-        return keep_tail(lines) if result.log_path is not None else Kept(tuple(lines), len(text))
+        return keep_tail(lines) if result.log_path is not None else TruncatedText(tuple(lines), len(text))
     if len(lines) <= 1:
         end = lines[0].lstrip("\ufffd") if lines else ""
-        return Kept((end,), len(end), "bytes", partial=True)
+        return TruncatedText((end,), len(end), "bytes", partial=True)
     kept = keep_tail(lines[1:])
-    return Kept(kept.lines, kept.size, kept.cut_by or "bytes", kept.partial)
+    return TruncatedText(kept.lines, kept.size, kept.cut_by or "bytes", kept.partial)
 
 
-def _truncation_note(result: CommandResult, kept: Kept) -> str:
+def _truncation_note(result: CommandResult, kept: TruncatedText) -> str:
     total = result.output_lines
     if kept.partial:
         extent = f"The last {format_size(kept.size)} of line {total} of {total}"

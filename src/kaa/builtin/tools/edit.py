@@ -17,7 +17,7 @@ from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import ContentChangedError, FileDigest, Workspace
 
 if TYPE_CHECKING:
-    from kaa.builtin.diff import Diff
+    from kaa.builtin.diff import EditDiff
 
 _DESCRIPTION = (
     "Replace text in a file. Every oldText must occur exactly once in the original; all edits are applied, or none."
@@ -64,7 +64,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[EditArguments, ToolContext]:
     return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=mend_edit_arguments)
 
 
-async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> "Diff":
+async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> "EditDiff":
     """Read, edit and write back, once more if someone else changed the file in between."""
     for _ in range(_ATTEMPTS):
         content = await workspace.read(file.path)
@@ -82,7 +82,7 @@ async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Re
     raise EditError("Another program keeps changing the file. Read it again, then retry.")
 
 
-def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, "Diff"]:
+def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, "EditDiff"]:
     # Lazy: the engine would be loaded at every start for the first edit, which may never come.
     from kaa.builtin.diff import diff_of_changes
     from kaa.builtin.text_edit import edit_bytes

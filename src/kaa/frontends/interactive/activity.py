@@ -11,11 +11,11 @@ from kaa.core.events import (
     AutoRetryStart,
     CompactionEnd,
     CompactionStart,
-    EndReason,
     Event,
     MessageUpdate,
     QueueUpdate,
     RestoreProgress,
+    RunEndReason,
     TextDelta,
     TextStart,
     ThinkingDelta,
@@ -169,7 +169,7 @@ class Activity:
         self._begin("Working")
         self._attention.begin()
 
-    def _end_run(self, reason: EndReason) -> None:
+    def _end_run(self, reason: RunEndReason) -> None:
         self._is_running = self._is_working = False
         self._retry_at = None
         self._running.clear()

@@ -11,7 +11,7 @@ from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
-from kaa.shell.work_queue import Aside
+from kaa.shell.work_queue import WorkResult
 
 ResultT = TypeVar("ResultT")
 
@@ -52,7 +52,7 @@ class ConversationTasks:
             failed: gets the exception, instead of what shows it otherwise.
         """
 
-        def finished(aside: Aside[ResultT]) -> None:
+        def finished(aside: WorkResult[ResultT]) -> None:
             done(aside.result)
             for message in aside.said:
                 self._say(message)

@@ -24,7 +24,7 @@ from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
-from kaa.shell.safety import Unopened
+from kaa.shell.safety import UnopenedWorkspace
 from kaa.shell.work_queue import WorkQueue
 from kaa.workspace.local import LocalWorkspace
 
@@ -52,8 +52,8 @@ class Engine:
     def __init__(
         self,
         command_line: CommandLine,
-        opened: LocalWorkspace | Unopened,
-        reopen: Callable[[], LocalWorkspace | Unopened],
+        opened: LocalWorkspace | UnopenedWorkspace,
+        reopen: Callable[[], LocalWorkspace | UnopenedWorkspace],
         post: Post,
     ) -> None:
         self._command_line = command_line
@@ -110,9 +110,9 @@ class Engine:
         Raises:
             OpeningError: it cannot be opened.
         """
-        if isinstance(self._workspace, Unopened):
+        if isinstance(self._workspace, UnopenedWorkspace):
             self._workspace = self._adopted(self._reopen())  # what kept it closed may have been mended
-        if isinstance(self._workspace, Unopened):
+        if isinstance(self._workspace, UnopenedWorkspace):
             raise OpeningError(self._workspace.reason)
         return self._workspace
 
@@ -231,7 +231,7 @@ class Engine:
             return options
         raise OpeningError("kaa was started with --no-session: start it without to go on with a session")
 
-    def _adopted(self, opened: LocalWorkspace | Unopened) -> LocalWorkspace | Unopened:
+    def _adopted(self, opened: LocalWorkspace | UnopenedWorkspace) -> LocalWorkspace | UnopenedWorkspace:
         if isinstance(opened, LocalWorkspace):
             self._host.workspaces.adopt(opened, self._command_line.sandbox)
         return opened

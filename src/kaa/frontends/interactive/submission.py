@@ -10,7 +10,7 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.prompt_history import PromptHistory
-from kaa.shell.conversation import CommandNotRun, CommandReply, Outcome, SessionToOpen
+from kaa.shell.conversation import CommandNotRun, CommandReply, SessionToOpen, SubmitOutcome
 
 # Long enough to read what to do instead.
 _REFUSAL_SECONDS = 10.0
@@ -123,7 +123,7 @@ class Submission:
             lambda engine: engine.conversation.run_command(command, in_context=in_context), None, self._on_failure
         )
 
-    def _replied(self, text: str, outcome: Outcome) -> None:
+    def _replied(self, text: str, outcome: SubmitOutcome) -> None:
         match outcome:
             case CommandNotRun(text=reason):
                 self._main_view.say(reason, "warning", _REFUSAL_SECONDS)

@@ -24,7 +24,7 @@ from kaa.frontends.rpc.session import RpcError, RpcSession, notice
 from kaa.llm.unicode_text import clean_json
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostNotice
-from kaa.shell.safety import Unopened
+from kaa.shell.safety import UnopenedWorkspace
 from kaa.workspace.local import LocalWorkspace
 
 _KNOWN = frozenset(str(kind.__struct_config__.tag) for kind in get_args(AnyCommand))
@@ -43,9 +43,9 @@ class _Head(msgspec.Struct, frozen=True):
     id: str | int | None = None
 
 
-def main(command_line: CommandLine, workspace: LocalWorkspace | Unopened) -> int:
+def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace) -> int:
     """Run rpc mode. Returns the exit code."""
-    if isinstance(workspace, Unopened):
+    if isinstance(workspace, UnopenedWorkspace):
         sys.stderr.write(f"kaa: {workspace.reason}\n")
         return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
     if command_line.messages:

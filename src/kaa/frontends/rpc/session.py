@@ -14,14 +14,14 @@ from kaa.frontends.event_json import EventJson
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.rpc import commands as rpc
 from kaa.session.export.request import ExportError, ExportRequest
-from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Outcome, SessionToOpen
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen, SubmitOutcome
 from kaa.shell.host import Host, HostedConversation
 from kaa.shell.options import (
     CloneSession,
     ConversationOptions,
     ForkSession,
     NewSession,
-    OpenSession,
+    ResumeSession,
     SessionChoice,
     UnkeptSession,
 )
@@ -186,7 +186,7 @@ class RpcSession:
         await self._hosted.work.say(message, follow_up=follow_up)
 
     async def _run_command(self, text: str) -> None:
-        outcome: Outcome = await self._hosted.work.command(text)
+        outcome: SubmitOutcome = await self._hosted.work.command(text)
         match outcome:
             case CommandReply(text=said, refused=True) | CommandNotRun(text=said):
                 raise RpcError(said)
@@ -389,7 +389,7 @@ class RpcSession:
                 unkept = isinstance(self._options.session, UnkeptSession)
                 choice = UnkeptSession() if unkept else NewSession()
             case rpc.SwitchSession(session_path=path):
-                choice = OpenSession(path)
+                choice = ResumeSession(path)
             case rpc.Fork(entry_id=entry_id):
                 message = self._conversation.navigation.message_at(entry_id)
                 if message is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces, placeholders
 from kaa.hands.confinement.building import Builder
+from kaa.hands.confinement.connect_broker import ConnectBroker, ConnectBrokerError
 from kaa.hands.confinement.holding import ReadOnlyMounts
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.masks import Masks
@@ -20,7 +21,6 @@ from kaa.hands.confinement.restrictions import (
 )
 from kaa.hands.confinement.upkeep import Upkeep
 from kaa.hands.confinement.view import host_sockets, open_sockets, plan
-from kaa.hands.confinement.warden import Warden, WardenError
 from kaa.hands.policy import Policy
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
@@ -139,7 +139,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
     with _unreachable_directory(policy) as unreachable:
         namespaces.enter(joined, network=policy.network == "isolated")
         mounts.make_private()
-        warden = Warden() if policy.network == "isolated" else None  # early: it proves itself while we build
+        broker = ConnectBroker() if policy.network == "isolated" else None  # its self-test runs meanwhile
         masks = Masks(unreachable)
         Builder(view, masks).build()
         masks.let_go_of_unreachable()
@@ -149,28 +149,28 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
     ruleset = ruleset_over_mounts(policy, layout)
     upkeep = Upkeep(policy, view, layout.writable, masks, sockets)
     holding = ReadOnlyMounts((*layout.protected, *layout.awaited))
-    obstacle = _obstacle(warden)
-    warden = None if obstacle else warden
-    program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=warden is not None)
-    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, warden=warden)
+    obstacle = _obstacle(broker)
+    broker = None if obstacle else broker
+    program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=broker is not None)
+    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, broker=broker)
     full = FullTier(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0, made)
     full.warnings += layout.warnings
-    if warden is None:
+    if broker is None:
         full.features["unix sockets"] = "masked once seen"
         full.warnings.append(f"Commands can connect to unix sockets that your other programs make later: {obstacle}.")
     else:
         full.features["unix sockets"] = "only of the sandbox"
-        full.helpers = frozenset({warden.pid})
+        full.helpers = frozenset({broker.pid})
     return full
 
 
-def _obstacle(warden: Warden | None) -> str:
+def _obstacle(broker: ConnectBroker | None) -> str:
     """Why there can be nobody who decides about connections to unix sockets; empty if there is somebody."""
-    if warden is None:
+    if broker is None:
         return "only a network of their own keeps theirs and yours apart"
     try:
-        warden.confirm()
-    except WardenError as error:
+        broker.confirm()
+    except ConnectBrokerError as error:
         return str(error)
     return ""
 

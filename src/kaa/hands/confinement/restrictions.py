@@ -14,7 +14,7 @@ from kaa.hands.confinement.syscalls import architecture
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
-    from kaa.hands.confinement.warden import Warden
+    from kaa.hands.confinement.connect_broker import ConnectBroker
 
 PROCESS_LIMIT = 4096
 ALL_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which other systems lack
@@ -27,20 +27,24 @@ class Restrictions:
     """Made once by the fork-server, imposed by each slot."""
 
     def __init__(
-        self, filter_program: bytes, ruleset: Ruleset | None, limit_processes: bool, warden: "Warden | None" = None
+        self,
+        filter_program: bytes,
+        ruleset: Ruleset | None,
+        limit_processes: bool,
+        connect_broker: "ConnectBroker | None" = None,
     ) -> None:
         """Take what was made.
 
         Args:
-            filter_program: notifies if there is a warden.
+            filter_program: notifies if there is a connect broker.
             ruleset: for Landlock.
             limit_processes: by their number for a user.
-            warden: who takes charge of slots' connections.
+            connect_broker: who takes charge of slots' connections.
         """
         self._filter_program = filter_program
         self._ruleset = ruleset
         self._limit_processes = limit_processes
-        self._warden = warden
+        self._connect_broker = connect_broker
         self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
 
     def impose(self) -> None:
@@ -57,10 +61,10 @@ class Restrictions:
         if self._ruleset is not None:
             self._ruleset.impose()
         capabilities.drop_all_but(self._capabilities)  # before the filter, after all that needs them
-        if self._warden is None:
+        if self._connect_broker is None:
             seccomp.install(self._filter_program)
         else:
-            self._warden.take_charge(self._filter_program)
+            self._connect_broker.take_charge(self._filter_program)
 
 
 def make_filter(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kaa.core.provider import Request, StreamEvent
 from kaa.llm.anthropic.reply import MessageParser
-from kaa.llm.anthropic.request import Concessions, messages_request, renderer
+from kaa.llm.anthropic.request import AnthropicConcessions, messages_request, renderer
 from kaa.llm.concessions import conceding
 from kaa.llm.handoff import kept_reasoning
 from kaa.llm.http.streaming import stream_reply
@@ -30,7 +30,7 @@ class AnthropicMessages:
     def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
         self._endpoint = endpoint
         self._transport = transport
-        self._made = Concessions()
+        self._made = AnthropicConcessions()
         self._renderer = renderer(endpoint.compat)
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:

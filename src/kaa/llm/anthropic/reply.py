@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
-from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, ThinkingDelta, ToolCallStart
+from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent, ThinkingChunk
 from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
@@ -167,7 +167,7 @@ class MessageParser:
         for index in list(self._kinds):
             self._end(index)
         reason = _STOP_REASONS.get(self._stop_reason or "", "stop")
-        self._buffer.add(Done("toolUse" if reason == "stop" and self._calls else reason))
+        self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._calls else reason))
 
     def drain(self) -> list[StreamEvent]:
         """See `ReplyParser`."""
@@ -232,11 +232,11 @@ class MessageParser:
             case "thinking":
                 self._buffer.thinking(index, block.thinking or "", block.signature)
             case "redacted_thinking":
-                self._buffer.add(ThinkingDelta(index, "", block.data, redacted=True))
+                self._buffer.add(ThinkingChunk(index, "", block.data, redacted=True))
             case "tool_use":
                 self._calls += 1
                 call_id = block.id or f"{self._call_id_prefix}_{self._calls}"
-                self._buffer.add(ToolCallStart(index, call_id, block.name or ""))
+                self._buffer.add(CallChunkStart(index, call_id, block.name or ""))
                 if block.input:
                     self._inputs[index] = block.input
             case _:

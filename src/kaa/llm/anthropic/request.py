@@ -27,7 +27,7 @@ from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
 from kaa.llm.handoff import made_by, portable_id, portable_name, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
-from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
 from kaa.llm.routing import routing_fields
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
@@ -37,7 +37,7 @@ _VERSION: Final = "2023-06-01"
 _INTERLEAVED_THINKING: Final = "interleaved-thinking-2025-05-14"
 
 
-class Concessions(msgspec.Struct, frozen=True):
+class AnthropicConcessions(msgspec.Struct, frozen=True):
     """What a server is not asked for, because it refused that before.
 
     Attributes:
@@ -49,24 +49,24 @@ class Concessions(msgspec.Struct, frozen=True):
     adaptive_only: bool = False
 
 
-_NONE_MADE: Final = Concessions()
+_NONE_MADE: Final = AnthropicConcessions()
 
 
-def renderer(compat: Compat, unreadable: frozenset[str] = frozenset()) -> Renderer:
+def renderer(compat: Compat, unreadable: frozenset[str] = frozenset()) -> RequestRenderer:
     """Renders messages and tools; worth keeping from request to request.
 
     Args:
         compat: what the server wants.
         unreadable: signatures of reasoning that is not to be sent.
     """
-    return Renderer(
+    return RequestRenderer(
         messages=RenderedOnce(lambda message, model: _rendered(message, model, compat, unreadable)),
         tools=RenderedOnce(lambda tool, _model: _tool(tool, compat)),
     )
 
 
 def messages_request(
-    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+    request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None, made: AnthropicConcessions = _NONE_MADE
 ) -> HttpRequest:
     """The HTTP request that asks for one streamed reply; for `kept` and `made` see `messages_body`."""
     body = messages_body(request, endpoint, kept, made)
@@ -86,7 +86,7 @@ def messages_request(
 
 
 def messages_body(
-    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+    request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None, made: AnthropicConcessions = _NONE_MADE
 ) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 

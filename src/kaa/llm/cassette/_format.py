@@ -38,7 +38,7 @@ class RecordedModel(msgspec.Struct, rename="camel", frozen=True):
     sampling: Sampling = Sampling()
 
 
-class Header(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
+class CassetteHeader(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
     """The first line.
 
     Attributes:
@@ -95,7 +95,7 @@ class Exchange(msgspec.Struct, omit_defaults=True, rename="camel", frozen=True):
     error_type: str = ""
 
 
-def create(path: Path, header: Header) -> None:
+def create(path: Path, header: CassetteHeader) -> None:
     """Start a cassette at `path`. A new file is for its owner only.
 
     Raises:
@@ -115,7 +115,7 @@ def append(path: Path, exchange: Exchange) -> None:
     _write(path, os.O_APPEND, exchange)
 
 
-def load(path: Path) -> tuple[Header, Sequence[Exchange]]:
+def load(path: Path) -> tuple[CassetteHeader, Sequence[Exchange]]:
     """Read a whole cassette.
 
     Raises:
@@ -148,9 +148,9 @@ def _is_free(path: Path) -> bool:
         return True  # if it cannot be written either, writing says why
 
 
-def _header(path: Path, line: bytes) -> Header:
+def _header(path: Path, line: bytes) -> CassetteHeader:
     try:
-        header = msgspec.json.decode(line, type=Header)
+        header = msgspec.json.decode(line, type=CassetteHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CassetteError(f"{path} is not a kaa cassette: line 1 is no header ({error})") from error
     if header.format != _FORMAT:
@@ -163,7 +163,7 @@ def _header(path: Path, line: bytes) -> Header:
     return header
 
 
-def _write(path: Path, flag: int, line: Header | Exchange) -> None:
+def _write(path: Path, flag: int, line: CassetteHeader | Exchange) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600)
         with open(descriptor, "wb") as file:

@@ -12,8 +12,8 @@ import msgspec
 
 from kaa import __version__
 from kaa.core.errors import ProviderError
-from kaa.llm.cassette._format import Exchange, Header, RecordedModel, RecordedResponse, append, create
-from kaa.llm.cassette._scrubbing import Placeholders, Scrubber, harmless_url
+from kaa.llm.cassette._format import CassetteHeader, Exchange, RecordedModel, RecordedResponse, append, create
+from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber, harmless_url
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 
 # What adapters and the retry logic look at, and what a person needs to ask the vendor.
@@ -31,7 +31,7 @@ class RecordingTransport:
     Args:
         inner: where the requests really go.
         path: the cassette, which must not exist yet or be empty.
-        placeholders: volatile values of this run by name, see `Placeholders`.
+        placeholders: volatile values of this run by name, see `CassettePlaceholders`.
         known_secrets: further secrets to remove.
         answered_by: the model of this run, so that a replay needs not be told.
 
@@ -49,14 +49,14 @@ class RecordingTransport:
     ) -> None:
         self._inner = inner
         self._path = path
-        self._placeholders = Placeholders(placeholders)
+        self._placeholders = CassettePlaceholders(placeholders)
         self._known_secrets = tuple(known_secrets)
         today = datetime.now(UTC).date().isoformat()
         if answered_by is not None:
             answered_by = msgspec.structs.replace(answered_by, base_url=harmless_url(answered_by.base_url))
         create(
             path,
-            Header(kaa=__version__, recorded=today, placeholders=tuple(placeholders), answered_by=answered_by),
+            CassetteHeader(kaa=__version__, recorded=today, placeholders=tuple(placeholders), answered_by=answered_by),
         )
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ from kaa.core import errors
 from kaa.llm.cassette._comparison import Divergence, compare
 from kaa.llm.cassette._edits import rewrite_stream, rewrite_text
 from kaa.llm.cassette._format import CassetteDivergence, CassetteError, Exchange, RecordedResponse, load
-from kaa.llm.cassette._scrubbing import Placeholders, Scrubber
+from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
 
@@ -50,7 +50,7 @@ class ReplayTransport:
         self.answered_by = header.answered_by
         self._path = path
         # Only the names of the recording: others were ordinary text to it.
-        self._placeholders = Placeholders({name: placeholders[name] for name in header.placeholders})
+        self._placeholders = CassettePlaceholders({name: placeholders[name] for name in header.placeholders})
         self._on_divergence = on_divergence
         self._delay = delay
         self._next = 0
@@ -125,7 +125,7 @@ def refuse_divergence(divergence: Divergence) -> None:
     raise CassetteDivergence(f"the run differs from its recording at {divergence}")
 
 
-def _bytes_of(response: RecordedResponse, placeholders: Placeholders) -> list[bytes]:
+def _bytes_of(response: RecordedResponse, placeholders: CassettePlaceholders) -> list[bytes]:
     if not response.base64:
         return [chunk.encode() for chunk in rewrite_stream(response.chunks, placeholders.reveal())]
     chunks = [base64.b64decode(chunk).decode("latin-1") for chunk in response.chunks]

@@ -21,7 +21,7 @@ _HARMLESS_REQUEST_HEADERS = frozenset({"content-type", "anthropic-version", "ant
 _HARMLESS_QUERY = frozenset({"alt", "beta", "api-version", "limit"})
 
 
-class Placeholders:
+class CassettePlaceholders:
     """Values of this run and the names that stand for them in a cassette, as `{{name}}`.
 
     A `{{name}}` that is really in a text becomes `{{=name}}`, so that it comes back as it was.
@@ -122,7 +122,7 @@ class Scrubber:
         request: the request of the exchange to be scrubbed.
     """
 
-    def __init__(self, placeholders: Placeholders, known_secrets: Iterable[str], request: HttpRequest) -> None:
+    def __init__(self, placeholders: CassettePlaceholders, known_secrets: Iterable[str], request: HttpRequest) -> None:
         from_headers = (
             value.rpartition(" ")[2] for name, value in request.headers if name.lower() not in _HARMLESS_REQUEST_HEADERS
         )

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
-from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
+from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent, TextChunk, ThinkingChunk
 from kaa.llm import reply_json
 from kaa.llm.completions.reasoning_details import ReasoningDetails
 from kaa.llm.deltas import DeltaBuffer
@@ -130,7 +130,7 @@ class CompletionParser:
         self._peer = peer
         self._call_id_prefix = call_id_prefix
         self._buffer = DeltaBuffer()
-        self._block: type[TextDelta | ThinkingDelta] | None = None  # the kind of the block that is open
+        self._block: type[TextChunk | ThinkingChunk] | None = None  # the kind of the block that is open
         self._blocks = 0
         self._calls: list[_OpenCall] = []
         self._call_at: dict[int, _OpenCall] = {}  # the last of each index
@@ -166,7 +166,7 @@ class CompletionParser:
         if details := self._details.sealed:
             self._buffer.thinking(self._thoughts or self._blocks + 1, "", details)
         reason = _STOP_REASONS.get(self._finish_reason or "", "stop")
-        self._buffer.add(Done("toolUse" if reason == "stop" and self._calls else reason))
+        self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._calls else reason))
 
     def drain(self) -> list[StreamEvent]:
         """See `ReplyParser`."""
@@ -243,19 +243,19 @@ class CompletionParser:
                     pass  # references and whatever else is to come
 
     def _write(self, text: str) -> None:
-        if self._block is not TextDelta:
-            self._begin_block(TextDelta)
+        if self._block is not TextChunk:
+            self._begin_block(TextChunk)
         self._buffer.text(self._blocks, text)
 
     def _think(self, text: str, field: str) -> None:
-        if self._block is not ThinkingDelta:
-            self._begin_block(ThinkingDelta)
+        if self._block is not ThinkingChunk:
+            self._begin_block(ThinkingChunk)
             self._thoughts = self._thoughts or self._blocks
             self._buffer.thinking(self._blocks, text, field)
         else:
             self._buffer.thinking(self._blocks, text)
 
-    def _begin_block(self, kind: type[TextDelta | ThinkingDelta]) -> None:
+    def _begin_block(self, kind: type[TextChunk | ThinkingChunk]) -> None:
         self._end_block()
         self._block = kind
         self._blocks += 1
@@ -311,7 +311,7 @@ class CompletionParser:
     def _start(self, call: _OpenCall) -> None:
         if not call.started:
             call.started = True
-            self._buffer.add(ToolCallStart(call.key, call.id, call.name))
+            self._buffer.add(CallChunkStart(call.key, call.id, call.name))
             for arguments in call.arguments:
                 self._buffer.arguments(call.key, arguments)
 

@@ -35,7 +35,7 @@ from kaa.llm.handoff import (
     thinking_as_text,
 )
 from kaa.llm.http.transport import HttpRequest
-from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
 from kaa.llm.routing import routing_fields
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
@@ -51,22 +51,22 @@ _ATTACHED: Final = "Images from the tool results above:"
 _ACKNOWLEDGED: Final = "I have read the tool results."
 
 
-def renderer(compat: Compat) -> Renderer:
+def renderer(compat: Compat) -> RequestRenderer:
     """Renders messages and tools; worth keeping from request to request."""
-    return Renderer(
+    return RequestRenderer(
         messages=RenderedOnce(lambda message, model: _rendered(message, model, compat)),
         tools=RenderedOnce(lambda tool, _model: _tool(tool, compat)),
     )
 
 
-def completion_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
+def completion_request(request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None) -> HttpRequest:
     """The HTTP request that asks for one streamed reply; for `kept` see `completion_body`."""
     own = endpoint.session_headers(request)
     body = msgspec.json.encode(completion_body(request, endpoint, kept))
     return HttpRequest("POST", endpoint.url("/chat/completions"), endpoint.request_headers("bearer", own), body)
 
 
-def completion_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
+def completion_body(request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 
     Args:

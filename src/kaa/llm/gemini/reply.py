@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
-from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, TextDelta, ThinkingDelta, ToolCallStart
+from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent, TextChunk, ThinkingChunk
 from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import broken_off, ended_early, failure_of_event, malformed, refused_answer
@@ -127,7 +127,7 @@ class GeminiParser:
         self._peer = peer
         self._call_id_prefix = call_id_prefix
         self._buffer = DeltaBuffer()
-        self._block: type[TextDelta | ThinkingDelta] | None = None  # the kind of the block that is open
+        self._block: type[TextChunk | ThinkingChunk] | None = None  # the kind of the block that is open
         self._blocks = 0
         self._call_ids: set[str] = set()
         self._usage = _Usage()
@@ -156,7 +156,7 @@ class GeminiParser:
             raise ended_early(self._peer)
         self._end_block()
         reason = _STOP_REASONS.get(self._finish_reason or "", "stop")
-        self._buffer.add(Done("toolUse" if reason == "stop" and self._call_ids else reason))
+        self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._call_ids else reason))
 
     def drain(self) -> list[StreamEvent]:
         """See `ReplyParser`."""
@@ -201,21 +201,21 @@ class GeminiParser:
             if part.function_call is not None:
                 self._call(part.function_call, part.thought_signature)
             elif part.thought:
-                self._grow(ThinkingDelta, part.text or "", part.thought_signature)
+                self._grow(ThinkingChunk, part.text or "", part.thought_signature)
             elif part.text is not None:
-                self._grow(TextDelta, part.text, part.thought_signature)
+                self._grow(TextChunk, part.text, part.thought_signature)
         if candidate.finish_reason:
             self._stop(candidate.finish_reason, candidate.finish_message)
 
-    def _grow(self, kind: type[TextDelta | ThinkingDelta], text: str, signature: str | None) -> None:
+    def _grow(self, kind: type[TextChunk | ThinkingChunk], text: str, signature: str | None) -> None:
         """Text or reasoning. The last part of a stream is often empty: it brings the signature of those before."""
-        if not text and (not signature or (kind is TextDelta and self._block is not TextDelta)):
+        if not text and (not signature or (kind is TextChunk and self._block is not TextChunk)):
             return
         if self._block is not kind:
             self._end_block()
             self._block = kind
             self._blocks += 1
-        if kind is TextDelta:
+        if kind is TextChunk:
             self._buffer.text(self._blocks, text, signature)
         else:
             self._buffer.thinking(self._blocks, text, signature)
@@ -231,7 +231,7 @@ class GeminiParser:
         number = len(self._call_ids) + 1
         call_id = call.id if call.id and call.id not in self._call_ids else f"{self._call_id_prefix}_{number}"
         self._call_ids.add(call_id)
-        self._buffer.add(ToolCallStart(self._blocks, call_id, call.name or "", signature))
+        self._buffer.add(CallChunkStart(self._blocks, call_id, call.name or "", signature))
         # A string is not Google's, but of servers that translate from other formats.
         arguments = call.args if isinstance(call.args, str) else reply_json.encode(call.args or {}).decode()
         self._buffer.arguments(self._blocks, arguments)

@@ -27,7 +27,7 @@ from kaa.llm.gemini.schema import without_references
 from kaa.llm.gemini.thinking import generation, thinking_config
 from kaa.llm.handoff import joined_text, made_by, takes_images, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
-from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
@@ -45,19 +45,19 @@ _SEE_IMAGE: Final = "(see the attached image)"
 _ATTACHED: Final = "Images from the tool results above:"
 
 
-def renderer() -> Renderer:
+def renderer() -> RequestRenderer:
     """Renders messages and tools; worth keeping from request to request."""
-    return Renderer(messages=RenderedOnce(_rendered), tools=RenderedOnce(lambda tool, _model: _tool(tool)))
+    return RequestRenderer(messages=RenderedOnce(_rendered), tools=RenderedOnce(lambda tool, _model: _tool(tool)))
 
 
-def generate_request(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> HttpRequest:
+def generate_request(request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None) -> HttpRequest:
     """The HTTP request that asks for one streamed reply; for `kept` see `generate_body`."""
     body = msgspec.json.encode(generate_body(request, endpoint, kept))
     headers = endpoint.request_headers("x-goog-api-key", ())
     return HttpRequest("POST", stream_url(endpoint, request.model), headers, body)
 
 
-def generate_body(request: Request, endpoint: Endpoint, kept: Renderer | None = None) -> JsonObject:
+def generate_body(request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 
     Args:

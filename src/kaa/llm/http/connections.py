@@ -23,7 +23,7 @@ _KEEPALIVE_IDLE: Final = 30
 _KEEPALIVE_INTERVAL: Final = 15
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One open connection."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
 
     @classmethod
-    async def to(cls, host: str, port: int) -> "Connection":
+    async def to(cls, host: str, port: int) -> "HttpConnection":
         """Connect.
 
         Raises:
@@ -149,10 +149,10 @@ class ConnectionPool:
 
     def __init__(self, connect_timeout: float) -> None:
         self._connect_timeout = connect_timeout
-        self._idle: defaultdict[Route, list[Connection]] = defaultdict(list)
+        self._idle: defaultdict[Route, list[HttpConnection]] = defaultdict(list)
         self._tls: dict[ClientCertificate | None, ssl.SSLContext] = {}
 
-    def reuse(self, route: Route) -> Connection | None:
+    def reuse(self, route: Route) -> HttpConnection | None:
         """An idle connection, the most recently used first."""
         idle = self._idle[route]
         while idle:
@@ -162,7 +162,7 @@ class ConnectionPool:
             connection.close()
         return None
 
-    def release(self, connection: Connection, route: Route) -> None:
+    def release(self, connection: HttpConnection, route: Route) -> None:
         """Keep a connection whose exchange is complete."""
         connection.idle_since = time.monotonic()
         idle = self._idle[route]
@@ -170,7 +170,7 @@ class ConnectionPool:
         if len(idle) > _MAX_IDLE_PER_ROUTE:
             idle.pop(0).close()
 
-    async def open(self, route: Route) -> Connection:
+    async def open(self, route: Route) -> HttpConnection:
         """A new connection.
 
         Raises:
@@ -182,7 +182,7 @@ class ConnectionPool:
         """
         async with asyncio.timeout(self._connect_timeout):
             first = route if route.proxy is None else route.proxy
-            connection = await Connection.to(first.host, first.port)
+            connection = await HttpConnection.to(first.host, first.port)
             try:
                 # Not by asyncio itself: one that is cancelled in its handshake may linger for half a minute.
                 if first.scheme == "https":

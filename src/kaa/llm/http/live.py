@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from kaa.core.errors import BadRequestError, NetworkError, StalledStreamError
-from kaa.llm.http.connections import Connection, ConnectionPool
+from kaa.llm.http.connections import ConnectionPool, HttpConnection
 from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
 from kaa.llm.http.network_variables import with_own, with_proxy
 from kaa.llm.http.routes import ProxyError, ProxyLoginError, Route, basic_authorization, login_of, route_to
@@ -95,7 +95,7 @@ class LiveTransport:
         await exchange.begin(message)
         return exchange
 
-    async def _open(self, route: Route, host: str) -> Connection:
+    async def _open(self, route: Route, host: str) -> HttpConnection:
         try:
             return await self._pool.open(route)
         except TimeoutError as error:
@@ -115,7 +115,7 @@ class LiveTransport:
 class _Exchange:
     """One request and its answer on a connection; iterating it gives the body."""
 
-    def __init__(self, connection: Connection, host: str, idle_timeout: float) -> None:
+    def __init__(self, connection: HttpConnection, host: str, idle_timeout: float) -> None:
         self.connection = connection
         self.decoder = ResponseDecoder()
         self._host = host

@@ -5,7 +5,7 @@ import ipaddress
 import socket
 from typing import Final
 
-from kaa.llm.http.connections import Connection
+from kaa.llm.http.connections import HttpConnection
 from kaa.llm.http.http1 import ResponseDecoder, encode_request
 from kaa.llm.http.routes import Proxy, ProxyError, ProxyLoginError, Route, basic_authorization
 
@@ -30,7 +30,7 @@ _REFUSALS: Final = {
 }
 
 
-async def open_tunnel(connection: Connection, route: Route, idle_timeout: float) -> None:
+async def open_tunnel(connection: HttpConnection, route: Route, idle_timeout: float) -> None:
     """From now on `connection`, which leads to the proxy of `route`, leads to the server.
 
     Args:
@@ -63,7 +63,7 @@ def login_required(offered: str | None) -> str:
     return "it requires a name and password, or refuses those in its URL: write http://NAME:PASSWORD@HOST:PORT"
 
 
-async def _connect_over_http(connection: Connection, route: Route, proxy: Proxy, idle_timeout: float) -> None:
+async def _connect_over_http(connection: HttpConnection, route: Route, proxy: Proxy, idle_timeout: float) -> None:
     target = f"[{route.host}]:{route.port}" if ":" in route.host else f"{route.host}:{route.port}"
     headers = {"host": target}
     if proxy.login:
@@ -81,7 +81,7 @@ async def _connect_over_http(connection: Connection, route: Route, proxy: Proxy,
 class _SocksHandshake:
     """The handshake of SOCKS5, one answer at a time."""
 
-    def __init__(self, connection: Connection, proxy: Proxy, idle_timeout: float) -> None:
+    def __init__(self, connection: HttpConnection, proxy: Proxy, idle_timeout: float) -> None:
         self._connection = connection
         self._proxy = proxy
         self._idle_timeout = idle_timeout
@@ -138,7 +138,7 @@ class _SocksHandshake:
         return taken
 
 
-async def _received(connection: Connection, idle_timeout: float) -> bytes:
+async def _received(connection: HttpConnection, idle_timeout: float) -> bytes:
     data = await connection.receive(idle_timeout)
     if not data:
         raise ProxyError("it closed the connection")

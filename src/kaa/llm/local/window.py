@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from kaa.core.errors import BadRequestError, ContextOverflowError
 from kaa.core.messages import AssistantMessage
-from kaa.core.provider import Done, Provider, ReplyInfo, Request, StreamEvent
+from kaa.core.provider import Provider, ReplyInfo, Request, StreamDone, StreamEvent
 from kaa.core.usage import context_parts, prompt_tokens
 from kaa.llm.local.servers import window_advice
 
@@ -56,7 +56,7 @@ class WithinWindow:
             async for event in stream:
                 if isinstance(event, ReplyInfo) and event.usage is not None:
                     read = prompt_tokens(event.usage)
-                if self._truncates and isinstance(event, Done) and self._is_cut_off(read, text, request):
+                if self._truncates and isinstance(event, StreamDone) and self._is_cut_off(read, text, request):
                     raise ContextOverflowError(
                         f"The server read {read:,} of about {text:,} tokens: it cut the conversation off, because the "
                         f"window it gives {request.model.id} is too small. {_advice(request)}"

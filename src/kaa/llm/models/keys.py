@@ -12,7 +12,7 @@ from kaa.llm.models.placeholders import filled, missing
 from kaa.llm.models.providers import ConfiguredProvider
 
 
-class Keys:
+class ProviderKeys:
     """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order.
 
     Args:

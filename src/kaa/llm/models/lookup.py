@@ -18,7 +18,7 @@ from kaa.llm.models.providers import ConfiguredProvider
 from kaa.llm.models.unknown_models import family_of, is_slip, may_be_new
 from kaa.llm.thinking_levels import LEVELS
 
-Found = tuple[ConfiguredProvider, KnownModel | None]
+FoundModel = tuple[ConfiguredProvider, KnownModel | None]
 
 # As many names as a message can have and still be read.
 _NAMES_TOLD = 8
@@ -60,7 +60,7 @@ class Lookup:
         """The query without its `:level`, and the level."""
         return split_level(query, (known.model for provider in self.usable() for known in provider.models))
 
-    def find(self, query: str, name: str | None = None, *, keyed: bool = False) -> Found:
+    def find(self, query: str, name: str | None = None, *, keyed: bool = False) -> FoundModel:
         """What a query means, of the provider `name` or of any; no model if the server is to be asked.
 
         Args:
@@ -82,7 +82,7 @@ class Lookup:
             return elsewhere or (provider, _within(provider, rest, query))
         return self._anywhere(query)
 
-    def _anywhere(self, query: str) -> Found:
+    def _anywhere(self, query: str) -> FoundModel:
         usable = self.usable()
         if fitting := self._fitting(query, usable):
             if len(fitting) > 1:
@@ -129,7 +129,7 @@ class Lookup:
         name = max(names, key=len, default=None)
         return (self._providers[name], query[len(name) + 1 :]) if name is not None else None
 
-    def _called(self, model_id: str) -> Found | None:
+    def _called(self, model_id: str) -> FoundModel | None:
         """The model with just this id: gateways call other vendors' models `vendor/id`.
 
         Raises:
@@ -152,7 +152,7 @@ class Lookup:
             ],
         )
 
-    def _of(self, model: Model) -> Found:
+    def _of(self, model: Model) -> FoundModel:
         provider = self._providers[model.provider]
         return provider, provider.find(model.id)
 

@@ -18,8 +18,8 @@ from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.former_names import current_name, current_query
 from kaa.llm.http.authorized import Authorizer
 from kaa.llm.models.adapters import SUPPORTED_APIS
-from kaa.llm.models.keys import Keys
-from kaa.llm.models.lookup import Found, Lookup, UnclearError
+from kaa.llm.models.keys import ProviderKeys
+from kaa.llm.models.lookup import FoundModel, Lookup, UnclearError
 from kaa.llm.models.models_file import ProviderConfig
 from kaa.llm.models.providers import ConfiguredProvider, load_providers
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
@@ -142,7 +142,7 @@ class ModelRegistry:
             self.add_found(name, config)
         self.problems = (*problems, *self._untunable)
         store = CredentialStore(self._auth_file, self._environ)
-        self._keys = Keys(store, self._environ, self._models_file, self._given_keys)
+        self._keys = ProviderKeys(store, self._environ, self._models_file, self._given_keys)
         self._lookup = Lookup(self._providers, self._is_usable)
         return before != self._stamps
 
@@ -280,7 +280,7 @@ class ModelRegistry:
             levels = offered_levels(known.model, known.thinking_levels)
             yield ListedModel(known.model, levels, key, is_usable)
 
-    def _meant(self, choice: ModelChoice) -> tuple[Found, ThinkingLevel | None]:
+    def _meant(self, choice: ModelChoice) -> tuple[FoundModel, ThinkingLevel | None]:
         """What is wished for, or else what the settings say, with the thinking level behind it.
 
         Raises:
@@ -296,7 +296,7 @@ class ModelRegistry:
             return self._lookup.find(default, choice.default_provider), level
         return self._first(), level
 
-    def _first(self) -> Found:
+    def _first(self) -> FoundModel:
         """What there is when nobody says anything: the first provider's, of those that can be used."""
         for provider in self._lookup.usable():
             if (provider.default.model.api if provider.default else provider.api) in SUPPORTED_APIS:

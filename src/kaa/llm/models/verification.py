@@ -28,14 +28,14 @@ from kaa.llm.models.model_list import has_list, list_request
 from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.wire import Endpoint, peer_of
 
-State = Literal["works", "refused", "expired", "unreachable", "unverified"]
+KeyState = Literal["works", "refused", "expired", "unreachable", "unverified"]
 
 # The least that OpenAI's Responses take.
 _FEW_TOKENS: Final = 16
 _LONGEST_ERROR_BYTES: Final = 64 * 1024
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class KeyVerdict(msgspec.Struct, frozen=True):
     """What is known of a key now.
 
     Attributes:
@@ -43,11 +43,11 @@ class Verdict(msgspec.Struct, frozen=True):
         said: why, in a sentence; holds no key. Empty if there is nothing to say.
     """
 
-    state: State
+    state: KeyState
     said: str = ""
 
 
-async def verify(model: ResolvedModel, transport: Transport, *, is_named: bool = True) -> Verdict:
+async def verify(model: ResolvedModel, transport: Transport, *, is_named: bool = True) -> KeyVerdict:
     """Ask the server of `model` whether it accepts the key or login that is in its endpoint.
 
     Args:
@@ -57,18 +57,18 @@ async def verify(model: ResolvedModel, transport: Transport, *, is_named: bool =
     """
     try:
         if has_list(model.model.api) and await _list_says(model, transport):
-            return Verdict("works")
+            return KeyVerdict("works")
         if not is_named:
-            return Verdict("unverified", f"{model.endpoint.host} shows its models to everybody")
+            return KeyVerdict("unverified", f"{model.endpoint.host} shows its models to everybody")
         return await _answers(model, transport)
     except LoginError as error:
-        return Verdict("expired", str(error))
+        return KeyVerdict("expired", str(error))
     except AuthError as error:
-        return Verdict("refused", str(error))
+        return KeyVerdict("refused", str(error))
     except (NetworkError, OverloadedError) as error:
-        return Verdict("unreachable", str(error))
+        return KeyVerdict("unreachable", str(error))
     except ProviderError as error:
-        return Verdict("unverified", str(error))
+        return KeyVerdict("unverified", str(error))
 
 
 async def _list_says(model: ResolvedModel, transport: Transport) -> bool:
@@ -120,7 +120,7 @@ async def _list(model: ResolvedModel, transport: Transport, endpoint: Endpoint) 
     raise failure_of_response(response.status, response.headers, bytes(body), peer)
 
 
-async def _answers(model: ResolvedModel, transport: Transport) -> Verdict:
+async def _answers(model: ResolvedModel, transport: Transport) -> KeyVerdict:
     """Have the model begin an answer."""
     request = Request(model.model, "", (UserMessage("Say yes."),), max_tokens=_FEW_TOKENS, once=True)
     try:
@@ -128,7 +128,7 @@ async def _answers(model: ResolvedModel, transport: Transport) -> Verdict:
             async for _ in reply:
                 break
     except (QuotaError, RateLimitError) as error:
-        return Verdict("works", str(error))  # it knows the account
+        return KeyVerdict("works", str(error))  # it knows the account
     except MalformedStreamError:
         pass  # an answer without content: it was let in
-    return Verdict("works")
+    return KeyVerdict("works")

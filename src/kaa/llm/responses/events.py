@@ -13,7 +13,7 @@ from kaa.llm import reply_json
 from kaa.llm.reported_cost import ReportedCost
 
 
-class Item(msgspec.Struct, frozen=True):
+class OutputItem(msgspec.Struct, frozen=True):
     """An output item: a message, reasoning or a function call, or a kind kaa did not ask for."""
 
     type: str = ""
@@ -56,8 +56,8 @@ class _Usage(ReportedCost, frozen=True):
         return Usage(fresh, output, cached, written, fresh + output + cached + written, self.reported)
 
 
-class Response(msgspec.Struct, frozen=True):
-    """The state of the whole reply. `output` is what `Item` describes, undecoded."""
+class ResponseState(msgspec.Struct, frozen=True):
+    """The state of the whole reply. `output` is what `OutputItem` describes, undecoded."""
 
     id: str | None = None
     model: str | None = None
@@ -74,8 +74,8 @@ class Response(msgspec.Struct, frozen=True):
         return str(details.get("reason") or "") if isinstance(details, dict) else ""
 
 
-class Event(msgspec.Struct, frozen=True):
-    """One event of any type. `item` is what `Item` describes, undecoded."""
+class ResponsesEvent(msgspec.Struct, frozen=True):
+    """One event of any type. `item` is what `OutputItem` describes, undecoded."""
 
     type: str = ""
     output_index: int | None = None
@@ -87,7 +87,7 @@ class Event(msgspec.Struct, frozen=True):
     refusal: Json = None
     arguments: Json = None
     item: msgspec.Raw = msgspec.Raw()
-    response: Response | None = None
+    response: ResponseState | None = None
     error: Json = None
 
     @property
@@ -96,10 +96,10 @@ class Event(msgspec.Struct, frozen=True):
         return self.content_index if self.summary_index is None else self.summary_index
 
 
-EVENTS: Final = msgspec.json.Decoder(Event)
-RESPONSES: Final = msgspec.json.Decoder(Response)
+EVENTS: Final = msgspec.json.Decoder(ResponsesEvent)
+RESPONSES: Final = msgspec.json.Decoder(ResponseState)
 # Servers have been seen to send `null` where an item would be that they keep to themselves.
-ITEMS: Final[msgspec.json.Decoder[Item | None]] = msgspec.json.Decoder(Item | None)
+ITEMS: Final[msgspec.json.Decoder[OutputItem | None]] = msgspec.json.Decoder(OutputItem | None)
 
 
 def arguments_text(arguments: Json) -> str:

@@ -7,7 +7,7 @@ the same item ever new ids.
 from collections.abc import Iterator
 from typing import Literal, TypeAlias, get_args
 
-from kaa.llm.responses.events import Event, Item
+from kaa.llm.responses.events import OutputItem, ResponsesEvent
 from kaa.llm.unicode_text import clean
 
 ItemKind: TypeAlias = Literal["message", "reasoning", "function_call"]
@@ -76,7 +76,7 @@ class OpenItems:
             self._growing_at.setdefault((kind, index), []).append(item)
         return item
 
-    def name(self, known: OpenItem, item: Item) -> None:
+    def name(self, known: OpenItem, item: OutputItem) -> None:
         """Learn what `known` is called: llama.cpp gave a call's id only as its `call_id`."""
         for name in _names(item):
             place = known.kind, name
@@ -85,15 +85,15 @@ class OpenItems:
             if known.key >= self._newest.setdefault(place, known).key:
                 self._newest[place] = known
 
-    def growing(self, kind: ItemKind, event: Event) -> OpenItem | None:
+    def growing(self, kind: ItemKind, event: ResponsesEvent) -> OpenItem | None:
         """The item of which `event` brings more."""
         return self._find(kind, [event.item_id] if event.item_id else [], event.output_index)
 
-    def ended(self, kind: ItemKind, index: int | None, item: Item) -> OpenItem | None:
+    def ended(self, kind: ItemKind, index: int | None, item: OutputItem) -> OpenItem | None:
         """The item that is now complete as `item`."""
         return self._find(kind, _names(item), index)
 
-    def counted(self, kind: ItemKind, number: int, item: Item) -> OpenItem | None:
+    def counted(self, kind: ItemKind, number: int, item: OutputItem) -> OpenItem | None:
         """The item that is the `number`th of its kind, from 0, in the finished reply."""
         same = self._of_kind[kind]
         named = self._oldest.get((kind, item.id)) if item.id else None
@@ -112,7 +112,7 @@ class OpenItems:
         return placed
 
 
-def _names(item: Item) -> list[str]:
+def _names(item: OutputItem) -> list[str]:
     return [name for name in (item.id, item.call_id) if name]
 
 
@@ -122,6 +122,6 @@ def _last_growing(items: list[OpenItem]) -> OpenItem | None:
     return items[-1] if items else None
 
 
-def kind_of(item: Item) -> ItemKind | None:
+def kind_of(item: OutputItem) -> ItemKind | None:
     """What kind of item it is; None for kinds kaa did not ask for."""
     return next((kind for kind in get_args(ItemKind) if kind == item.type), None)

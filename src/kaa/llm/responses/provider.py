@@ -12,7 +12,7 @@ from kaa.llm.handoff import kept_reasoning
 from kaa.llm.http.streaming import stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.responses.reply import ResponseParser
-from kaa.llm.responses.request import Concessions, renderer, responses_request
+from kaa.llm.responses.request import ResponsesConcessions, renderer, responses_request
 from kaa.llm.wire import Endpoint, peer_of
 
 # What OpenAI says, patterns of it:
@@ -33,7 +33,7 @@ class OpenAIResponses:
     def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
         self._endpoint = endpoint
         self._transport = transport
-        self._made = Concessions()
+        self._made = ResponsesConcessions()
         self._renderer = renderer()
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:

@@ -9,12 +9,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from kaa.core.messages import Json, StopReason
-from kaa.core.provider import BlockEnd, Done, ReplyInfo, StreamEvent, ToolCallStart
+from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent
 from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
 from kaa.llm.http.sse import SseEvent
-from kaa.llm.responses.events import EVENTS, ITEMS, RESPONSES, Event, Item, Response, arguments_text
+from kaa.llm.responses.events import EVENTS, ITEMS, RESPONSES, OutputItem, ResponsesEvent, ResponseState, arguments_text
 from kaa.llm.responses.items import ItemKind, OpenItem, OpenItems, kind_of
 from kaa.llm.wire import Peer
 
@@ -84,10 +84,10 @@ class ResponseParser:
             raise ended_early(self._peer)
         for item in self._items:
             if not item.complete:
-                self._start_call(item, Item())
+                self._start_call(item, OutputItem())
                 self._end(item)
         reason = self._stop_reason or "stop"
-        self._buffer.add(Done("toolUse" if reason == "stop" and self._call_ids else reason))
+        self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._call_ids else reason))
 
     def drain(self) -> list[StreamEvent]:
         """See `ReplyParser`."""
@@ -99,10 +99,10 @@ class ResponseParser:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"a part of an answer that cannot be read ({error})", bytes(data), self._peer) from error
 
-    def _item(self, raw: msgspec.Raw) -> Item:
-        return (self._decode(ITEMS, raw) if bytes(raw) else None) or Item()
+    def _item(self, raw: msgspec.Raw) -> OutputItem:
+        return (self._decode(ITEMS, raw) if bytes(raw) else None) or OutputItem()
 
-    def _take(self, event: Event, kind: str, data: bytes) -> None:
+    def _take(self, event: ResponsesEvent, kind: str, data: bytes) -> None:
         if kind in _PIECES:
             self._grow(_PIECES[kind], event, kind.rpartition(".")[0])
         elif kind in _WHOLES:
@@ -112,14 +112,14 @@ class ResponseParser:
         elif kind == "response.output_item.done":
             self._complete(event.item, event.output_index)
         elif kind in _ENDINGS:
-            self._conclude(event.response or Response(), kind)
+            self._conclude(event.response or ResponseState(), kind)
         elif event.error or kind == "error":
             raise failure_of_event(reply_json.decode_any(data), self._peer)
         elif event.response is not None:
             self._inform(event.response)
         # All others repeat what is known, or are still to be invented.
 
-    def _inform(self, response: Response) -> None:
+    def _inform(self, response: ResponseState) -> None:
         """Report what is new about the reply."""
         info = ReplyInfo(
             response.id or self._info.response_id,
@@ -130,12 +130,12 @@ class ResponseParser:
             self._info = info
             self._buffer.add(info)
 
-    def _grow(self, kind: ItemKind, event: Event, stream: str) -> None:
+    def _grow(self, kind: ItemKind, event: ResponsesEvent, stream: str) -> None:
         piece = arguments_text(event.delta)
         item = self._items.growing(kind, event)
         if item is None:  # its beginning never came
             item = self._items.begin(kind, event.output_index)
-            self._items.name(item, Item(id=event.item_id))
+            self._items.name(item, OutputItem(id=event.item_id))
         if kind == "reasoning":
             if item.stream not in ("", stream):
                 return
@@ -144,7 +144,7 @@ class ResponseParser:
             item.stream, item.part = stream, event.part
         self._send(item, piece)
 
-    def _fill(self, kind: ItemKind, event: Event) -> None:
+    def _fill(self, kind: ItemKind, event: ResponsesEvent) -> None:
         """Take a part of an item, or its arguments, as a whole, unless its pieces came."""
         item = self._items.growing(kind, event)
         if item is None or item.complete:
@@ -154,7 +154,7 @@ class ResponseParser:
         elif not item.text:
             self._send(item, arguments_text(event.text or event.refusal))
 
-    def _begin(self, item: Item, index: int | None) -> None:
+    def _begin(self, item: OutputItem, index: int | None) -> None:
         kind = kind_of(item)
         if kind is None:
             return
@@ -170,7 +170,7 @@ class ResponseParser:
             known = self._items.ended(kind, index, item) or self._items.begin(kind, index)
             self._close(known, item, raw)
 
-    def _close(self, known: OpenItem, item: Item, raw: msgspec.Raw) -> None:
+    def _close(self, known: OpenItem, item: OutputItem, raw: msgspec.Raw) -> None:
         """`known` has become `item`."""
         if known.complete:
             return
@@ -194,7 +194,7 @@ class ResponseParser:
         known.complete = True
         self._buffer.add(BlockEnd(known.key))
 
-    def _start_call(self, known: OpenItem, item: Item) -> None:
+    def _start_call(self, known: OpenItem, item: OutputItem) -> None:
         if known.kind != "function_call" or known.call_id is not None:
             return
         call_id = item.call_id or item.id or ""
@@ -203,7 +203,7 @@ class ResponseParser:
         self._call_ids.add(call_id)
         known.call_id = call_id
         full_id = f"{call_id}|{item.id}" if item.id and item.id != call_id else call_id
-        self._buffer.add(ToolCallStart(known.key, full_id, item.name or ""))
+        self._buffer.add(CallChunkStart(known.key, full_id, item.name or ""))
         self._buffer.arguments(known.key, known.text)
 
     def _send(self, known: OpenItem, piece: str) -> None:
@@ -220,7 +220,7 @@ class ResponseParser:
             case _:
                 pass  # its name is still to come
 
-    def _conclude(self, response: Response, kind: str) -> None:
+    def _conclude(self, response: ResponseState, kind: str) -> None:
         """The reply is over, as the event `kind` says; empty for a reply that came in one piece."""
         self._inform(response)
         status = response.status or kind.rpartition(".")[2]

@@ -33,7 +33,7 @@ from kaa.llm.handoff import (
     visible_parts,
 )
 from kaa.llm.http.transport import HttpRequest
-from kaa.llm.rendering import JsonObject, RenderedOnce, Renderer
+from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
 from kaa.llm.routing import routing_fields
 from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
 from kaa.llm.unicode_text import clean, clean_json
@@ -47,7 +47,7 @@ _ITEM_ID: Final = re.compile(r"fc[A-Za-z0-9_-]{1,62}")
 _NO_OUTPUT: Final = "(no output)"
 
 
-class Concessions(msgspec.Struct, frozen=True):
+class ResponsesConcessions(msgspec.Struct, frozen=True):
     """What a server is not asked for, because it refused that before.
 
     Attributes:
@@ -63,23 +63,23 @@ class Concessions(msgspec.Struct, frozen=True):
     kept_long: bool = True
 
 
-_NONE_MADE: Final = Concessions()
+_NONE_MADE: Final = ResponsesConcessions()
 
 
-def renderer(unreadable: frozenset[str] = frozenset()) -> Renderer:
+def renderer(unreadable: frozenset[str] = frozenset()) -> RequestRenderer:
     """Renders messages and tools; worth keeping from request to request.
 
     Args:
         unreadable: signatures of reasoning that is not to be sent.
     """
-    return Renderer(
+    return RequestRenderer(
         messages=RenderedOnce(lambda message, model: _rendered(message, model, unreadable)),
         tools=RenderedOnce(lambda tool, _model: _tool(tool)),
     )
 
 
 def responses_request(
-    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+    request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None, made: ResponsesConcessions = _NONE_MADE
 ) -> HttpRequest:
     """The HTTP request that asks for one reply; for `kept` and `made` see `responses_body`."""
     own = endpoint.session_headers(request)
@@ -91,7 +91,7 @@ def responses_request(
 
 
 def responses_body(
-    request: Request, endpoint: Endpoint, kept: Renderer | None = None, made: Concessions = _NONE_MADE
+    request: Request, endpoint: Endpoint, kept: RequestRenderer | None = None, made: ResponsesConcessions = _NONE_MADE
 ) -> JsonObject:
     """The body of the request, its keys in the order they are sent.
 

@@ -23,20 +23,20 @@ from kaa.core.provider import ToolSchema
 from kaa.llm.written_calls.watching import FENCE_KINDS, MARKS
 
 
-class Text(NamedTuple):
+class PlainText(NamedTuple):
     """Text that is no call."""
 
     text: str
 
 
-class Call(NamedTuple):
+class WrittenCall(NamedTuple):
     """A call. `arguments` is JSON text, or what stands in its place if that cannot be read."""
 
     name: str
     arguments: str
 
 
-Piece: TypeAlias = Text | Call
+ReplyPart: TypeAlias = PlainText | WrittenCall
 Tools: TypeAlias = Mapping[str, ToolSchema]
 
 # A text with more marks that turn out to mark nothing is not worth looking at to the end.
@@ -64,13 +64,13 @@ class _Span(NamedTuple):
 
     start: int
     end: int
-    calls: list[Call]
+    calls: list[WrittenCall]
     weak: bool = False
 
 
 def read_calls(
     text: str, tools: Tools, *, complete: bool, line_before: str = "", given: Iterable[str] = ()
-) -> list[Piece]:
+) -> list[ReplyPart]:
     """What `text` consists of, in its order. Without a call it is one text, as it came.
 
     Args:
@@ -108,15 +108,15 @@ def _is_in_quotes(text: str, span: _Span, line_before: str) -> bool:
     return line.lstrip().startswith(">") or (closing is not None and text.startswith(closing, span.end))
 
 
-def _pieces(text: str, spans: list[_Span]) -> Iterator[Piece]:
+def _pieces(text: str, spans: list[_Span]) -> Iterator[ReplyPart]:
     position = 0
     for span in spans:
         if text[position : span.start].strip():
-            yield Text(text[position : span.start])
+            yield PlainText(text[position : span.start])
         yield from span.calls
         position = span.end
     if not spans or text[position:].strip():
-        yield Text(text[position:])
+        yield PlainText(text[position:])
 
 
 def _spans(text: str, tools: Tools, *, complete: bool) -> Iterator[_Span]:
@@ -201,7 +201,7 @@ def _unreadable(text: str, start: int, body: int, tools: Tools) -> _Span | None:
     named = _NAME_KEY.search(inner)
     if named is None or named.group(1) not in tools or not _is_broken(inner):
         return None
-    return _Span(start, end, [Call(named.group(1), inner.strip())])
+    return _Span(start, end, [WrittenCall(named.group(1), inner.strip())])
 
 
 def _function(text: str, start: int, inside: int, tools: Tools) -> _Span | None:
@@ -215,7 +215,7 @@ def _function(text: str, start: int, inside: int, tools: Tools) -> _Span | None:
         closing = _json_end(text, position)
         if closing is None:
             return None
-        return _Span(start, _skip_end(text, closing, "</function>"), [Call(name, text[position:closing])])
+        return _Span(start, _skip_end(text, closing, "</function>"), [WrittenCall(name, text[position:closing])])
     given: dict[str, Json] = {}
     while parameter := _PARAMETER.match(text, position):
         end_mark = _PARAMETER_END.search(text, parameter.end())
@@ -227,7 +227,7 @@ def _function(text: str, start: int, inside: int, tools: Tools) -> _Span | None:
     end = _skip_end(text, position, "</function>")
     if not given and end == position:
         return None
-    return _Span(start, end, [Call(name, msgspec.json.encode(given).decode())])
+    return _Span(start, end, [WrittenCall(name, msgspec.json.encode(given).decode())])
 
 
 def _typed(value: str, tool: ToolSchema, key: str) -> Json:
@@ -259,7 +259,7 @@ def _mistral(text: str, start: int, inside: int, tools: Tools) -> _Span | None:
     closing = _json_end(text, named.end())
     if named.group(1) not in tools or closing is None:
         return None
-    return _Span(start, closing, [Call(named.group(1), text[named.end() : closing])])
+    return _Span(start, closing, [WrittenCall(named.group(1), text[named.end() : closing])])
 
 
 _READERS: Final[dict[str, Callable[[str, int, int, Tools], _Span | None]]] = {
@@ -281,9 +281,9 @@ def _skip_end(text: str, position: int, mark: str) -> int:
     return after + len(mark) if text.startswith(mark, after) else position
 
 
-def _json_calls(text: str, position: int, tools: Tools) -> tuple[list[Call], int]:
+def _json_calls(text: str, position: int, tools: Tools) -> tuple[list[WrittenCall], int]:
     """The calls that stand here one after another as JSON, and where they end; none if one of them is no call."""
-    calls: list[Call] = []
+    calls: list[WrittenCall] = []
     while True:
         start = _BETWEEN.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing at all, too
         end = _json_end(text, start) if text.startswith(("{", "["), start) else None
@@ -312,7 +312,7 @@ def _json_end(text: str, start: int) -> int | None:
     return None
 
 
-def _calls_in(json: str, tools: Tools) -> list[Call]:
+def _calls_in(json: str, tools: Tools) -> list[WrittenCall]:
     """The calls that a JSON text is; none if it, or a part of it, is something else."""
     try:
         value: Json = mend(json).value
@@ -330,7 +330,7 @@ def _is_broken(json: str) -> bool:
     return False
 
 
-def _call(value: Json, tools: Tools) -> Call | None:
+def _call(value: Json, tools: Tools) -> WrittenCall | None:
     """The call that an object describes, if it describes a call and nothing else."""
     match value:
         case {"type": "function", "function": dict(inner)}:
@@ -343,5 +343,5 @@ def _call(value: Json, tools: Tools) -> Call | None:
         return None
     arguments = value.get("arguments", value.get("parameters"))
     if isinstance(arguments, str):
-        return Call(name, arguments)
-    return Call(name, msgspec.json.encode(arguments).decode()) if isinstance(arguments, dict) else None
+        return WrittenCall(name, arguments)
+    return WrittenCall(name, msgspec.json.encode(arguments).decode()) if isinstance(arguments, dict) else None

@@ -12,17 +12,17 @@ import msgspec
 from kaa.core.errors import ProviderError
 from kaa.core.messages import AssistantMessage
 from kaa.core.provider import (
+    ArgumentsChunk,
     BlockEnd,
-    Done,
+    CallChunkStart,
     Provider,
     Request,
+    StreamDone,
     StreamEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallStart,
+    TextChunk,
 )
-from kaa.llm.written_calls.notations import Call, Tools, read_calls
-from kaa.llm.written_calls.watching import Watch
+from kaa.llm.written_calls.notations import Tools, WrittenCall, read_calls
+from kaa.llm.written_calls.watching import MarkWatch
 
 
 class WrittenCalls:
@@ -57,7 +57,7 @@ class _Block:
     """A text block of which the end is held back."""
 
     def __init__(self, tools: Tools) -> None:
-        self.watch = Watch(tools)
+        self.watch = MarkWatch(tools)
         self.ended = False
 
 
@@ -77,17 +77,17 @@ class _Reply:
         match event:
             case _ if self._has_own_calls:
                 yield event
-            case TextDelta(key=key, text=text):
+            case TextChunk(key=key, text=text):
                 block = self._blocks.setdefault(key, _Block(self._tools))
                 if (passed := block.watch.feed(text)) or event.signature:
                     yield msgspec.structs.replace(event, text=passed)
             case BlockEnd(key=key) if key in self._blocks:
                 yield from self._end_block(event)
-            case ToolCallStart():
+            case CallChunkStart():
                 self._has_own_calls = True
                 yield from self.as_text()
                 yield event
-            case Done():
+            case StreamDone():
                 yield from self._finish(event)
             case _:
                 yield event
@@ -96,7 +96,7 @@ class _Reply:
         """All that is held back, as it came."""
         for key, block in self._blocks.items():
             if rest := block.watch.rest():
-                yield TextDelta(key, rest)
+                yield TextChunk(key, rest)
             if block.ended:
                 yield BlockEnd(key)
         self._blocks.clear()
@@ -112,15 +112,15 @@ class _Reply:
     def as_text_of(self, key: int | str) -> Iterator[StreamEvent]:
         """What is held back of one block, as it came."""
         if rest := self._blocks.pop(key).watch.rest():
-            yield TextDelta(key, rest)
+            yield TextChunk(key, rest)
 
-    def _finish(self, done: Done) -> Iterator[StreamEvent]:
+    def _finish(self, done: StreamDone) -> Iterator[StreamEvent]:
         for key in list(self._blocks):
             if self._blocks[key].watch.holds:
                 yield from self._read_block(key, complete=done.stop_reason != "length")
             else:
                 yield from self.as_text_of(key)
-        yield Done("toolUse") if self._calls and done.stop_reason == "stop" else done
+        yield StreamDone("toolUse") if self._calls and done.stop_reason == "stop" else done
 
     def _read_block(self, key: int | str, *, complete: bool) -> Iterator[StreamEvent]:
         """The text and the calls of a block, each a block of its own behind the first call."""
@@ -129,19 +129,19 @@ class _Reply:
         pieces = read_calls(watch.rest(), self._tools, complete=complete, line_before=watch.line_before, given=given)
         text_key = key
         for number, piece in enumerate(pieces):
-            if isinstance(piece, Call):
+            if isinstance(piece, WrittenCall):
                 yield BlockEnd(text_key)
                 yield from self._call(piece)
                 text_key = f"{key} behind call {number}"
             else:
-                yield TextDelta(text_key, piece.text)
+                yield TextChunk(text_key, piece.text)
         yield BlockEnd(text_key)
 
-    def _call(self, call: Call) -> Iterator[StreamEvent]:
+    def _call(self, call: WrittenCall) -> Iterator[StreamEvent]:
         self._calls += 1
         call_id = f"{self._call_id}_{self._calls}"
-        yield ToolCallStart(call_id, call_id, call.name)
-        yield ToolCallDelta(call_id, call.arguments)
+        yield CallChunkStart(call_id, call_id, call.name)
+        yield ArgumentsChunk(call_id, call.arguments)
         yield BlockEnd(call_id)
 
 

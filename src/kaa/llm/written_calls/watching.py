@@ -36,7 +36,7 @@ def may_begin_call(text: str, names: Collection[str]) -> bool | None:
     return None if undecided and len(text) < _LONGEST_HEAD else False
 
 
-class Watch:
+class MarkWatch:
     """Watches one text.
 
     Args:

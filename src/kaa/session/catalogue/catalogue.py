@@ -15,11 +15,11 @@ from typing import NamedTuple, Self, TypeVar
 import msgspec
 
 from kaa.session.catalogue.database import in_memory, is_circumstance, open_database, rebuilt, transaction
-from kaa.session.catalogue.digest import Digest
+from kaa.session.catalogue.digest import SessionDigest
 from kaa.session.catalogue.matching import Query
-from kaa.session.catalogue.places import Root, SessionFile, session_files
+from kaa.session.catalogue.places import SessionFile, SessionRoot, session_files
 from kaa.session.catalogue.reading import Reading, read_file
-from kaa.session.catalogue.records import Origin, Scope, SearchHit, SessionSummary, UsageRow
+from kaa.session.catalogue.records import SearchHit, SessionOrigin, SessionScope, SessionSummary, UsageRow
 from kaa.session.catalogue.searching import find
 from kaa.session.errors import NotASessionError, SessionReadError
 from kaa.session.naming import folder_name, is_same_directory, unix_milliseconds
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 _BATCH = 50
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DIGEST = msgspec.msgpack.Decoder(Digest)
+_DIGEST = msgspec.msgpack.Decoder(SessionDigest)
 
 _KNOWN = "SELECT path, id, inode, size, mtime_ns, read_to, tail, digest FROM sessions"
 _KEEP = """
@@ -70,7 +70,7 @@ class Catalogue:
         cwd: the directory that is `here`.
     """
 
-    def __init__(self, cache: Path, roots: Sequence[Root], cwd: str) -> None:
+    def __init__(self, cache: Path, roots: Sequence[SessionRoot], cwd: str) -> None:
         self._cache = cache
         self._roots = roots
         self._cwd = cwd
@@ -84,11 +84,11 @@ class Catalogue:
     ) -> None:
         self._database.close()
 
-    def summaries(self, scope: Scope, progress: Progress | None = None) -> list[SessionSummary]:
+    def summaries(self, scope: SessionScope, progress: Progress | None = None) -> list[SessionSummary]:
         """What there is, the newest first. Text is not looked at, so that even the first list comes soon."""
         return self._surely(lambda: [listed.summary for listed in self._listed(scope, progress)])
 
-    def usage(self, scope: Scope) -> list[UsageRow]:
+    def usage(self, scope: SessionScope) -> list[UsageRow]:
         """What was used in each session, by model and day."""
         listed = self._surely(lambda: self._listed(scope))
         return [row for one in listed for row in _usage(one.summary.path, one.digest)]
@@ -103,7 +103,7 @@ class Catalogue:
         try:
             status = path.stat()
             pi_s = any(root.origin == "pi" and path.is_relative_to(root.path) for root in self._roots)
-            origin: Origin = "pi" if pi_s else "kaa"
+            origin: SessionOrigin = "pi" if pi_s else "kaa"
             file = SessionFile.of(str(path), origin, status)
             digest = read_file(file).digest
         except OSError as error:
@@ -112,7 +112,7 @@ class Catalogue:
             raise NotASessionError(path, "it does not begin with a session header")
         return _summary(file, digest), _usage(path, digest)
 
-    def search(self, text: str, scope: Scope, limit: int, progress: Progress | None = None) -> list[SearchHit]:
+    def search(self, text: str, scope: SessionScope, limit: int, progress: Progress | None = None) -> list[SearchHit]:
         """Where a text stands, the newest sessions first.
 
         Raises:
@@ -125,7 +125,7 @@ class Catalogue:
         with contextlib.closing(find(query, self.summaries(scope, progress), progress)) as hits:
             return list(islice(hits, limit))
 
-    def _listed(self, scope: Scope, progress: Progress | None = None) -> list["_Listed"]:
+    def _listed(self, scope: SessionScope, progress: Progress | None = None) -> list["_Listed"]:
         cwd = self._cwd if scope == "here" else None
         listed = [_Listed(row, digest, _summary(file, digest)) for file, row, digest in self._refreshed(cwd, progress)]
         if cwd is not None:
@@ -139,7 +139,7 @@ class Catalogue:
             return listed.summary.path.parent.name == folder_name(self._cwd)
         return is_same_directory(cwd, self._cwd)
 
-    def _refreshed(self, cwd: str | None, progress: Progress | None) -> list[tuple[SessionFile, int, Digest]]:
+    def _refreshed(self, cwd: str | None, progress: Progress | None) -> list[tuple[SessionFile, int, SessionDigest]]:
         """Bring the cache up to date with the files, and give what it holds of them."""
         files = [file for root in self._roots for file in session_files(root, cwd)]
         known = {row.path: row for folder in self._folders(cwd) for row in self._known_below(folder)}
@@ -215,15 +215,15 @@ class Catalogue:
 
 class _Listed(NamedTuple):
     row: int
-    digest: Digest
+    digest: SessionDigest
     summary: SessionSummary
 
 
-def _usage(path: Path, digest: Digest) -> list[UsageRow]:
+def _usage(path: Path, digest: SessionDigest) -> list[UsageRow]:
     return [UsageRow(path, *msgspec.structs.astuple(used)) for used in digest.used]
 
 
-def _summary(file: SessionFile, digest: Digest) -> SessionSummary:
+def _summary(file: SessionFile, digest: SessionDigest) -> SessionSummary:
     created_ms = unix_milliseconds(digest.timestamp)
     return SessionSummary(
         path=Path(file.path),

@@ -70,7 +70,7 @@ _ASIDE = msgspec.json.Decoder(_Aside)
 _CONTENT: msgspec.json.Decoder[str | list[_Block]] = msgspec.json.Decoder(str | list[_Block])
 
 
-class Used(msgspec.Struct, array_like=True):
+class DailyUsage(msgspec.Struct, array_like=True):
     """What was used of one model in one day."""
 
     provider: str
@@ -84,7 +84,7 @@ class Used(msgspec.Struct, array_like=True):
     cost: float = 0.0
 
 
-class Digest(msgspec.Struct, array_like=True):
+class SessionDigest(msgspec.Struct, array_like=True):
     """What is known of a session. Grows with `add`; as a whole it is what the catalogue keeps.
 
     Attributes:
@@ -103,7 +103,7 @@ class Digest(msgspec.Struct, array_like=True):
     spoken_ms: int = 0
     provider: str = ""
     model: str = ""
-    used: list[Used] = []
+    used: list[DailyUsage] = []
 
     @classmethod
     def of(cls, header: SessionHeader) -> Self:
@@ -163,11 +163,11 @@ class Digest(msgspec.Struct, array_like=True):
         used.cache_write += _tokens(usage.cache_write)
         used.cost += _dollars(usage.cost.total)
 
-    def _used(self, provider: str, model: str, day: str) -> Used:
+    def _used(self, provider: str, model: str, day: str) -> DailyUsage:
         for used in reversed(self.used):
             if (used.provider, used.model, used.day) == (provider, model, day):
                 return used
-        used = Used(provider, model, day)
+        used = DailyUsage(provider, model, day)
         self.used.append(used)
         return used
 

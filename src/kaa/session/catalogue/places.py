@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from kaa.session.catalogue.records import Origin
+from kaa.session.catalogue.records import SessionOrigin
 from kaa.session.naming import folder_name
 
 
-class Root(NamedTuple):
+class SessionRoot(NamedTuple):
     """A folder of sessions.
 
     Attributes:
@@ -19,7 +19,7 @@ class Root(NamedTuple):
     """
 
     path: Path
-    origin: Origin
+    origin: SessionOrigin
     is_flat: bool = False
 
 
@@ -31,19 +31,19 @@ class SessionFile(NamedTuple):
     """A file that is named like a session, and how it was when it was looked at, in numbers that SQLite can hold."""
 
     path: str
-    origin: Origin
+    origin: SessionOrigin
     inode: int
     size: int
     mtime_ns: int
 
     @classmethod
-    def of(cls, path: str, origin: Origin, status: os.stat_result) -> Self:
+    def of(cls, path: str, origin: SessionOrigin, status: os.stat_result) -> Self:
         """A file as `stat` describes it."""
         mtime_ns = max(-_LARGEST_INTEGER, min(status.st_mtime_ns, _LARGEST_INTEGER))
         return cls(path, origin, status.st_ino & _LARGEST_INTEGER, status.st_size, mtime_ns)
 
 
-def session_files(root: Root, cwd: str | None = None) -> Iterator[SessionFile]:
+def session_files(root: SessionRoot, cwd: str | None = None) -> Iterator[SessionFile]:
     """The files in a root; none where there is no such folder or it may not be read.
 
     Args:
@@ -62,7 +62,7 @@ def session_files(root: Root, cwd: str | None = None) -> Iterator[SessionFile]:
                     yield from _files_in(folder.path, root.origin)
 
 
-def _files_in(folder: str, origin: Origin) -> Iterator[SessionFile]:
+def _files_in(folder: str, origin: SessionOrigin) -> Iterator[SessionFile]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if not entry.name.endswith(".jsonl"):

@@ -3,7 +3,7 @@
 import os
 from typing import NamedTuple
 
-from kaa.session.catalogue.digest import Digest
+from kaa.session.catalogue.digest import SessionDigest
 from kaa.session.catalogue.places import SessionFile
 from kaa.session.file.file_store import HEADER_BYTES, find_header
 
@@ -21,7 +21,7 @@ class Reading(NamedTuple):
         tail: what stands before `end`.
     """
 
-    digest: Digest | None
+    digest: SessionDigest | None
     end: int
     tail: bytes
 
@@ -41,7 +41,7 @@ def read_file(file: SessionFile, known: Reading | None = None) -> Reading:
             header = find_header(os.pread(lines.fileno(), HEADER_BYTES, 0))
             if header is None:
                 return Reading(None, 0, b"")
-            known = Reading(Digest.of(header), 0, b"")
+            known = Reading(SessionDigest.of(header), 0, b"")
         digest, end = known.digest, known.end
         assert digest is not None
         lines.seek(end)

@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-Origin: TypeAlias = Literal["kaa", "pi"]
-Scope: TypeAlias = Literal["here", "everywhere"]
+SessionOrigin: TypeAlias = Literal["kaa", "pi"]
+SessionScope: TypeAlias = Literal["here", "everywhere"]
 """The sessions of one directory, or all."""
 
 _UNTITLED = "(no messages)"
@@ -38,7 +38,7 @@ class SessionSummary(msgspec.Struct, rename="camel", frozen=True):
     message_count: int
     parent: Path | None
     size: int
-    origin: Origin
+    origin: SessionOrigin
 
     @property
     def title(self) -> str:

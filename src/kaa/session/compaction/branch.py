@@ -8,7 +8,7 @@ from kaa.core.messages import Usage
 from kaa.core.usage import tokens_in
 from kaa.session.compaction.files import TouchedFiles, touched_files
 from kaa.session.compaction.serialization import passage, passages, pieces
-from kaa.session.compaction.steps import Step, steps_of
+from kaa.session.compaction.steps import PathStep, steps_of
 from kaa.session.compaction.summary import put_together
 from kaa.session.compaction.wording import SYSTEM, branch_request
 from kaa.session.edits import read_edits
@@ -16,7 +16,7 @@ from kaa.session.entries import BranchSummary, Compaction
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
 
-__all__ = ["MAX_TOKENS", "SYSTEM", "Record", "entry", "question", "read_record", "room"]
+__all__ = ["MAX_TOKENS", "SYSTEM", "BranchRecord", "entry", "question", "read_record", "room"]
 
 # As pi.
 MAX_TOKENS = 2048
@@ -28,7 +28,7 @@ _SMALLEST_RECORD_TOKENS = 500
 _ROOT = "root"
 
 
-class Record(msgspec.Struct, frozen=True):
+class BranchRecord(msgspec.Struct, frozen=True):
     """What was said on a branch, as text, and the files it touched."""
 
     text: str
@@ -41,7 +41,7 @@ def room(window: int, reserve_tokens: int) -> int:
     return max(int((window - reserved) * _SAFE_SHARE), _SMALLEST_RECORD_TOKENS)
 
 
-def read_record(store: SessionStore, left: Sequence[Node], tokens: int) -> Record | None:
+def read_record(store: SessionStore, left: Sequence[Node], tokens: int) -> BranchRecord | None:
     """The newest part of a branch that takes at most `tokens` tokens, without tool results; None if nothing was said.
 
     Raises:
@@ -55,17 +55,17 @@ def read_record(store: SessionStore, left: Sequence[Node], tokens: int) -> Recor
         for text in _said(step):
             taken += tokens_in(text) + 1
             if said and taken > tokens:
-                return Record("\n\n".join(said[::-1]), files)
+                return BranchRecord("\n\n".join(said[::-1]), files)
             said.append(next(pieces((text,), tokens)))  # shortened, if it is too long by itself
-    return Record("\n\n".join(said[::-1]), files) if said else None
+    return BranchRecord("\n\n".join(said[::-1]), files) if said else None
 
 
-def question(record: Record, instructions: str) -> str:
+def question(record: BranchRecord, instructions: str) -> str:
     """What a model is asked."""
     return branch_request(record.text, instructions, MAX_TOKENS)
 
 
-def entry(record: Record, text: str, target_id: str | None, *, usage: Usage, model: str) -> BranchSummary:
+def entry(record: BranchRecord, text: str, target_id: str | None, *, usage: Usage, model: str) -> BranchSummary:
     """The entry that tells of the branch behind `target_id`."""
     return BranchSummary(
         from_id=target_id or _ROOT,
@@ -76,7 +76,7 @@ def entry(record: Record, text: str, target_id: str | None, *, usage: Usage, mod
     )
 
 
-def _said(step: Step) -> list[str]:
+def _said(step: PathStep) -> list[str]:
     if isinstance(step.entry, Compaction):
         return [passage("Summary of what was before", step.entry.summary)]
     return list(passages((step,), results=False))

@@ -20,7 +20,7 @@ _SMALLEST_PIECE_TOKENS = 1000
 _SAFE_SHARE = 0.8
 
 
-class Budget(msgspec.Struct, frozen=True):
+class WindowShares(msgspec.Struct, frozen=True):
     """Shares of a context window, in tokens.
 
     Attributes:
@@ -38,14 +38,14 @@ class Budget(msgspec.Struct, frozen=True):
     summary: int
     carried: int
 
-    def stretched(self, factor: float) -> "Budget":
+    def stretched(self, factor: float) -> "WindowShares":
         """The same for texts that have `factor` as many tokens as their lengths suggest."""
         return msgspec.structs.replace(
             self, keep=int(self.keep / factor), most=int(self.most / factor), carried=int(self.carried / factor)
         )
 
 
-def share_out(window: int, overhead: int, reserve_tokens: int, keep_recent_tokens: int) -> Budget:
+def share_out(window: int, overhead: int, reserve_tokens: int, keep_recent_tokens: int) -> WindowShares:
     """Share out a window of `window` tokens.
 
     Args:
@@ -60,7 +60,7 @@ def share_out(window: int, overhead: int, reserve_tokens: int, keep_recent_token
     summary = max(int(reserve * _SUMMARY_OF_RESERVE), _SMALLEST_SUMMARY_TOKENS)
     carried = int(window * _MOST_CARRIED)
     keep = min(keep_recent_tokens, int(room * _MOST_KEPT))
-    return Budget(threshold, keep, max(keep, room - summary - _CARRIED_KINDS * carried), summary, carried)
+    return WindowShares(threshold, keep, max(keep, room - summary - _CARRIED_KINDS * carried), summary, carried)
 
 
 def piece_tokens(window: int, summary: int) -> int:

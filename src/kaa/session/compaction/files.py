@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from kaa.core.messages import AssistantMessage, Json, ToolCall, ToolResultMessage
-from kaa.session.compaction.steps import Step
+from kaa.session.compaction.steps import PathStep
 from kaa.session.entries import BranchSummary, Compaction
 
 _READING = frozenset({"read"})
@@ -25,7 +25,7 @@ class TouchedFiles(msgspec.Struct, frozen=True):
         return {"readFiles": list(self.read), "modifiedFiles": list(self.modified), "model": model}
 
 
-def touched_files(steps: Sequence[Step], previous: Compaction | None = None) -> TouchedFiles:
+def touched_files(steps: Sequence[PathStep], previous: Compaction | None = None) -> TouchedFiles:
     """What the calls in `steps` touched that did not fail, and what `previous` and summaries of branches tell of."""
     failed = {
         step.message.tool_call_id

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
-from kaa.session.compaction.steps import Step
+from kaa.session.compaction.steps import PathStep
 from kaa.session.entries import Compaction, MessageEntry
 
 
@@ -25,8 +25,8 @@ class CompactionPlan(msgspec.Struct, frozen=True):
         splits_turn: the cut goes through a turn: what the user asked last is dropped, and is still being worked on.
     """
 
-    dropped: tuple[Step, ...]
-    kept: tuple[Step, ...]
+    dropped: tuple[PathStep, ...]
+    kept: tuple[PathStep, ...]
     previous: Compaction | None
     splits_turn: bool
 
@@ -41,7 +41,9 @@ class CompactionPlan(msgspec.Struct, frozen=True):
         return dict(Counter(_kind(step) for step in self.dropped if step.message is not None))
 
 
-def plan_compaction(steps: Sequence[Step], previous: Compaction | None, keep: int, most: int) -> CompactionPlan | None:
+def plan_compaction(
+    steps: Sequence[PathStep], previous: Compaction | None, keep: int, most: int
+) -> CompactionPlan | None:
     """Decide what to drop; None if there is nothing worth it.
 
     Args:
@@ -59,7 +61,7 @@ def plan_compaction(steps: Sequence[Step], previous: Compaction | None, keep: in
     return CompactionPlan(tuple(steps[:begin]), tuple(steps[begin:]), previous, is_split)
 
 
-def _cut(steps: Sequence[Step], keep: int, most: int) -> int:
+def _cut(steps: Sequence[PathStep], keep: int, most: int) -> int:
     """Where what is kept begins: as late as `keep` allows, and not before `most` does."""
     best = len(steps)
     kept = 0
@@ -77,7 +79,7 @@ def _cut(steps: Sequence[Step], keep: int, most: int) -> int:
     return min(best, _last_words(steps))
 
 
-def _last_words(steps: Sequence[Step]) -> int:
+def _last_words(steps: Sequence[PathStep]) -> int:
     """Where the user's message stands that nothing was said to yet; behind the end if there is none."""
     for position in range(len(steps) - 1, -1, -1):
         if steps[position].message is not None:
@@ -85,7 +87,7 @@ def _last_words(steps: Sequence[Step]) -> int:
     return len(steps)
 
 
-def _allowed_cuts(steps: Sequence[Step]) -> list[bool]:
+def _allowed_cuts(steps: Sequence[PathStep]) -> list[bool]:
     """Before which entries a cut may be: those that say something, where no tool call waits for its result."""
     called: dict[str, int] = {}
     reach = [-1] * len(steps)  # for each call, where its last result stands
@@ -106,7 +108,7 @@ def _allowed_cuts(steps: Sequence[Step]) -> list[bool]:
     return allowed
 
 
-def _before_bookkeeping(steps: Sequence[Step], cut: int) -> int:
+def _before_bookkeeping(steps: Sequence[PathStep], cut: int) -> int:
     """The cut, moved back over entries that the model is not told of: they belong to what follows."""
     if cut == len(steps):
         return cut
@@ -115,7 +117,7 @@ def _before_bookkeeping(steps: Sequence[Step], cut: int) -> int:
     return cut
 
 
-def _kind(step: Step) -> str:
+def _kind(step: PathStep) -> str:
     match step.entry:
         case MessageEntry(message=UserMessage()):
             return "user"

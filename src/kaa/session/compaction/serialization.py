@@ -21,7 +21,7 @@ from kaa.core.messages import (
 from kaa.core.usage import CHARACTERS_PER_TOKEN, tokens_in
 from kaa.session.compaction.quoting import in_record
 from kaa.session.compaction.shortening import shortened
-from kaa.session.compaction.steps import Step
+from kaa.session.compaction.steps import PathStep
 from kaa.session.entries import BashExecution, BranchSummary, CustomMessage, CustomNote, MessageEntry
 
 # As pi cuts tool results. It does not cut thinking, which can then be larger than all the rest.
@@ -32,7 +32,7 @@ _LONGEST_ARGUMENT_CHARACTERS = 500
 _IMAGE = "[image]"
 
 
-def passages(steps: Iterable[Step], *, results: bool = True) -> Iterator[str]:
+def passages(steps: Iterable[PathStep], *, results: bool = True) -> Iterator[str]:
     """What each step says, in the order of `steps`; without tool results if `results` is false."""
     for step in steps:
         if step.message is None or (not results and isinstance(step.message, ToolResultMessage)):
@@ -75,7 +75,7 @@ def newest_pieces(texts: Iterable[str], tokens: int, most: int) -> list[str]:
     return list(kept)
 
 
-def _passage(step: Step, message: Message) -> str:
+def _passage(step: PathStep, message: Message) -> str:
     match message:
         case UserMessage():
             return _user(step, message)
@@ -86,7 +86,7 @@ def _passage(step: Step, message: Message) -> str:
             return _assistant(content) if message.stop_reason != "error" else ""
 
 
-def _user(step: Step, message: UserMessage) -> str:
+def _user(step: PathStep, message: UserMessage) -> str:
     content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
     text = _text(content)
     match step.entry:

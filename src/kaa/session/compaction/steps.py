@@ -6,14 +6,14 @@ import msgspec
 
 from kaa.core.messages import Message
 from kaa.core.usage import estimate
-from kaa.session.context import told
+from kaa.session.context import visible_path
 from kaa.session.edits import Edits, message_of, read_edits
 from kaa.session.entries import AnyEntry, Compaction
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
 
-class Step(msgspec.Struct, frozen=True):
+class PathStep(msgspec.Struct, frozen=True):
     """An entry on the way to the leaf.
 
     Attributes:
@@ -28,17 +28,17 @@ class Step(msgspec.Struct, frozen=True):
     tokens: int = 0
 
 
-def read_steps(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, list[Step]]:
+def read_steps(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, list[PathStep]]:
     """The compaction in force on `path`, and the entries that are told as they are.
 
     Raises:
         SessionReadError: the disk failed.
     """
-    previous, nodes = told(store, path)
+    previous, nodes = visible_path(store, path)
     return previous, steps_of(store, (node for node in nodes if node.type != "compaction"), read_edits(store, nodes))
 
 
-def steps_of(store: SessionStore, nodes: Iterable[Node], edits: Edits) -> list[Step]:
+def steps_of(store: SessionStore, nodes: Iterable[Node], edits: Edits) -> list[PathStep]:
     """These entries, as the model is told of them.
 
     Raises:
@@ -47,7 +47,7 @@ def steps_of(store: SessionStore, nodes: Iterable[Node], edits: Edits) -> list[S
     return [_step(store, node, edits) for node in nodes]
 
 
-def _step(store: SessionStore, node: Node, edits: Edits) -> Step:
+def _step(store: SessionStore, node: Node, edits: Edits) -> PathStep:
     entry = read_entry(store, node)
     message = message_of(entry, node.id, edits) if entry is not None else None
-    return Step(node.id, entry, message, estimate(message) if message is not None else 0)
+    return PathStep(node.id, entry, message, estimate(message) if message is not None else 0)

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from kaa.session.entries import SessionHeader
-from kaa.session.export.selection import Selection, pick, picked, redacted_object, remarks, selected_nodes
+from kaa.session.export.selection import ExportSelection, pick, picked, redacted_object, remarks, selected_nodes
 from kaa.session.export.source import SessionSource
 from kaa.session.export.totals import Totals
 from kaa.session.file.decoding import read_head
@@ -14,7 +14,7 @@ from kaa.session.file.jsonl import encode_line, encode_object, lenient_object
 from kaa.session.tree import Node
 
 
-def write_lines(source: SessionSource, selection: Selection, out: BinaryIO) -> Totals:
+def write_lines(source: SessionSource, selection: ExportSelection, out: BinaryIO) -> Totals:
     """Write header and entries; unless something is left out or damaged, the entries byte for byte.
 
     Of one branch, the session's name and the labels of its entries come along from wherever they were given.
@@ -36,13 +36,13 @@ def write_lines(source: SessionSource, selection: Selection, out: BinaryIO) -> T
     return totals
 
 
-def _header_line(header: SessionHeader, selection: Selection) -> bytes:
+def _header_line(header: SessionHeader, selection: ExportSelection) -> bytes:
     if selection.redactor is None:
         return encode_line(header)
     return encode_object(redacted_object(msgspec.to_builtins(header), selection.redactor))
 
 
-def _linked(source: SessionSource, selection: Selection) -> Iterator[tuple[Node, str | None]]:
+def _linked(source: SessionSource, selection: ExportSelection) -> Iterator[tuple[Node, str | None]]:
     """The entries and the ids of their parents."""
     nodes = selected_nodes(source, selection)
     for node in nodes:

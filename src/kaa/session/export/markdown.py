@@ -11,7 +11,7 @@ from kaa.core.messages import Json
 from kaa.core.terminal_text import plain_text
 from kaa.session.compaction import undoing
 from kaa.session.export.page import title_of
-from kaa.session.export.selection import Picked, Selection, pick, picked
+from kaa.session.export.selection import ExportSelection, Picked, pick, picked
 from kaa.session.export.source import SessionSource
 from kaa.session.export.totals import Totals
 from kaa.session.tree import Node
@@ -19,7 +19,7 @@ from kaa.session.tree import Node
 _BACKTICKS = re.compile("`{3,}")
 
 
-def write_markdown(source: SessionSource, selection: Selection, out: BinaryIO) -> Totals:
+def write_markdown(source: SessionSource, selection: ExportSelection, out: BinaryIO) -> Totals:
     """Write the transcript. Calls of tools and thinking fold away where HTML does; images are only named.
 
     Raises:
@@ -39,7 +39,7 @@ def write_markdown(source: SessionSource, selection: Selection, out: BinaryIO) -
 class _Results:
     """Where the results of tools are, by the ids of their calls. They may be long, so they stay in the file."""
 
-    def __init__(self, source: SessionSource, selection: Selection) -> None:
+    def __init__(self, source: SessionSource, selection: ExportSelection) -> None:
         self._source = source
         self._selection = selection
         self._nodes: dict[str, deque[Node]] = {}
@@ -59,7 +59,7 @@ class _Results:
         return message if isinstance(message, dict) else None
 
 
-def _parts(entry: Picked, selection: Selection, results: _Results) -> Iterator[str]:
+def _parts(entry: Picked, selection: ExportSelection, results: _Results) -> Iterator[str]:
     match entry.fields:
         case {"type": "message", "message": dict() as message}:
             yield from _message(message, selection, results)
@@ -75,7 +75,7 @@ def _parts(entry: Picked, selection: Selection, results: _Results) -> Iterator[s
             return
 
 
-def _message(message: Mapping[str, Json], selection: Selection, results: _Results) -> Iterator[str]:
+def _message(message: Mapping[str, Json], selection: ExportSelection, results: _Results) -> Iterator[str]:
     match message.get("role"):
         case "user":
             yield f"## You\n\n{_said(message.get('content'))}"

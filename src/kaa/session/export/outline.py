@@ -14,7 +14,7 @@ _LOOKED_AT = 2000
 _SPACE = re.compile(r"\s+")
 
 
-class Row(NamedTuple):
+class ExportRow(NamedTuple):
     """An entry in the tree.
 
     Attributes:
@@ -29,49 +29,49 @@ class Row(NamedTuple):
     calls: tuple[str, ...] = ()
 
 
-def row_of(fields: Mapping[str, Json]) -> Row:
+def row_of(fields: Mapping[str, Json]) -> ExportRow:
     """The row of an entry."""
     match fields:
         case {"type": "message", "message": dict() as message}:
             return _message_row(message)
         case {"type": "compaction"}:
-            return Row("compaction", _line(fields.get("summary")))
+            return ExportRow("compaction", _line(fields.get("summary")))
         case {"type": "branch_summary"}:
-            return Row("branch", _line(fields.get("summary")))
+            return ExportRow("branch", _line(fields.get("summary")))
         case {"type": "custom_message"}:
             text = _text_of(fields.get("content"))
-            return Row("custom" if fields.get("display", True) else "other", _line(text))
+            return ExportRow("custom" if fields.get("display", True) else "other", _line(text))
         case {"type": "model_change"}:
-            return Row("setting", _line(f"{fields.get('provider')}/{fields.get('modelId')}"))
+            return ExportRow("setting", _line(f"{fields.get('provider')}/{fields.get('modelId')}"))
         case {"type": "thinking_level_change"}:
-            return Row("setting", _line(f"thinking: {fields.get('thinkingLevel')}"))
+            return ExportRow("setting", _line(f"thinking: {fields.get('thinkingLevel')}"))
         case {"type": "session_info"}:
-            return Row("remark", _line(f"name: {fields.get('name') or 'none'}"))
+            return ExportRow("remark", _line(f"name: {fields.get('name') or 'none'}"))
         case {"type": "label"}:
-            return Row("remark", _line(f"label: {fields.get('label') or 'taken away'}"))
+            return ExportRow("remark", _line(f"label: {fields.get('label') or 'taken away'}"))
         case _:
-            return Row("other", _line(fields.get("customType") or fields.get("type")))
+            return ExportRow("other", _line(fields.get("customType") or fields.get("type")))
 
 
-def _message_row(message: Mapping[str, Json]) -> Row:
+def _message_row(message: Mapping[str, Json]) -> ExportRow:
     match message.get("role"):
         case "user":
-            return Row("user", _line(_text_of(message.get("content"))))
+            return ExportRow("user", _line(_text_of(message.get("content"))))
         case "assistant":
             calls = _calls_of(message.get("content"))
             text = _text_of(message.get("content")) or ", ".join(str(call.get("name")) for call in calls)
             ids = tuple(str(call.get("id")) for call in calls)
-            return Row("assistant", _line(text or message.get("errorMessage")), ids)
+            return ExportRow("assistant", _line(text or message.get("errorMessage")), ids)
         case "toolResult":
             result = f"{message.get('toolName')}: {_text_of(message.get('content'))}"
-            return Row("tool", _line(result), (str(message.get("toolCallId")),))
+            return ExportRow("tool", _line(result), (str(message.get("toolCallId")),))
         case "bashExecution":
-            return Row("command", _line(message.get("command")))
+            return ExportRow("command", _line(message.get("command")))
         case "custom":
             kind = "custom" if message.get("display", True) else "other"
-            return Row(kind, _line(_text_of(message.get("content"))))
+            return ExportRow(kind, _line(_text_of(message.get("content"))))
         case role:
-            return Row("other", _line(role))
+            return ExportRow("other", _line(role))
 
 
 def _text_of(content: Json) -> str:

@@ -18,8 +18,8 @@ import msgspec
 from kaa import __version__
 from kaa.core.messages import Json
 from kaa.session.entries import SessionHeader
-from kaa.session.export.outline import Row, row_of
-from kaa.session.export.selection import Picked, Selection, pick, picked, redacted_object, remarks
+from kaa.session.export.outline import ExportRow, row_of
+from kaa.session.export.selection import ExportSelection, Picked, pick, picked, redacted_object, remarks
 from kaa.session.export.source import SessionSource
 from kaa.session.export.totals import Totals
 from kaa.session.file.jsonl import encode_object
@@ -90,7 +90,7 @@ class PageIndex(msgspec.Struct, rename="camel"):
     labels: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def write_page(source: SessionSource, selection: Selection, out: BinaryIO) -> Totals:
+def write_page(source: SessionSource, selection: ExportSelection, out: BinaryIO) -> Totals:
     """Write the page. Takes the memory of one piece and of one row for each entry.
 
     Raises:
@@ -120,7 +120,7 @@ def embed(data: bytes) -> bytes:
     return data
 
 
-def title_of(source: SessionSource, selection: Selection) -> str:
+def title_of(source: SessionSource, selection: ExportSelection) -> str:
     """The session's name, or what its first message begins with."""
     info = source.tree.info
     named = picked(source, info, selection) if info is not None else None
@@ -163,7 +163,7 @@ class _Indexer:
             node = node.parent
         return -1
 
-    def _owner(self, result: Row, position: int) -> int:
+    def _owner(self, result: ExportRow, position: int) -> int:
         """Results follow their reply, with other results and settings between. Ids of calls repeat in a session."""
         while position >= 0 and self._index.rows[position].kind in ("tool", "setting", "remark"):
             position = self._index.rows[position].parent
@@ -180,7 +180,7 @@ class _Indexer:
             self._index.labels[position] = label
 
 
-def _write_entries(source: SessionSource, selection: Selection, out: BinaryIO, index: PageIndex) -> None:
+def _write_entries(source: SessionSource, selection: ExportSelection, out: BinaryIO, index: PageIndex) -> None:
     indexer = _Indexer(index)
     piece: list[bytes] = []
     size = 0
@@ -213,7 +213,7 @@ def _encode(value: "PageIndex | dict[str, Json]") -> bytes:
         return encode_object(msgspec.to_builtins(value)).rstrip(b"\n")
 
 
-def _header(source: SessionSource, selection: Selection) -> dict[str, Json]:
+def _header(source: SessionSource, selection: ExportSelection) -> dict[str, Json]:
     header: SessionHeader = source.header
     fields: dict[str, Json] = msgspec.to_builtins(header)
     return fields if selection.redactor is None else redacted_object(fields, selection.redactor)

@@ -33,7 +33,7 @@ class TextFilter(Protocol):
         ...
 
 
-class Selection(msgspec.Struct, frozen=True):
+class ExportSelection(msgspec.Struct, frozen=True):
     """What goes in.
 
     Attributes:
@@ -56,7 +56,7 @@ class Picked(NamedTuple):
     fields: dict[str, Json]
 
 
-def pick(source: SessionSource, selection: Selection) -> Iterator[Picked]:
+def pick(source: SessionSource, selection: ExportSelection) -> Iterator[Picked]:
     """The selected entries in the order of the file. Lines that are not JSON objects are left out."""
     for node in selected_nodes(source, selection):
         entry = picked(source, node, selection)
@@ -64,7 +64,7 @@ def pick(source: SessionSource, selection: Selection) -> Iterator[Picked]:
             yield entry
 
 
-def picked(source: SessionSource, node: Node, selection: Selection) -> Picked | None:
+def picked(source: SessionSource, node: Node, selection: ExportSelection) -> Picked | None:
     """An entry as it goes in; None if its line is not a JSON object."""
     fields = _decode(source.line(node))
     if fields is None:
@@ -84,7 +84,7 @@ def picked(source: SessionSource, node: Node, selection: Selection) -> Picked | 
     return Picked(node, fields if selection.redactor is None else redacted_object(fields, selection.redactor))
 
 
-def selected_nodes(source: SessionSource, selection: Selection) -> list[Node]:
+def selected_nodes(source: SessionSource, selection: ExportSelection) -> list[Node]:
     """The entries of all branches, or of the current one."""
     return list(source.tree.nodes) if selection.all_branches else source.tree.path()
 
@@ -149,7 +149,7 @@ def _target_role(source: SessionSource, target_id: Json) -> str:
             return "toolResult"
 
 
-def _without_deselected(holder: dict[str, Json], role: str, selection: Selection) -> dict[str, Json]:
+def _without_deselected(holder: dict[str, Json], role: str, selection: ExportSelection) -> dict[str, Json]:
     """A message, or what replaces its content for the model.
 
     Args:
@@ -169,13 +169,13 @@ def _without_deselected(holder: dict[str, Json], role: str, selection: Selection
     return holder
 
 
-def _filtered_blocks(content: Json, selection: Selection) -> Json:
+def _filtered_blocks(content: Json, selection: ExportSelection) -> Json:
     if not isinstance(content, list):
         return content
     return [_without_opaque(block) for block in content if _is_wanted(block, selection)]
 
 
-def _is_wanted(block: Json, selection: Selection) -> bool:
+def _is_wanted(block: Json, selection: ExportSelection) -> bool:
     match block:
         case {"type": "thinking"}:
             return selection.thinking

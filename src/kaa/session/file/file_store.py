@@ -13,7 +13,7 @@ from kaa.session.entries import FORMAT_VERSION, Entry, SessionHeader
 from kaa.session.errors import NotASessionError, SessionError
 from kaa.session.file.append_file import AppendFile
 from kaa.session.file.decoding import read_header
-from kaa.session.file.journal import FileJournal, Journal
+from kaa.session.file.journal import FileJournal, ReplyJournal
 from kaa.session.file.jsonl import encode_line
 from kaa.session.naming import file_name
 from kaa.session.store import encode_entries, grow, new_header, stamp
@@ -122,7 +122,7 @@ class FileStore:
         return self._tree
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplyJournal:
         """What is under way and not yet an entry."""
         return self._journal
 

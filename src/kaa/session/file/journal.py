@@ -44,7 +44,7 @@ JournalRecord: TypeAlias = ReplyBegun | ToolBegun | ToolExecutionUpdate | Assist
 _RECORD: msgspec.json.Decoder[JournalRecord] = msgspec.json.Decoder(JournalRecord)
 
 
-class Journal(Protocol):
+class ReplyJournal(Protocol):
     """Where the recorder notes what is under way."""
 
     def begin_reply(self, begun: ReplyBegun) -> None:
@@ -94,7 +94,7 @@ class NoJournal:
         """Nothing to do."""
 
 
-class OutputTail:
+class JournalTail:
     """The last `TOOL_OUTPUT_LIMIT` characters of a tool's output, and how many bytes are missing before them."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class _OpenTool:
 
     def __init__(self, begun: ToolBegun) -> None:
         self.begun = begun
-        self.tail = OutputTail()
+        self.tail = JournalTail()
 
     def records(self) -> bytes:
         update = ToolExecutionUpdate(

@@ -12,7 +12,7 @@ from kaa.core.events import ToolExecutionUpdate
 from kaa.core.messages import TextContent, ToolResultMessage
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionReadError
-from kaa.session.file.journal import JournalRecord, OutputTail, ReplyBegun, ToolBegun, read_journal, rewritten_path
+from kaa.session.file.journal import JournalRecord, JournalTail, ReplyBegun, ToolBegun, read_journal, rewritten_path
 from kaa.session.file.partial_reply import PartialReply
 
 INTERRUPTED_REPLY = "kaa was interrupted during this reply; this is what had arrived"
@@ -58,11 +58,11 @@ def _reply_entries(records: Iterable[JournalRecord], known: Container[str]) -> l
 
 def _tool_entries(records: Iterable[JournalRecord], known: Container[str]) -> list[MessageEntry]:
     """One result for every tool that had begun."""
-    begun: dict[str, tuple[ToolBegun, OutputTail]] = {}
+    begun: dict[str, tuple[ToolBegun, JournalTail]] = {}
     for record in records:
         match record:
             case ToolBegun():
-                begun[record.tool_call_id] = (record, OutputTail())
+                begun[record.tool_call_id] = (record, JournalTail())
             case ToolExecutionUpdate() if record.tool_call_id in begun:
                 begun[record.tool_call_id][1].add(record.delta, record.skipped_bytes)
             case _:
@@ -74,7 +74,7 @@ def _tool_entries(records: Iterable[JournalRecord], known: Container[str]) -> li
     ]
 
 
-def _interrupted_result(tool: ToolBegun, tail: OutputTail) -> ToolResultMessage:
+def _interrupted_result(tool: ToolBegun, tail: JournalTail) -> ToolResultMessage:
     parts = [_INTERRUPTED_TOOL]
     if tail.text:
         parts.insert(0, tail.text.rstrip("\n"))

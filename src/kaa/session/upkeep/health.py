@@ -18,10 +18,10 @@ from kaa.session.upkeep.survey import Survey, SurveyedLine, survey
 
 # error: something that was said is lost. warning: nothing is lost here, but other programs may lose it. note: as it
 # may be.
-Severity: TypeAlias = Literal["error", "warning", "note"]
+FindingSeverity: TypeAlias = Literal["error", "warning", "note"]
 
 
-class Finding(msgspec.Struct, rename="camel", frozen=True):
+class HealthFinding(msgspec.Struct, rename="camel", frozen=True):
     """Something unusual.
 
     Attributes:
@@ -31,7 +31,7 @@ class Finding(msgspec.Struct, rename="camel", frozen=True):
     """
 
     line: int
-    severity: Severity
+    severity: FindingSeverity
     problem: str
     text: str
 
@@ -51,7 +51,7 @@ class Health(msgspec.Struct, rename="camel", frozen=True):
     id: str
     version: int
     entries: int
-    findings: tuple[Finding, ...]
+    findings: tuple[HealthFinding, ...]
     in_use: bool = False
     holder: int | None = None
 
@@ -77,10 +77,10 @@ def check(path: Path) -> Health:
         raise SessionReadError(path, error) from error
     if in_use:
         who = f"process {holder}" if holder is not None else "another process"
-        findings.append(Finding(0, "note", "in_use", f"{who} has it open"))
+        findings.append(HealthFinding(0, "note", "in_use", f"{who} has it open"))
     elif journal_path(path).exists():
         text = "a reply or a tool was interrupted; what had come of it is recovered when the session is opened"
-        findings.append(Finding(0, "note", "journal", text))
+        findings.append(HealthFinding(0, "note", "journal", text))
     header = surveyed.header
     return Health(
         path,
@@ -105,37 +105,39 @@ def _holder(path: Path) -> tuple[bool, int | None]:
     return False, None
 
 
-def _line_findings(surveyed: Survey) -> Iterator[Finding]:
+def _line_findings(surveyed: Survey) -> Iterator[HealthFinding]:
     header, lines = surveyed.header, surveyed.lines
     if header is None:
-        yield Finding(1, "error", "no_header", "the header is lost: the session can only be opened when it is repaired")
+        yield HealthFinding(
+            1, "error", "no_header", "the header is lost: the session can only be opened when it is repaired"
+        )
     elif header.version != FORMAT_VERSION:
         newer = "a newer format; what is not understood is kept"
         older = "an older format; it is continued in a new file"
         text = newer if header.version > FORMAT_VERSION else older
-        yield Finding(1, "note", "version", f"version {header.version} is {text}")
+        yield HealthFinding(1, "note", "version", f"version {header.version} is {text}")
     for line in lines:
         is_last = line is lines[-1]
         match line.kind:
             case "damaged" if is_last and not surveyed.is_terminated:
-                yield Finding(
+                yield HealthFinding(
                     line.number, "error", "torn", "the last line was not written to its end; it is passed over"
                 )
             case "damaged":
-                yield Finding(line.number, "error", "unreadable", "the line cannot be read; it is passed over")
+                yield HealthFinding(line.number, "error", "unreadable", "the line cannot be read; it is passed over")
             case "glued":
                 text = "the entry stands behind the beginning of another one, which is lost; other programs lose both"
-                yield Finding(line.number, "error", "glued", text)
+                yield HealthFinding(line.number, "error", "glued", text)
             case "header_again":
-                yield Finding(line.number, "note", "header_again", "a second header; it is passed over")
+                yield HealthFinding(line.number, "note", "header_again", "a second header; it is passed over")
             case _ if is_last and not surveyed.is_terminated:
                 text = "the last line lacks its line feed, which other programs do not mend before they write"
-                yield Finding(line.number, "warning", "unterminated", text)
+                yield HealthFinding(line.number, "warning", "unterminated", text)
             case _:
                 pass
 
 
-def _tree_findings(surveyed: Survey) -> Iterator[Finding]:
+def _tree_findings(surveyed: Survey) -> Iterator[HealthFinding]:
     if surveyed.header is not None and surveyed.header.version < FORMAT_VERSION:
         return  # these know no tree
     known: dict[str, int] = {}
@@ -143,20 +145,20 @@ def _tree_findings(surveyed: Survey) -> Iterator[Finding]:
     for line, head, node in surveyed.entries():
         if node.id in known:
             text = f"the id '{node.id}' is that of line {known[node.id]} too; what follows belongs to this one"
-            yield Finding(line.number, "warning", "duplicate_id", text)
+            yield HealthFinding(line.number, "warning", "duplicate_id", text)
         match head.parent_id:
             case str(parent) if parent not in known and parent in later:
                 text = f"the parent '{parent}' stands in no earlier line; it continues from the entry before"
-                yield Finding(line.number, "warning", "cycle", text)
+                yield HealthFinding(line.number, "warning", "cycle", text)
             case str(parent) if parent not in known:
                 text = f"the parent '{parent}' is missing; it continues from the entry before"
-                yield Finding(line.number, "warning", "dangling_parent", text)
+                yield HealthFinding(line.number, "warning", "dangling_parent", text)
             case _:
                 pass
         known[node.id] = line.number
 
 
-def _content_findings(surveyed: Survey, file: BinaryIO) -> Iterator[Finding]:
+def _content_findings(surveyed: Survey, file: BinaryIO) -> Iterator[HealthFinding]:
     """What only shows when the entries themselves are read."""
     calls: dict[str, int] = {}
     for line, _, node in surveyed.entries():
@@ -171,18 +173,22 @@ def _content_findings(surveyed: Survey, file: BinaryIO) -> Iterator[Finding]:
                 pass
     for call_id, number in calls.items():
         text = f"the call '{call_id}' has no result; the model is told that it was interrupted"
-        yield Finding(number, "note", "call_without_result", text)
+        yield HealthFinding(number, "note", "call_without_result", text)
 
 
-def _entry_findings(line: SurveyedLine, node: Node, entry: AnyEntry | None, tree: SessionTree) -> Iterator[Finding]:
+def _entry_findings(
+    line: SurveyedLine, node: Node, entry: AnyEntry | None, tree: SessionTree
+) -> Iterator[HealthFinding]:
     if entry is None:
-        yield Finding(line.number, "note", "unknown", f"kaa does not understand this {node.type} entry and keeps it")
+        yield HealthFinding(
+            line.number, "note", "unknown", f"kaa does not understand this {node.type} entry and keeps it"
+        )
     if isinstance(entry, Compaction) and entry.first_kept_entry_id:
         path = tree.path(node)
         if all(earlier.id != entry.first_kept_entry_id for earlier in path):
             kept = entry.first_kept_entry_id
             text = f"the summary keeps what follows '{kept}', which is not on its branch: nothing before it is kept"
-            yield Finding(line.number, "warning", "compaction", text)
+            yield HealthFinding(line.number, "warning", "compaction", text)
 
 
 def _entry(file: BinaryIO, node: Node) -> AnyEntry | None:

@@ -8,7 +8,7 @@ from kaa.shell.approvals.destructive import losses
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
 from kaa.shell.approvals.places import is_free_to_write, is_protected, names_of, path_argument, temporary_path
-from kaa.shell.approvals.reach import Reach, reach
+from kaa.shell.approvals.reach import CommandReach, reach
 from kaa.shell.boundary import Confines
 from kaa.workspace.permitted import Target
 
@@ -16,7 +16,7 @@ from kaa.workspace.permitted import Target
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd"})
 
 
-class Call(msgspec.Struct, frozen=True):
+class JudgedCall(msgspec.Struct, frozen=True):
     """A call as it is judged.
 
     Attributes:
@@ -39,7 +39,7 @@ class Call(msgspec.Struct, frozen=True):
     risk: Risk
     arguments: dict[str, Json]
     script: Script | None = None
-    reach: Reach | None = None
+    reach: CommandReach | None = None
     target: Target | None = None
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Call(msgspec.Struct, frozen=True):
         return any(word is None or word in _ELSEWHERE for command in simple for word in command.words)
 
 
-def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> Call:
+def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> JudgedCall:
     """Find out what a call would do.
 
     Args:
@@ -82,7 +82,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         return _file_call(call, risk, confines, target)
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
-    return Call(
+    return JudgedCall(
         id=call.id,
         tool=call.name,
         risk=risk,
@@ -95,7 +95,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
     )
 
 
-def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | None) -> Call:
+def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | None) -> JudgedCall:
     path = path_argument(call.arguments)
     names = names_of(path, confines.root) if path is not None else ()
     paths = (target.real_path,) if target is not None else names
@@ -105,7 +105,7 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
         free = bool(paths) and all(is_free_to_write(one, writable) for one in paths)
         if not free or any(is_protected(name, writable) for name in names):
             outside = "it writes what the sandbox protects, or where it lets nothing be written"
-    return Call(
+    return JudgedCall(
         id=call.id,
         tool=call.name,
         risk=risk,

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.ext.questions import JudgedPart
-from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import SimpleCommand
 from kaa.shell.approvals.programs import distrust
-from kaa.shell.approvals.rules import COMMAND_SUBJECT, Match, Rule
+from kaa.shell.approvals.rules import COMMAND_SUBJECT, Rule, RuleMatch
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class Permission(msgspec.Struct, frozen=True):
     outside: bool = False
 
 
-def permission(call: Call, rules: Sequence[Rule], root: str) -> Permission | None:
+def permission(call: JudgedCall, rules: Sequence[Rule], root: str) -> Permission | None:
     """What allow rules say to a call, None if they do not allow all of it.
 
     A call leaves the sandbox only if rules that say `outside` allow all of it. One that would throw something away is
@@ -33,19 +33,19 @@ def permission(call: Call, rules: Sequence[Rule], root: str) -> Permission | Non
     return None
 
 
-def forbidden(call: Call, rules: Sequence[Rule], root: str) -> tuple[Match, Rule] | None:
+def forbidden(call: JudgedCall, rules: Sequence[Rule], root: str) -> tuple[RuleMatch, Rule] | None:
     """The deny rule that holds for a call, before one that may hold."""
-    matches = [(match, rule) for rule in rules if (match := _forbids(rule, call, root)) is not Match.NO]
+    matches = [(match, rule) for rule in rules if (match := _forbids(rule, call, root)) is not RuleMatch.NO]
     return max(matches, key=lambda found: found[0].value, default=None)
 
 
-def judged_parts(call: Call, rules: Sequence[Rule]) -> tuple[JudgedPart, ...]:
+def judged_parts(call: JudgedCall, rules: Sequence[Rule]) -> tuple[JudgedPart, ...]:
     """The simple commands of a call, each with the reason why rules do not allow it."""
     commands = call.script.commands if call.script else ()
     return tuple(JudgedPart(command.text, _objection(command, rules)) for command in commands)
 
 
-def _is_covered(call: Call, rules: Sequence[Rule], root: str) -> bool:
+def _is_covered(call: JudgedCall, rules: Sequence[Rule], root: str) -> bool:
     if any(rule.subject == call.tool and rule.is_for_tool for rule in rules):
         return True
     if call.script is not None:
@@ -56,19 +56,19 @@ def _is_covered(call: Call, rules: Sequence[Rule], root: str) -> bool:
     return bool(call.paths) and all(any(rule.matches_path(path, root) for rule in subject) for path in call.paths)
 
 
-def _forbids(rule: Rule, call: Call, root: str) -> Match:
+def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
     if rule.is_for_tool:
-        return Match.YES if rule.subject == call.tool else Match.NO
+        return RuleMatch.YES if rule.subject == call.tool else RuleMatch.NO
     if rule.is_for_paths:
         if rule.subject != call.risk:
-            return Match.NO
+            return RuleMatch.NO
         paths = (*call.paths, *call.names) or (root,)  # a name is forbidden wherever it leads
-        return Match.YES if any(rule.forbids_path(path, root) for path in paths) else Match.NO
+        return RuleMatch.YES if any(rule.forbids_path(path, root) for path in paths) else RuleMatch.NO
     if call.reach is None:
-        return Match.NO
+        return RuleMatch.NO
     found = [rule.forbids_words(words) for words in call.reach.commands]
-    unseen = Match.NO if call.reach.complete else Match.MAYBE
-    return max([unseen, *found], key=lambda match: match.value) if rule.words else Match.YES
+    unseen = RuleMatch.NO if call.reach.complete else RuleMatch.MAYBE
+    return max([unseen, *found], key=lambda match: match.value) if rule.words else RuleMatch.YES
 
 
 def _objection(command: SimpleCommand, rules: Sequence[Rule]) -> str | None:

@@ -12,7 +12,7 @@ from kaa.shell.approvals.git_losses import git_loss
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.losses import Loss, listed
 from kaa.shell.approvals.programs import program_name
-from kaa.shell.approvals.reach import Reach
+from kaa.shell.approvals.reach import CommandReach
 
 _DEVICE = re.compile(r"[0-9&]*>+\|?\s*/dev/(?:sd|hd|vd|nvme|mmcblk|disk|mem|dm-|mapper)")
 _SQL = re.compile(
@@ -21,7 +21,7 @@ _SQL = re.compile(
 _EVERYWHERE = ("/", "/*", "~", ".", "..")
 
 
-def losses(reach: Reach, temporary: Sequence[str]) -> tuple[Loss, ...]:
+def losses(reach: CommandReach, temporary: Sequence[str]) -> tuple[Loss, ...]:
     """What a command would throw away, as far as can be seen.
 
     Args:

@@ -32,16 +32,16 @@ from kaa.ext.questions import (
 )
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for
-from kaa.shell.approvals.calls import Call, examine
+from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
-from kaa.shell.approvals.questions import Questions
-from kaa.shell.approvals.rule_file import ApprovalsError, Rules
-from kaa.shell.approvals.rules import Match, Rule, RuleError, parse_rule
+from kaa.shell.approvals.questions import QuestionTurns
+from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
+from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
-from kaa.shell.boundary import Sandbox
+from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
@@ -71,7 +71,7 @@ class Gate:
         policy: ApprovalPolicy,
         memory: Memory,
         risk_of: Callable[[str], Risk],
-        sandbox: Sandbox,
+        sandbox: SandboxControl,
         asker: Asker,
         abort: Callable[[], None],
         changed_files: ChangedFiles | None = None,
@@ -83,11 +83,11 @@ class Gate:
         self._sandbox = sandbox
         self._abort = abort
         self._changed_files = changed_files
-        self._questions = Questions()
+        self._questions = QuestionTurns()
         self._escalated: set[Escalation] = set()
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
-    def reload(self, configured: Rules) -> None:
+    def reload(self, configured: ApprovalRules) -> None:
         """Judge by other rules of the settings from the next call on. See `Memory.reload`."""
         self._memory.reload(configured)
 
@@ -147,7 +147,7 @@ class Gate:
     def _can_ask(self) -> bool:
         return self.asker.can_ask and self.policy != "never"
 
-    def _permit(self, call: Call, verdict: Allowed) -> Permit | None:
+    def _permit(self, call: JudgedCall, verdict: Allowed) -> Permit | None:
         """What lets a call out of the sandbox: a command to everything, a file tool to where its path leads."""
         if self._sandbox.mode == "full-access":
             return None
@@ -159,7 +159,9 @@ class Gate:
     def _note_start(self, call: ToolCall, has_permit: bool) -> None:
         self._escalated_when_started[call.id] = frozenset((*self._escalated, *([OUTSIDE] if has_permit else [])))
 
-    async def _examine(self, call: ToolCall, blocked: Sequence[Blocked] = (), *, had_permit: bool = False) -> Call:
+    async def _examine(
+        self, call: ToolCall, blocked: Sequence[Blocked] = (), *, had_permit: bool = False
+    ) -> JudgedCall:
         """Find out what a call would do.
 
         Args:
@@ -185,7 +187,7 @@ class Gate:
         """
         return risk == "write" or self.policy == "step" or self._memory.concerns(tool, risk)
 
-    def _judge(self, call: Call, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
+    def _judge(self, call: JudgedCall, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.
         policy = "never" if not self.asker.can_ask and self.policy != "step" else self.policy
         verdict = judge(
@@ -199,7 +201,7 @@ class Gate:
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
 
-    def _exposed(self, call: Call, *, by_path: bool = False) -> str | None:
+    def _exposed(self, call: JudgedCall, *, by_path: bool = False) -> str | None:
         """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none.
 
         Args:
@@ -222,7 +224,7 @@ class Gate:
         path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
         return path if any(path.startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
 
-    async def _resolve(self, call: Call) -> Allowed | Denied:
+    async def _resolve(self, call: JudgedCall) -> Allowed | Denied:
         """End the doubt about a call: by what git knows, by what was answered meanwhile, or by asking."""
         async with self._questions.turn() as is_stopped:
             if is_stopped:
@@ -248,7 +250,7 @@ class Gate:
             return await self._ask(call, question, rules_count=verdict.rules_count)
 
     async def _ask_to_lift(
-        self, call: Call, blocked: Sequence[Blocked], escalations: tuple[Escalation, ...]
+        self, call: JudgedCall, blocked: Sequence[Blocked], escalations: tuple[Escalation, ...]
     ) -> Allowed | Denied:
         outside = OUTSIDE in escalations
         rules = self._memory.rules.allow
@@ -256,7 +258,7 @@ class Gate:
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
         offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside and exposed is None else None
         denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
-        if denial is not None and denial[0] is Match.YES:  # only now it is known where its path leads
+        if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
             return Denied(wording.not_lifted(blocked, escalations, offered))
@@ -275,7 +277,7 @@ class Gate:
         )
         return await self._ask(call, question, rules_count=outside and exposed is None)
 
-    async def _ask(self, call: Call, question: Approval, *, rules_count: bool) -> Allowed | Denied:
+    async def _ask(self, call: JudgedCall, question: Approval, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
         outside = OUTSIDE in question.escalations
         while self.asker.can_ask:
@@ -291,7 +293,7 @@ class Gate:
         return Denied(wording.refused("nobody is there any more to be asked"))
 
     async def _take(
-        self, answer: ApprovalAnswer | Dismissed, call: Call, *, outside: bool, rules_count: bool
+        self, answer: ApprovalAnswer | Dismissed, call: JudgedCall, *, outside: bool, rules_count: bool
     ) -> Allowed | Denied:
         match answer:
             case AllowOnce():
@@ -315,7 +317,7 @@ class Gate:
                 return Denied(wording.stopped())
         return Allowed(outside, asked=True)
 
-    def _rules(self, text: str, call: Call, *, outside: bool, rules_count: bool) -> list[Rule]:
+    def _rules(self, text: str, call: JudgedCall, *, outside: bool, rules_count: bool) -> list[Rule]:
         """The rules a user answered with.
 
         Raises:
@@ -330,7 +332,7 @@ class Gate:
             raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
         return rules
 
-    async def _lift(self, escalations: Sequence[Escalation], call: Call, verdict: Allowed) -> Permit | None:
+    async def _lift(self, escalations: Sequence[Escalation], call: JudgedCall, verdict: Allowed) -> Permit | None:
         permit = None
         for lift in escalations:
             match lift.kind:
@@ -344,6 +346,6 @@ class Gate:
             self._escalated.add(lift)
         return permit
 
-    async def _changed(self, call: Call) -> Sequence[str] | None:
+    async def _changed(self, call: JudgedCall) -> Sequence[str] | None:
         matters = any(loss.changes is not None for loss in call.losses) and not call.works_elsewhere
         return await self._changed_files() if matters and self._changed_files else None

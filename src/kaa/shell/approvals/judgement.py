@@ -16,10 +16,10 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.ext.questions import JudgedPart
-from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
-from kaa.shell.approvals.rule_file import Rules
-from kaa.shell.approvals.rules import Match, Rule
+from kaa.shell.approvals.rule_file import ApprovalRules
+from kaa.shell.approvals.rules import Rule, RuleMatch
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.settings import ApprovalPolicy
 
@@ -62,19 +62,19 @@ class Doubtful(msgspec.Struct, frozen=True):
     exposed: str | None = None
 
 
-Verdict: TypeAlias = Allowed | Denied | Doubtful
+Judgement: TypeAlias = Allowed | Denied | Doubtful
 
 
 def judge(
-    call: Call,
+    call: JudgedCall,
     policy: ApprovalPolicy,
-    rules: Rules,
+    rules: ApprovalRules,
     root: str,
     *,
     changed: Sequence[str] | None = None,
     answered: Permission | None = None,
-    exposed: Callable[[Call], str | None],
-) -> Verdict:
+    exposed: Callable[[JudgedCall], str | None],
+) -> Judgement:
     """Judge a call.
 
     Args:
@@ -87,7 +87,7 @@ def judge(
         exposed: says which program of a call that would leave the sandbox can be written by commands, if one can.
     """
     denial = forbidden(call, rules.deny, root)
-    if denial is not None and denial[0] is Match.YES:
+    if denial is not None and denial[0] is RuleMatch.YES:
         return Denied(f"the rule {denial[1].text!r} forbids it")
     granted = answered or (permission(call, rules.allow, root) if denial is None else None)
     risk = exposed(call) if granted is not None and granted.outside else None
@@ -112,7 +112,7 @@ def judge(
 
 
 def _reasons(
-    call: Call, policy: ApprovalPolicy, denial: tuple[Match, Rule] | None, lost: Sequence[str]
+    call: JudgedCall, policy: ApprovalPolicy, denial: tuple[RuleMatch, Rule] | None, lost: Sequence[str]
 ) -> tuple[str, ...]:
     reasons = []
     if denial is not None:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.ext.api import Risk
-from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import Permission
-from kaa.shell.approvals.rule_file import ApprovalsError, RuleFile, Rules
+from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError, RuleFile
 from kaa.shell.approvals.rules import Rule
 
 
@@ -22,28 +22,28 @@ class Memory:
         ApprovalsError: the file cannot be used.
     """
 
-    def __init__(self, configured: Rules, file: RuleFile | None) -> None:
+    def __init__(self, configured: ApprovalRules, file: RuleFile | None) -> None:
         self._configured = configured
         self._file = file
-        self._kept = file.load() if file else Rules()
-        self._of_session = Rules()
+        self._kept = file.load() if file else ApprovalRules()
+        self._of_session = ApprovalRules()
         self._calls: dict[tuple[str, bytes], Permission] = {}
 
-    def reload(self, configured: Rules) -> None:
+    def reload(self, configured: ApprovalRules) -> None:
         """Put other rules of the settings in force, and those of the file as it is now. Answers of this session stay.
 
         Raises:
             ApprovalsError: the file cannot be used; everything stays as it was.
         """
-        self._kept = self._file.load() if self._file else Rules()
+        self._kept = self._file.load() if self._file else ApprovalRules()
         self._configured = configured
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> ApprovalRules:
         """All rules in force."""
         return self._configured + self._kept + self._of_session
 
-    def answer_to(self, call: Call) -> Permission | None:
+    def answer_to(self, call: JudgedCall) -> Permission | None:
         """What was answered to a call of the same tool with the same arguments that led to the same place."""
         return self._calls.get(_key(call))
 
@@ -52,13 +52,13 @@ class Memory:
         rules = (*self.rules.allow, *self.rules.deny)
         return any(rule.subject in (tool, risk) for rule in rules) or any(known == tool for known, _ in self._calls)
 
-    def allow_call(self, call: Call, permission: Permission) -> None:
+    def allow_call(self, call: JudgedCall, permission: Permission) -> None:
         """Allow calls with exactly these arguments, as long as they lead there, until the session ends."""
         self._calls[_key(call)] = permission
 
     def allow_for_session(self, rules: Sequence[Rule]) -> None:
         """Let rules hold until the session ends."""
-        self._of_session += Rules(allow=tuple(rules))
+        self._of_session += ApprovalRules(allow=tuple(rules))
 
     def allow_always(self, rules: Sequence[Rule]) -> None:
         """Let rules hold from now on.
@@ -71,5 +71,5 @@ class Memory:
         self._kept = self._file.allow(rules)
 
 
-def _key(call: Call) -> tuple[str, bytes]:
+def _key(call: JudgedCall) -> tuple[str, bytes]:
     return call.tool, msgspec.json.encode((call.arguments, call.paths), order="deterministic")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Questions:
+class QuestionTurns:
     """One question at a time, in the order of the calls; after a stop, those that wait are not asked any more."""
 
     def __init__(self) -> None:

@@ -58,7 +58,7 @@ _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--
 _GIT_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
 
 
-class Reach(msgspec.Struct, frozen=True):
+class CommandReach(msgspec.Struct, frozen=True):
     """What a command would run.
 
     Attributes:
@@ -72,11 +72,11 @@ class Reach(msgspec.Struct, frozen=True):
     complete: bool
 
 
-def reach(script: Script) -> Reach:
+def reach(script: Script) -> CommandReach:
     """Everything `script` would run, as far as can be seen."""
     search = _Search()
     search.add(script, 0)
-    return Reach(tuple(search.commands), tuple(search.simple), search.complete)
+    return CommandReach(tuple(search.commands), tuple(search.simple), search.complete)
 
 
 class _Search:

@@ -21,17 +21,17 @@ class ApprovalsError(SettingsError):
     """Rules cannot be read or kept; the message names the place and says what to do. Nothing was overwritten."""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class ApprovalRules(msgspec.Struct, frozen=True):
     """Rules in force."""
 
     allow: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
 
-    def __add__(self, other: "Rules") -> "Rules":
-        return Rules((*self.allow, *other.allow), (*self.deny, *other.deny))
+    def __add__(self, other: "ApprovalRules") -> "ApprovalRules":
+        return ApprovalRules((*self.allow, *other.allow), (*self.deny, *other.deny))
 
 
-def parse_rules(allow: Sequence[str], deny: Sequence[str], place: str) -> Rules:
+def parse_rules(allow: Sequence[str], deny: Sequence[str], place: str) -> ApprovalRules:
     """Read lists of rules.
 
     Args:
@@ -43,7 +43,7 @@ def parse_rules(allow: Sequence[str], deny: Sequence[str], place: str) -> Rules:
         ApprovalsError: one is no rule.
     """
     try:
-        return Rules(tuple(map(parse_rule, allow)), tuple(parse_rule(text, deny=True) for text in deny))
+        return ApprovalRules(tuple(map(parse_rule, allow)), tuple(parse_rule(text, deny=True) for text in deny))
     except RuleError as error:
         raise ApprovalsError(f"{place}: {error}") from error
 
@@ -59,7 +59,7 @@ class RuleFile:
         self._path = path
         self._file = PrivateFile(path)
 
-    def load(self) -> Rules:
+    def load(self) -> ApprovalRules:
         """The rules in it.
 
         Raises:
@@ -70,7 +70,7 @@ class RuleFile:
         except PrivateFileError as error:
             raise ApprovalsError(str(error)) from error
 
-    def allow(self, rules: Sequence[Rule]) -> Rules:
+    def allow(self, rules: Sequence[Rule]) -> ApprovalRules:
         """Keep further allow rules. Returns all that are kept, with those that another kaa has added meanwhile.
 
         Raises:
@@ -96,7 +96,7 @@ class RuleFile:
         except msgspec.DecodeError as error:
             raise ApprovalsError(f"{self._path} is not a JSON object: {error}. Correct or remove it") from error
 
-    def _rules(self, content: _Content) -> Rules:
+    def _rules(self, content: _Content) -> ApprovalRules:
         try:
             lists = msgspec.convert(content, _Lists)
         except msgspec.ValidationError as error:

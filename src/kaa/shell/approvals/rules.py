@@ -40,7 +40,7 @@ class RuleError(ValueError):
     """A text is no rule; the message quotes it and says what to write instead."""
 
 
-class Match(Enum):
+class RuleMatch(Enum):
     """Whether a deny rule holds for a command, as far as can be seen."""
 
     NO = 0
@@ -100,15 +100,15 @@ class Rule(msgspec.Struct, frozen=True):
         globs = (_glob(one) for one in (pattern, pattern.removesuffix("/**") or pattern))
         return any(glob.matches(confusable(path).lstrip("/")) for glob in globs)
 
-    def forbids_words(self, words: Words) -> Match:
+    def forbids_words(self, words: Words) -> RuleMatch:
         """Whether it forbids a program with these arguments; words that bash computes may be anything."""
         if not self.words:
-            return Match.YES
+            return RuleMatch.YES
         program, rest = words[0], words[1:]
         if program is None:
-            return Match.MAYBE
+            return RuleMatch.MAYBE
         if self.words[0].casefold() not in (program.casefold(), program.rpartition("/")[2].casefold()):
-            return Match.NO
+            return RuleMatch.NO
         return _follow(self.words[1:], rest)
 
 
@@ -187,7 +187,7 @@ def _glob(full: str) -> Glob:
     return compile_glob("/" + full.lstrip("/"))
 
 
-def _follow(wanted: Sequence[str], words: Words) -> Match:
+def _follow(wanted: Sequence[str], words: Words) -> RuleMatch:
     """Whether the words after a program begin with `wanted`, whose options may stand anywhere."""
     unseen = None in words
     given_options = [word for word in words if word is not None and _is_option(word)]
@@ -195,12 +195,12 @@ def _follow(wanted: Sequence[str], words: Words) -> Match:
     wanted_operands = [word for word in wanted if not _is_option(word)]
     for index, word in enumerate(wanted_operands):
         if index < len(operands) and operands[index] is None:
-            return Match.MAYBE
+            return RuleMatch.MAYBE
         if index >= len(operands) or operands[index] != word:
-            return Match.NO
+            return RuleMatch.NO
     if all(_is_given(option, given_options) for option in wanted if _is_option(option)):
-        return Match.YES
-    return Match.MAYBE if unseen else Match.NO
+        return RuleMatch.YES
+    return RuleMatch.MAYBE if unseen else RuleMatch.NO
 
 
 def _is_option(word: str) -> bool:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import permission
 from kaa.shell.approvals.programs import distrust, runner_length
 from kaa.shell.approvals.rules import COMMAND_SUBJECT, Rule, RuleError, parse_rule
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._:-]*")
 _GLOB_CHARACTERS = re.compile(r"([\\*?\[{},])")
 
 
-def suggestion(call: Call, rules: Sequence[Rule], root: str, *, outside: bool) -> str | None:
+def suggestion(call: JudgedCall, rules: Sequence[Rule], root: str, *, outside: bool) -> str | None:
     """Rules, one on each line, that with those in force would allow a call; None if there are none.
 
     Args:
@@ -49,7 +49,7 @@ def suggestion(call: Call, rules: Sequence[Rule], root: str, *, outside: bool) -
     return text if granted and (granted.outside or not prefix) else None
 
 
-def _lines(call: Call, rules: Sequence[Rule], root: str, *, outside: bool) -> list[str]:
+def _lines(call: JudgedCall, rules: Sequence[Rule], root: str, *, outside: bool) -> list[str]:
     if call.script is not None:
         uncovered = [one for one in call.script.commands if not any(rule.allows_command(one) for rule in rules)]
         return [_command_line(one.literal_words or (), exact=bool(call.losses) or outside) for one in uncovered]

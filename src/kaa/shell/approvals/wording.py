@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kaa.ext.questions import Escalation
-from kaa.shell.approvals.calls import Call
+from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences
@@ -11,7 +11,7 @@ from kaa.workspace.blocked import Blocked, sentences
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
 
 
-def forbidden(call: Call, reason: str) -> str:
+def forbidden(call: JudgedCall, reason: str) -> str:
     """Nobody can allow this call."""
     return f"{call.tool} was not run: {reason}."
 
@@ -21,7 +21,7 @@ def still_forbidden(rule: Rule) -> str:
     return f"This cannot be allowed: the rule {rule.text!r} forbids it."
 
 
-def unanswerable(call: Call, doubt: Doubtful) -> str:
+def unanswerable(call: JudgedCall, doubt: Doubtful) -> str:
     """Somebody would have to be asked, and nobody can be."""
     ways: list[str] = []
     if doubt.suggestion is not None:
@@ -32,7 +32,7 @@ def unanswerable(call: Call, doubt: Doubtful) -> str:
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
 
 
-def warnings(call: Call, *, outside: bool) -> list[str]:
+def warnings(call: JudgedCall, *, outside: bool) -> list[str]:
     """What a person should know before a call is run again. `outside`: outside the sandbox."""
     lost = [loss.sentence for loss in call.losses]
     if outside and call.private is not None:

@@ -14,7 +14,7 @@ from kaa.core.usage import ContextMeter, context_parts, estimate
 from kaa.ext.errors import CommandError
 from kaa.ext.registry import Registry
 from kaa.session.as_user_message import compaction_message
-from kaa.session.compaction.budget import Budget, share_out
+from kaa.session.compaction.budget import WindowShares, share_out
 from kaa.session.context import build_context
 from kaa.session.entries import Compaction, Leaf
 from kaa.session.recorder import SessionRecorder
@@ -26,7 +26,7 @@ from kaa.shell.settings import CompactionSettings
 
 
 class Compacting:
-    """Keeps one conversation within the window of its model (`kaa.core.keeper.ContextKeeper`).
+    """Keeps one conversation within the window of its model (`kaa.core.context_limiter.ContextLimiter`).
 
     Args:
         agent: goes on from what is left.
@@ -56,7 +56,7 @@ class Compacting:
         self._guard = CompactionGuard()
         self._remark: str | None = None  # for the next compaction
         agent.subscribe(self._guard.observe)
-        agent.set_keeper(self)
+        agent.set_context_limiter(self)
 
     @property
     def threshold(self) -> int | None:
@@ -224,6 +224,6 @@ class Compacting:
     def _tokens(self) -> int:
         return self._meter.measure(self._agent.messages, self._agent.model.context_window).tokens
 
-    def _budget(self) -> Budget:
+    def _budget(self) -> WindowShares:
         reserve, keep = self._settings().sizes(self._model_name)
         return share_out(self._agent.model.context_window, self._overhead, reserve, keep)

@@ -17,7 +17,7 @@ from kaa.core.usage import CHARACTERS_PER_TOKEN, Spent, estimate
 from kaa.ext.api import CompactionRequest
 from kaa.ext.registry import Registry
 from kaa.session.as_user_message import compaction_message
-from kaa.session.compaction.budget import Budget
+from kaa.session.compaction.budget import WindowShares
 from kaa.session.entries import Compaction
 from kaa.session.naming import iso_timestamp, new_entry_id
 from kaa.session.store import SessionStore
@@ -50,7 +50,7 @@ class Prepared(msgspec.Struct, frozen=True):
     before: Sequence[Node]
     tokens: int
     stretch: float
-    budget: Budget
+    budget: WindowShares
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class Condensing:
         self._registry = registry
         self._overhead = overhead
 
-    async def prepare(self, tokens: int, budget: Budget, reason: CompactionReason) -> Prepared | None:
+    async def prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> Prepared | None:
         """Decide what goes; None if nothing is to be gained.
 
         Args:
@@ -126,7 +126,7 @@ class Condensing:
         """
         return await asyncio.to_thread(self._entry, prepared, written, self._registry.carried())
 
-    def _prepare(self, tokens: int, budget: Budget, reason: CompactionReason) -> Prepared | None:
+    def _prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> Prepared | None:
         from kaa.session.compaction.plan import plan_compaction  # lazy, as above
         from kaa.session.compaction.steps import read_steps
 

@@ -12,7 +12,7 @@ from contextlib import aclosing
 import msgspec
 
 from kaa.core.agent import Agent
-from kaa.core.aside import Aside
+from kaa.core.aside import SideRequest
 from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.messages import AssistantMessage, Usage, user_message
@@ -46,7 +46,7 @@ class SummaryTooLongError(SummaryError):
     """What was to be summed up is larger than the window of the model that was to do it."""
 
 
-class Summary(msgspec.Struct, frozen=True):
+class ModelSummary(msgspec.Struct, frozen=True):
     """What a model answered.
 
     Attributes:
@@ -100,7 +100,7 @@ class Summarizer:
         is_same = resolved.model.qualified_id == model.qualified_id
         return msgspec.structs.replace(resolved, model=model) if is_same else resolved
 
-    async def ask(self, system: str, text: str, max_tokens: int, author: ResolvedModel | None = None) -> Summary:
+    async def ask(self, system: str, text: str, max_tokens: int, author: ResolvedModel | None = None) -> ModelSummary:
         """Ask for a text; the model thinks as little as it can and has no tools.
 
         Args:
@@ -129,7 +129,7 @@ class Summarizer:
             raise SummaryError(f"the answer of {asked.model.id} was cut off after {limit:,} tokens")
         if not reply.text.strip():
             raise SummaryError(f"{asked.model.id} answered without any text")
-        return Summary(reply.text.strip(), reply.usage, asked.model.qualified_id)
+        return ModelSummary(reply.text.strip(), reply.usage, asked.model.qualified_id)
 
     async def branch_summary(
         self, left: Sequence[Node], target_id: str | None, instructions: str = ""
@@ -191,15 +191,15 @@ class Summarizer:
         try:
             reply = await _collect(builder, provider, request, self._agent.timeouts)
         except ProviderError as error:
-            self._agent.tell_aside(Aside(request, began, error=str(error), error_type=error.kind))
+            self._agent.tell_aside(SideRequest(request, began, error=str(error), error_type=error.kind))
             raise
         except asyncio.CancelledError:
-            self._agent.tell_aside(Aside(request, began, error="stopped", error_type="aborted"))
+            self._agent.tell_aside(SideRequest(request, began, error="stopped", error_type="aborted"))
             raise
         finally:
             if (paid := builder.paid(request)) is not None:
                 self._agent.allowance.charge(paid, request.model)
-        self._agent.tell_aside(Aside(request, began, reply))
+        self._agent.tell_aside(SideRequest(request, began, reply))
         return reply
 
 

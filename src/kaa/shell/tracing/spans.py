@@ -13,7 +13,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 from opentelemetry.util.types import AttributeValue
 
 from kaa import __version__
-from kaa.core.aside import Aside
+from kaa.core.aside import SideRequest
 from kaa.core.events import (
     AgentEnd,
     AgentStart,
@@ -67,7 +67,7 @@ class Spans:
         self._chat = self._begin_chat(request, new)
         self._chat_began, self._has_spoken = time.monotonic(), False
 
-    def aside(self, aside: Aside) -> None:
+    def aside(self, aside: SideRequest) -> None:
         """A request beside the conversation is over."""
         chat = self._begin_chat(aside.request, aside.request.messages, aside.began_ns)
         if aside.reply is not None:

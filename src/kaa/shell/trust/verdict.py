@@ -10,14 +10,14 @@ from kaa.shell.trust.store import Changed, Trusted, TrustError, TrustStore
 _MAX_NAMED = 3
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class TrustVerdict(msgspec.Struct, frozen=True):
     """The answer. `notice`: what the user should know about it, in a sentence or two."""
 
     trusted: bool
     notice: str | None = None
 
 
-def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) -> Verdict:
+def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) -> TrustVerdict:
     """Decide as the user chose, for this conversation or before.
 
     Raises:
@@ -29,14 +29,16 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
                 f"the project cannot be trusted: {configuration.problem}. Mend that, or go on without --trust"
             )
         case "yes":
-            return Verdict(trusted=True)
+            return TrustVerdict(trusted=True)
         case "stored":
             match TrustStore(home).state(configuration):
                 case Trusted():
-                    return Verdict(trusted=True)
+                    return TrustVerdict(trusted=True)
                 case Changed():
-                    return Verdict(trusted=False, notice=_notice(configuration, "it was changed since you trusted it"))
-    return Verdict(trusted=False, notice=_notice(configuration) if configuration.exists else None)
+                    return TrustVerdict(
+                        trusted=False, notice=_notice(configuration, "it was changed since you trusted it")
+                    )
+    return TrustVerdict(trusted=False, notice=_notice(configuration) if configuration.exists else None)
 
 
 def _notice(configuration: ProjectConfiguration, reason: str = "the project is not trusted") -> str:

@@ -9,12 +9,12 @@ from kaa.core.events import (
     AgentEnd,
     AgentStart,
     AssistantMessageEvent,
-    EndReason,
     Event,
     MessageEnd,
     MessageStart,
     MessageUpdate,
     ReplyDone,
+    RunEndReason,
     TextDelta,
     TextEnd,
     TextStart,
@@ -127,7 +127,7 @@ def runs(call: ToolCall, message: ToolResultMessage, milliseconds: int = 5) -> l
     return [begins(call), *ends(call, message, milliseconds)]
 
 
-def run_of(*events: Event, reason: EndReason = "done", error: str | None = None) -> list[Event]:
+def run_of(*events: Event, reason: RunEndReason = "done", error: str | None = None) -> list[Event]:
     return [AgentStart(), *events, AgentEnd(reason, (), error)]
 
 

@@ -16,7 +16,7 @@ from kaa.llm.auth.credentials import CredentialStore
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.errors import LoginError
-from kaa.llm.auth.oauth.exchange import Tokens
+from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.http.transport import HttpRequest
 from tests.support.agents import run
@@ -204,7 +204,7 @@ def test_who_logs_in_anew_meanwhile_keeps_the_new_login(auth: Path, server: OAut
     answer = server.answer
 
     def slowly(path: str, fields: dict[str, str]) -> Reply:
-        keep_login(AuthFile(auth), "lab", Tokens("access-new", "refresh-new", now_ms() + _HOUR_MS))
+        keep_login(AuthFile(auth), "lab", LoginTokens("access-new", "refresh-new", now_ms() + _HOUR_MS))
         return answer(path, fields)
 
     server.answer = slowly  # type: ignore[method-assign]
@@ -250,7 +250,7 @@ def test_one_that_ended_and_cannot_be_renewed_says_what_to_do(auth: Path) -> Non
 
 
 def test_a_new_login_is_kept_privately(auth: Path) -> None:
-    keep_login(AuthFile(auth), "lab", Tokens("a", "r", 5))
+    keep_login(AuthFile(auth), "lab", LoginTokens("a", "r", 5))
 
     assert json.loads(auth.read_text()) == {"lab": {"type": "oauth", "access": "a", "refresh": "r", "expires": 5}}
     assert auth.stat().st_mode & 0o777 == 0o600

@@ -12,8 +12,8 @@ import pytest
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.llm.auth.oauth.browser import challenge_of, get_key_with_browser, log_in_with_browser
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
-from kaa.llm.auth.oauth.exchange import Tokens
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.grants import KeyGrant
 from kaa.llm.http.live import LiveTransport
 from tests.support.agents import run
@@ -40,8 +40,8 @@ def in_a_browser(*addresses: str) -> list[int]:
     return statuses
 
 
-def log_in(server: OAuthServer, person: Person, limit_seconds: float = 60, **changes: object) -> Tokens:
-    async def scenario() -> Tokens:
+def log_in(server: OAuthServer, person: Person, limit_seconds: float = 60, **changes: object) -> LoginTokens:
+    async def scenario() -> LoginTokens:
         transport = LiveTransport()
         try:
             config = msgspec.convert(server.config(**changes), OAuthConfig)
@@ -136,7 +136,7 @@ def test_a_no_in_the_browser_is_told(server: OAuthServer) -> None:
         parts = urlsplit(server.agree(address))
         in_a_browser(f"http://{parts.netloc}{parts.path}?error=access_denied&{parts.query.partition('&')[2]}")
 
-    with pytest.raises(RefusedError, match="not to let kaa in"):
+    with pytest.raises(LoginRefusedError, match="not to let kaa in"):
         log_in(server, Person(does=disagree))
 
 
@@ -205,9 +205,9 @@ def test_metadata_that_leads_astray_is_refused(server: OAuthServer, metadata: di
         (json_reply({"access_token": "a\r\nx-evil: 1"}), LoginError, "without a usable access_token"),
         (json_reply({"access_token": "a", "token_type": "mac"}), LoginError, "of a kind"),
         (json_reply({"access_token": "a", "refresh_token": 7}), LoginError, "no text"),
-        (refusal("invalid_grant", "gone\x1b[31m code-1"), RefusedError, r"gone \[31m …\): log in again"),
-        (refusal("invalid_client"), RefusedError, "clientId"),
-        (json_reply({"error": {"message": "odd"}}, 400), RefusedError, "odd"),
+        (refusal("invalid_grant", "gone\x1b[31m code-1"), LoginRefusedError, r"gone \[31m …\): log in again"),
+        (refusal("invalid_client"), LoginRefusedError, "clientId"),
+        (json_reply({"error": {"message": "odd"}}, 400), LoginRefusedError, "odd"),
         (Reply(503, b""), OverloadedError, "cannot answer just now"),
     ],
 )

@@ -5,19 +5,19 @@ import pytest
 
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.device import log_in_with_device
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
-from kaa.llm.auth.oauth.exchange import Tokens
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.http.live import LiveTransport
 from tests.support.agents import run
 from tests.support.login_screen import Person
 from tests.support.oauth_server import USER_CODE, OAuthServer, Reply, json_reply, refusal
 
 
-def log_in(server: OAuthServer, person: Person, slept: list[float], **changes: object) -> Tokens:
+def log_in(server: OAuthServer, person: Person, slept: list[float], **changes: object) -> LoginTokens:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async def scenario() -> Tokens:
+    async def scenario() -> LoginTokens:
         transport = LiveTransport()
         try:
             config = msgspec.convert(server.config(**changes), OAuthConfig)
@@ -59,7 +59,7 @@ def test_a_server_that_fails_meanwhile_is_asked_less_often(server: OAuthServer) 
 def test_a_no_ends_it(server: OAuthServer, code: str, told: str) -> None:
     server.instead["/token"] = [refusal("authorization_pending"), refusal(code)]
 
-    with pytest.raises(RefusedError, match=told):
+    with pytest.raises(LoginRefusedError, match=told):
         log_in(server, Person(), [])
 
 

@@ -16,7 +16,7 @@ from kaa.frontends.interactive.selectors.lists import ListDialogs, words_first
 from kaa.tui.components.select_list import SelectItem
 
 if TYPE_CHECKING:
-    from kaa.llm.models.verification import Verdict
+    from kaa.llm.models.verification import KeyVerdict
     from kaa.shell.logins import LoginOption, Method
 
 _WAYS = {
@@ -161,7 +161,7 @@ class LoggingIn:
         self._attempt += 1
         attempt = self._attempt
 
-        def judge(verdict: "Verdict") -> None:
+        def judge(verdict: "KeyVerdict") -> None:
             if attempt != self._attempt:
                 return
             match verdict.state:

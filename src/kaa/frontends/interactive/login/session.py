@@ -11,7 +11,7 @@ from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.engine import Engine, OpeningError
 
 if TYPE_CHECKING:
-    from kaa.llm.models.verification import Verdict
+    from kaa.llm.models.verification import KeyVerdict
     from kaa.shell.logins import LoginOption, Logins
 
 
@@ -95,7 +95,7 @@ async def options(_: Engine) -> "Sequence[LoginOption]":
     return await asyncio.to_thread(user_logins().options)
 
 
-async def check_key(_: Engine, provider: str, key: str) -> "Verdict":
+async def check_key(_: Engine, provider: str, key: str) -> "KeyVerdict":
     """Whether a provider accepts a key. Raises as `Logins.check_key` does."""
     return await user_logins().check_key(provider, key)
 

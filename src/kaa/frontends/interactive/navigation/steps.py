@@ -15,7 +15,7 @@ from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.plan_view import PlanView
 from kaa.frontends.interactive.navigation.result import NavigationResult
-from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Destination, Navigation, Restore
+from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Navigation, NavigationTarget, Restore
 
 
 class MoveRequest(NamedTuple):
@@ -30,7 +30,7 @@ class MoveRequest(NamedTuple):
         kind: what the user asked for; extensions learn it.
     """
 
-    find: Callable[[Navigation], Awaitable[Destination | None]]
+    find: Callable[[Navigation], Awaitable[NavigationTarget | None]]
     nothing: str
     proposed: str = "c"
     restore: Along | None = None
@@ -69,7 +69,7 @@ class NavigationSteps:
     def go(self, request: MoveRequest) -> None:
         """Look where that leads, ask what is to be asked, and go."""
 
-        def found(destination: Destination | None) -> None:
+        def found(destination: NavigationTarget | None) -> None:
             if destination is None:
                 self._main_view.say(request.nothing)
             elif request.restore == "conversation" or destination.leaves_files_alone:
@@ -81,7 +81,7 @@ class NavigationSteps:
 
         self._core.call(lambda engine: request.find(engine.conversation.navigation), found, self._on_failure)
 
-    def _ask_for_files(self, destination: Destination, request: MoveRequest) -> None:
+    def _ask_for_files(self, destination: NavigationTarget, request: MoveRequest) -> None:
         plan = destination.files
         if plan.steps:
             title = f"Put {counted(len(plan.steps), 'file')} back, too?"
@@ -91,7 +91,7 @@ class NavigationSteps:
             if destination.files_problem is not None:
                 lead = f"kaa cannot restore files: {destination.files_problem}"
 
-        def chosen(restore: Restore, there: Destination = destination) -> None:
+        def chosen(restore: Restore, there: NavigationTarget = destination) -> None:
             self._close(dialog)
             if restore == "files":
                 self._depart(there, request, restore, None)
@@ -121,7 +121,7 @@ class NavigationSteps:
         )
         self._open(dialog)
 
-    def _ask_for_summary(self, destination: Destination, request: MoveRequest, restore: Restore) -> None:
+    def _ask_for_summary(self, destination: NavigationTarget, request: MoveRequest, restore: Restore) -> None:
         if not request.may_summarize or not destination.left or self._main_view.preferences.branch_summary_skip_prompt:
             self._depart(destination, request, restore, None)
             return
@@ -162,7 +162,7 @@ class NavigationSteps:
 
     def _depart(
         self,
-        destination: Destination,
+        destination: NavigationTarget,
         request: MoveRequest,
         restore: Restore,
         summary: BranchSummaryRequest | None,

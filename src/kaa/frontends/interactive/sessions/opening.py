@@ -12,7 +12,7 @@ from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.session.catalogue.records import SessionSummary
 from kaa.session.errors import SessionBusyError, SessionError, SessionReadOnlyError
-from kaa.shell.options import ForkSession, OpenSession, SessionChoice, ViewSession
+from kaa.shell.options import ForkSession, ResumeSession, SessionChoice, ViewSession
 from kaa.tui.sanitize import squeezed
 
 # Why something cannot be done to a session takes a while to read.
@@ -78,11 +78,11 @@ class SessionOpening:
         elif session.cwd and session.cwd != here.directory:
             self._ask_where(session, here, arrived)
         else:
-            self._open(OpenSession(str(session.path)), session, arrived)
+            self._open(ResumeSession(str(session.path)), session, arrived)
 
     def _open(self, choice: SessionChoice, session: SessionSummary, arrived: Callable[[], None]) -> None:
         def failed(error: BaseException) -> None:
-            if isinstance(choice, OpenSession) and isinstance(error, SessionBusyError | SessionReadOnlyError):
+            if isinstance(choice, ResumeSession) and isinstance(error, SessionBusyError | SessionReadOnlyError):
                 self._ask_how(error, session, arrived)
             else:
                 self._main_view.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
@@ -126,6 +126,6 @@ class SessionOpening:
         path = str(session.path)
         choices = [
             DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
-            DialogChoice("o", "Go on with it here", lambda: go(OpenSession(path))),
+            DialogChoice("o", "Go on with it here", lambda: go(ResumeSession(path))),
         ]
         dialog = self._lists.ask("A session of another directory", said, choices)

@@ -24,7 +24,7 @@ from kaa.frontends.interactive.sessions.opening import REFUSAL_SECONDS, Here, Se
 from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionListView
 from kaa.frontends.interactive.sessions.spoken_search import SCOPES, SpokenSearch
 from kaa.session.catalogue.matching import Query
-from kaa.session.catalogue.records import Scope, SessionSummary
+from kaa.session.catalogue.records import SessionScope, SessionSummary
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.sanitize import squeezed
 
@@ -33,7 +33,7 @@ _PROGRESS_SECONDS = 0.1
 # Where lists are read line by line, this many are enough to listen to.
 _READ_ALOUD = 30
 
-_OTHER: dict[Scope, Scope] = {"here": "everywhere", "everywhere": "here"}
+_OTHER: dict[SessionScope, SessionScope] = {"here": "everywhere", "everywhere": "here"}
 
 
 class SessionListing(NamedTuple):
@@ -77,7 +77,7 @@ class SessionPicker:
         self._on_failure = on_failure
         self._query = query
         self._on_cancel = on_cancel
-        self._scope: Scope = "here"
+        self._scope: SessionScope = "here"
         self._listing = SessionListing((), Here(None, ""))
         self._loads = 0
         self._dialog: DialogFrame | None = None

@@ -13,11 +13,11 @@ from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.sessions.ago import shown_ago
 from kaa.frontends.interactive.sessions.opening import Here, SessionOpening
-from kaa.session.catalogue.records import Scope, SearchHit
+from kaa.session.catalogue.records import SearchHit, SessionScope
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.sanitize import squeezed
 
-SCOPES: dict[Scope, str] = {"here": "this directory", "everywhere": "all directories"}
+SCOPES: dict[SessionScope, str] = {"here": "this directory", "everywhere": "all directories"}
 
 _MOST_HITS = 100
 # The first search reads all sessions; a word on it stays that long.
@@ -55,7 +55,7 @@ class SpokenSearch:
         self.opening = opening
         self._searches = 0
 
-    def open(self, text: str, scope: Scope = "here", *, close: Callable[[], None] = lambda: None) -> None:
+    def open(self, text: str, scope: SessionScope = "here", *, close: Callable[[], None] = lambda: None) -> None:
         """List where a text was said: in this directory, or, if nobody said it there, everywhere.
 
         Args:
@@ -90,7 +90,7 @@ class SpokenSearch:
         if self._main_view.status.text == _SEARCHING:
             self._main_view.status.show("")
 
-    def _show(self, text: str, found: _Found, scope: Scope, close: Callable[[], None]) -> None:
+    def _show(self, text: str, found: _Found, scope: SessionScope, close: Callable[[], None]) -> None:
         hits = found.hits
         if not hits:
             self._main_view.say(f"nobody said {squeezed(text)!r}")

@@ -3,7 +3,7 @@
 from math import ceil
 from typing import Literal
 
-from kaa.core.events import AutoRetryStart, BudgetUpdate, CacheMiss, EndReason, ModelFallback
+from kaa.core.events import AutoRetryStart, BudgetUpdate, CacheMiss, ModelFallback, RunEndReason
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
@@ -15,7 +15,7 @@ NoticeKind = Literal["info", "warning", "error"]
 
 _TOKENS: dict[NoticeKind, str] = {"info": "muted", "warning": "warning", "error": "error"}
 # What a session does not tell of a run's end, in the words of the loop.
-_REASONS: dict[EndReason, str] = {
+_REASONS: dict[RunEndReason, str] = {
     "length": "the reply reached the model's output limit before it was complete",
     "max_turns": "stopped after the most turns that this run may take",
     "max_messages": "stopped after the most messages that this run may have",
@@ -81,7 +81,7 @@ class Retry(Piece):
         return [*lines, *(wrap([(self._how, palette["muted"])], width, [("  ", "")]) if self._how else [])]
 
 
-def ending(view: ViewOptions, reason: EndReason, error: str | None) -> Notice | None:
+def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice | None:
     """What is said at the end of a run; nothing if the task was done."""
     match reason:
         case "done" | "denied":  # the card of the call says what was not permitted, and why

@@ -100,8 +100,8 @@ class TranscriptView:
         The others can be scrolled to on the full screen, unless another session is shown above.
 
         Args:
-            entries: as `kaa.session.transcript.Transcript` has them. They are read when they are shown, so the session
-                has to stay open.
+            entries: of a `kaa.session.transcript.Transcript`. They are read when shown, so the session has
+                to stay open.
 
         Raises:
             SessionReadError: the disk failed.

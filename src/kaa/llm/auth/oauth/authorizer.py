@@ -8,7 +8,7 @@ from kaa.core.errors import ProviderError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.errors import LoginError
-from kaa.llm.auth.oauth.exchange import Tokens
+from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh, kept_tokens, renew
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
@@ -35,7 +35,7 @@ class OAuthAuthorizer:
         self._provider = provider
         self._config = config
         self._new_transport = new_transport
-        self._tokens: Tokens | None = None
+        self._tokens: LoginTokens | None = None
         self._renewing = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class OAuthAuthorizer:
             return False
         return True
 
-    async def _ahead_of_time(self, tokens: Tokens) -> Tokens:
+    async def _ahead_of_time(self, tokens: LoginTokens) -> LoginTokens:
         try:
             return await self._renewed(tokens.access)
         except LoginError:
@@ -72,7 +72,7 @@ class OAuthAuthorizer:
                 return tokens  # it still holds; the next request tries again
             raise
 
-    async def _renewed(self, refused: str) -> Tokens:
+    async def _renewed(self, refused: str) -> LoginTokens:
         async with self._renewing:
             if self._tokens is not None and self._tokens.access != refused and is_fresh(self._tokens):
                 return self._tokens
@@ -82,7 +82,7 @@ class OAuthAuthorizer:
                 renew, self._file, self._provider, self._config, refused, self._new_transport
             )
 
-    def _logged_in_anew(self, refused: str) -> Tokens:
+    def _logged_in_anew(self, refused: str) -> LoginTokens:
         """Another login that the file has by now."""
         held = kept_tokens(self._file, self._provider)
         if held.access != refused and is_fresh(held):

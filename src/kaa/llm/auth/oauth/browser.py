@@ -11,8 +11,8 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
-from kaa.llm.auth.oauth.exchange import Tokens, ask, ask_in_json, secret_of, tokens_of
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.exchange import LoginTokens, ask, ask_in_json, secret_of, tokens_of
 from kaa.llm.auth.oauth.grants import KeyGrant
 from kaa.llm.auth.oauth.loopback import Loopback
 from kaa.llm.auth.oauth.metadata import addresses_of
@@ -25,7 +25,7 @@ _LIMIT_SECONDS: Final = 600.0
 
 async def log_in_with_browser(
     config: OAuthConfig, transport: Transport, screen: LoginScreen, *, limit_seconds: float = _LIMIT_SECONDS
-) -> Tokens:
+) -> LoginTokens:
     """Log in and return the tokens. Cancelling it ends the login.
 
     Args:
@@ -122,7 +122,7 @@ async def _pasted_code(loopback: Loopback, screen: LoginScreen) -> str:
     while True:
         try:
             return loopback.code_in(await screen.pasted())
-        except RefusedError:
+        except LoginRefusedError:
             raise
         except LoginError as error:
             screen.complain(str(error))

@@ -7,8 +7,8 @@ from typing import Final
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.core.messages import Json
 from kaa.llm.auth.oauth.config import OAuthConfig, is_confidential
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
-from kaa.llm.auth.oauth.exchange import Tokens, ask, refusal, secret_of, tokens_of
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.exchange import LoginTokens, ask, refusal, secret_of, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.http.transport import Transport, host_of
@@ -27,7 +27,7 @@ _LONGEST_CODE_CHARACTERS: Final = 64
 
 async def log_in_with_device(
     config: OAuthConfig, transport: Transport, screen: LoginScreen, *, sleep: Sleep = asyncio.sleep
-) -> Tokens:
+) -> LoginTokens:
     """Log in and return the tokens. Cancelling it ends the login.
 
     Args:
@@ -58,7 +58,7 @@ async def log_in_with_device(
         left -= interval
         try:
             return tokens_of(await ask(transport, addresses.token, fields), host_of(addresses.token))
-        except RefusedError as error:
+        except LoginRefusedError as error:
             if error.code == "slow_down":
                 interval += _SLOWER_SECONDS
             elif error.code != "authorization_pending":

@@ -7,7 +7,7 @@ class LoginError(AuthError):
     """There is no login; the message says why and what to do, and holds no token."""
 
 
-class RefusedError(LoginError):
+class LoginRefusedError(LoginError):
     """The authorization server refused.
 
     Attributes:

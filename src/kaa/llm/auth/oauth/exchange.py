@@ -10,7 +10,7 @@ import msgspec
 
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.core.messages import Json
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
 from kaa.llm.http.transport import HttpRequest, Transport, host_of
 
 # Tokens have some kilobytes; what sends more is no authorization server.
@@ -23,7 +23,7 @@ _TOO_MANY_REQUESTS: Final = 429
 _JSON: Final = ("accept", "application/json")
 
 
-class Tokens(msgspec.Struct, frozen=True):
+class LoginTokens(msgspec.Struct, frozen=True):
     """What a login is made of.
 
     Attributes:
@@ -37,14 +37,14 @@ class Tokens(msgspec.Struct, frozen=True):
     expires: float = 0
 
     def __repr__(self) -> str:
-        return f"Tokens(expires={self.expires!r})"
+        return f"LoginTokens(expires={self.expires!r})"
 
 
 async def ask(transport: Transport, url: str, fields: Mapping[str, str]) -> dict[str, Json]:
     """Send `fields` as a form and return the JSON object that comes back.
 
     Raises:
-        RefusedError: the server said no, with a reason.
+        LoginRefusedError: the server said no, with a reason.
         LoginError: the answer makes no sense.
         NetworkError: the server cannot be reached, or takes too long.
         OverloadedError: it cannot answer just now.
@@ -65,7 +65,7 @@ async def read(transport: Transport, url: str) -> dict[str, Json]:
     return await _answer(transport, HttpRequest("GET", url, (_JSON,)), ())
 
 
-def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "") -> Tokens:
+def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "") -> LoginTokens:
     """The tokens in an answer of a token endpoint (RFC 6749 5.1).
 
     Args:
@@ -84,7 +84,7 @@ def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "") -> Tok
         raise LoginError(f"{host} gave a refresh token that is no text: use an API key")
     lifetime = _seconds(answer.get("expires_in"))
     expires = int((time.time() + lifetime) * 1000) if lifetime is not None else 0
-    return Tokens(secret_of(answer, "access_token", host), refresh, expires)
+    return LoginTokens(secret_of(answer, "access_token", host), refresh, expires)
 
 
 def secret_of(answer: Mapping[str, Json], field: str, host: str) -> str:
@@ -99,7 +99,7 @@ def secret_of(answer: Mapping[str, Json], field: str, host: str) -> str:
     return secret
 
 
-def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = ()) -> RefusedError:
+def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = ()) -> LoginRefusedError:
     """The error for an OAuth error code, with what the server says about it made harmless."""
     said = description if isinstance(description, str) else ""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
@@ -118,7 +118,7 @@ def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = 
             message = f"{host} does not give these scopes ({reason}): check `scopes` in models.json"
         case _:
             message = f"{host} refused ({reason}): try again, or use an API key"
-    return RefusedError(message, code)
+    return LoginRefusedError(message, code)
 
 
 def _harmless(text: str) -> str:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.exchange import refusal
 
 _LONGEST_HEAD_BYTES: Final = 16 * 1024
@@ -79,7 +79,7 @@ class Loopback:
         """The authorization code, when the browser has brought it.
 
         Raises:
-            RefusedError: it brought a refusal.
+            LoginRefusedError: it brought a refusal.
         """
         return await asyncio.shield(self._code)
 
@@ -89,7 +89,7 @@ class Loopback:
         A code alone brings no state; that it is ours only the exchange tells, which needs our verifier.
 
         Raises:
-            RefusedError: it is a refusal.
+            LoginRefusedError: it is a refusal.
             LoginError: there is no code in it, or that of another login.
         """
         text = pasted.strip()
@@ -146,7 +146,7 @@ class Loopback:
             return 410, "This login is over."
         try:
             self._code.set_result(self._code_of(query))
-        except RefusedError as error:
+        except LoginRefusedError as error:
             self._code.set_exception(error)
             return 200, "kaa was not let in. You can close this window."
         except (LoginError, ValueError):

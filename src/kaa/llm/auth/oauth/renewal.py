@@ -9,8 +9,8 @@ import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError, RefusedError
-from kaa.llm.auth.oauth.exchange import Tokens, ask, tokens_of
+from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.exchange import LoginTokens, ask, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
 from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.http.transport import Transport, host_of
@@ -21,12 +21,12 @@ _MARGIN_SECONDS: Final = 60.0
 NewTransport = Callable[[], Transport]
 
 
-def is_fresh(tokens: Tokens, margin: float = _MARGIN_SECONDS) -> bool:
+def is_fresh(tokens: LoginTokens, margin: float = _MARGIN_SECONDS) -> bool:
     """Whether the access token holds for `margin` more seconds, as far as is known."""
     return not tokens.expires or tokens.expires / 1000 - time.time() > margin
 
 
-def kept_tokens(file: AuthFile, provider: str) -> Tokens:
+def kept_tokens(file: AuthFile, provider: str) -> LoginTokens:
     """The login of `provider` as it is on disk now.
 
     Raises:
@@ -39,7 +39,7 @@ def kept_tokens(file: AuthFile, provider: str) -> Tokens:
     return _tokens(raw, provider)
 
 
-def keep_login(file: AuthFile, provider: str, tokens: Tokens) -> None:
+def keep_login(file: AuthFile, provider: str, tokens: LoginTokens) -> None:
     """Keep a new login for `provider`, instead of what is there.
 
     Raises:
@@ -49,7 +49,7 @@ def keep_login(file: AuthFile, provider: str, tokens: Tokens) -> None:
         entries[provider] = _entry({}, tokens)
 
 
-def renew(file: AuthFile, provider: str, config: OAuthConfig, refused: str, new_transport: NewTransport) -> Tokens:
+def renew(file: AuthFile, provider: str, config: OAuthConfig, refused: str, new_transport: NewTransport) -> LoginTokens:
     """Have new tokens, kept in the file. Blocks: call it in a thread.
 
     It goes on when nobody waits for it any more: what the server gives once must be kept.
@@ -74,14 +74,14 @@ def renew(file: AuthFile, provider: str, config: OAuthConfig, refused: str, new_
                 raise _log_in_again(provider, "there is nothing to renew it with")
             try:
                 tokens = asyncio.run(_refreshed(config, held.refresh, new_transport))
-            except RefusedError as error:
+            except LoginRefusedError as error:
                 raise _log_in_again(provider, str(error)) from error
             return _replace(file, provider, held, tokens)
     except PrivateFileError as error:
         raise LoginError(f"the renewed login of {provider} cannot be kept: {error}") from error
 
 
-async def _refreshed(config: OAuthConfig, refresh: str, new_transport: NewTransport) -> Tokens:
+async def _refreshed(config: OAuthConfig, refresh: str, new_transport: NewTransport) -> LoginTokens:
     """RFC 6749 6. Servers that rotate refresh tokens give a new one; others leave the old one in force."""
     transport = new_transport()
     try:
@@ -93,7 +93,7 @@ async def _refreshed(config: OAuthConfig, refresh: str, new_transport: NewTransp
         await transport.close()
 
 
-def _replace(file: AuthFile, provider: str, before: Tokens, tokens: Tokens) -> Tokens:
+def _replace(file: AuthFile, provider: str, before: LoginTokens, tokens: LoginTokens) -> LoginTokens:
     """Keep renewed tokens, unless the user has logged in or out meanwhile: that counts."""
     with file.rewriting() as entries:
         raw = entries.get(provider)
@@ -104,13 +104,13 @@ def _replace(file: AuthFile, provider: str, before: Tokens, tokens: Tokens) -> T
     return tokens
 
 
-def _entry(rest: dict[str, msgspec.Raw], tokens: Tokens) -> msgspec.Raw:
+def _entry(rest: dict[str, msgspec.Raw], tokens: LoginTokens) -> msgspec.Raw:
     """The entry in pi's format: what else stands in the entry stays."""
     fields = {"type": "oauth", "access": tokens.access, "refresh": tokens.refresh, "expires": tokens.expires}
     return msgspec.Raw(msgspec.json.encode(rest | fields))
 
 
-def _tokens(raw: msgspec.Raw | None, provider: str) -> Tokens:
+def _tokens(raw: msgspec.Raw | None, provider: str) -> LoginTokens:
     if raw is None:
         raise _log_in_again(provider, "there is no login any more")
     try:
@@ -125,8 +125,8 @@ class _Kept(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
     expires: float = 0
 
     @property
-    def tokens(self) -> Tokens:
-        return Tokens(self.access, self.refresh, self.expires)
+    def tokens(self) -> LoginTokens:
+        return LoginTokens(self.access, self.refresh, self.expires)
 
 
 def _log_in_again(provider: str, why: str) -> LoginError:

@@ -1,9 +1,9 @@
-"""Who keeps a conversation within the model's context window. The loop asks; how room is made, it does not know."""
+"""The interface that keeps a conversation within the context window of its model."""
 
 from typing import Protocol
 
 
-class ContextKeeper(Protocol):
+class ContextLimiter(Protocol):
     """May replace what the model is told of the conversation, whenever no reply and no tool is under way."""
 
     async def before_request(self) -> None:
@@ -27,8 +27,8 @@ class ContextKeeper(Protocol):
         ...
 
 
-class NoKeeper:
-    """Leaves the conversation as it is."""
+class NoContextLimiter:
+    """Never changes the conversation."""
 
     can_make_room = False
 
@@ -36,5 +36,5 @@ class NoKeeper:
         """There is nothing to do."""
 
     async def make_room(self, window: int | None) -> bool:
-        """It never does."""
+        """Never possible."""
         return False

@@ -1,4 +1,4 @@
-"""Connections of slots, which the warden makes: those to sockets of the host are refused, all others are as ever."""
+"""Connections of slots, which the broker makes: those to sockets of the host are refused, all others are as ever."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ def probe(arena: Arena, *attempts: tuple[object, ...], **changes: Any) -> Report
         pytest.skip(f"this machine cannot hold tier full: {report.refused}")
     assert report.failed_checks == []
     if not changes and report.features["unix sockets"] != "only of the sandbox":
-        pytest.skip(f"this machine can have no warden: {report.warnings}")
+        pytest.skip(f"this machine can have no broker: {report.warnings}")
     return report
 
 
@@ -171,7 +171,7 @@ def test_datagrams_are_denied_by_either_name(someone: Arena) -> None:
     assert report.outcomes == ["ESOCKTNOSUPPORT"] * 2 + ["ok"] * 2
 
 
-def test_connections_are_as_without_a_warden(someone: Arena) -> None:
+def test_connections_are_as_without_a_connect_broker(someone: Arena) -> None:
     program = shutil.copy(_CONNECTIONS, someone.project)
     for name in ("inside", "outside"):
         (someone.project / name).mkdir()
@@ -213,7 +213,7 @@ def test_programs_that_hide_their_memory_connect(someone: Arena) -> None:
 
 
 @pytest.mark.parametrize("missing", ["pidfd_getfd", "process_vm_readv", "openat2"])
-def test_without_what_it_needs_there_is_a_warning_and_no_warden(someone: Arena, missing: str) -> None:
+def test_without_what_it_needs_there_is_a_warning_and_no_connect_broker(someone: Arena, missing: str) -> None:
     report = probe(someone, connecting("/tmp/missing"), missing={missing: "ENOSYS"})
 
     assert report.features["unix sockets"] == "masked once seen"
@@ -221,7 +221,7 @@ def test_without_what_it_needs_there_is_a_warning_and_no_warden(someone: Arena, 
     assert report.outcomes == ["ENOENT"]
 
 
-def test_with_the_network_of_the_host_there_is_a_warning_and_no_warden(someone: Arena) -> None:
+def test_with_the_network_of_the_host_there_is_a_warning_and_no_connect_broker(someone: Arena) -> None:
     report = someone.probe(someone.policy("full", network="host"), connecting("/tmp/missing"))
     if report.refused:
         pytest.skip(f"this machine cannot hold tier full: {report.refused}")
@@ -231,8 +231,8 @@ def test_with_the_network_of_the_host_there_is_a_warning_and_no_warden(someone: 
     assert report.outcomes == ["ENOENT"]
 
 
-def test_the_end_of_a_slot_is_not_the_wardens(someone: Arena) -> None:
-    """The fork-server kills what a crashed slot leaves, and the warden is a child of its, too."""
+def test_the_end_of_a_slot_is_not_the_brokers(someone: Arena) -> None:
+    """The fork-server kills what a crashed slot leaves, and the broker is a child of its, too."""
     if someone.user is not None:
         pytest.skip("the same for everybody")
     connecting_to_itself = (
@@ -247,7 +247,7 @@ def test_the_end_of_a_slot_is_not_the_wardens(someone: Arena) -> None:
         workspace = LocalWorkspace.start(str(someone.project), env=environment)
         try:
             if (tier := (await workspace.sandbox.status()).tier) != "full":
-                pytest.skip(f"this machine holds tier {tier} only, which has no warden")
+                pytest.skip(f"this machine holds tier {tier} only, which has no broker")
             before = await workspace.run(command)
             assert kill_slots() > 0
             after = []

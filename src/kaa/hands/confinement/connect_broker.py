@@ -1,12 +1,12 @@
-"""The warden: connects sockets for slots, so that only those of the sandbox are connected to.
+"""The connect broker: connects sockets for slots, so that only those of the sandbox are connected to.
 
 Daemons of the host listen on sockets in the file system, also on some that appear while commands run. Namespaces do not
 keep a process from connecting to what it can name, and Landlock does only from ABI 9 on. So `connect` of slots is
-notified: each slot gives the descriptor on which it is to the warden before its first request, and no longer has it.
+notified: each slot gives the broker its notification descriptor before its first request, and closes its own copy.
 
-The warden is a process of the fork-server's: in its namespaces, but outside those of the slots. It gives each slot that
+The broker is a process of the fork-server's: in its namespaces, but outside those of the slots. It gives each slot that
 connects at all a process of its own, so that none can hold up the others; commands that do not connect pay nothing.
-What the wardship costs: peers see the warden's process id (0, that is) where they ask for credentials, names through
+The cost: peers see the broker's process id (0, that is) where they ask for credentials, names through
 /proc cannot be connected to, and unix sockets for datagrams, which need no `connect`, are denied (see `seccomp`).
 """
 
@@ -28,34 +28,34 @@ _READY = b"ready"
 _DESCRIPTOR = struct.Struct("@i")
 
 
-class WardenError(Exception):
-    """There can be no warden here. The message completes "because"."""
+class ConnectBrokerError(Exception):
+    """There can be no broker here. The message completes "because"."""
 
 
-class Warden:
+class ConnectBroker:
     """The fork-server's and the slots' end.
 
     Attributes:
-        pid: of the warden's process, a child of the fork-server's.
+        pid: of the broker's process, a child of the fork-server's.
     """
 
     def __init__(self) -> None:
-        """Start the warden from a process of one thread that is in its namespaces for good.
+        """Start the broker from a process of one thread that is in its namespaces for good.
 
         Raises:
             OSError: there is no process.
         """
-        self._channel, wardens_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with wardens_end:
+        self._channel, brokers_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with brokers_end:
             self.pid = os.fork()
             if self.pid == 0:
-                _become_warden(wardens_end)
+                _become_broker(brokers_end)
 
     def confirm(self) -> None:
-        """Wait until the warden has proven that it can do its work.
+        """Wait until the broker has proven that it can do its work.
 
         Raises:
-            WardenError: it cannot, and is no more.
+            ConnectBrokerError: it cannot, and is no more.
         """
         self._channel.settimeout(_ENOUGH_SECONDS)
         try:
@@ -67,13 +67,13 @@ class Warden:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
             self._channel.close()
-            raise WardenError(answer.decode() or "it ended early")
+            raise ConnectBrokerError(answer.decode() or "it ended early")
 
     def take_charge(self, filter_program: bytes) -> None:
-        """Install a filter that notifies of `connect` on the calling process, and give the warden the descriptor.
+        """Install a filter that notifies of `connect` on the calling process, and give the broker the descriptor.
 
         Raises:
-            OSError: the kernel refused, or the warden is gone.
+            OSError: the kernel refused, or the broker is gone.
         """
         listener = seccomp.install_notifying(filter_program)
         try:
@@ -83,7 +83,7 @@ class Warden:
             self._channel.close()
 
 
-def _become_warden(channel: socket.socket) -> NoReturn:
+def _become_broker(channel: socket.socket) -> NoReturn:
     status = 1
     try:
         _detach(channel)
@@ -178,7 +178,7 @@ def _prove() -> None:
     os.close(connecting.open_file(os.getpid(), b"/"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
-        ours.close()  # or what is sent would lie there for ever if the warden is killed now, and the child wait for it
+        ours.close()  # or what is sent would lie there for ever if the broker is killed now, and the child wait for it
         _ask_for_connection(theirs)
     theirs.close()
     with ours:

@@ -1,4 +1,4 @@
-"""The loop lets a keeper make room, before every request and after one that was too long."""
+"""The loop lets a context limiter make room, before every request and after one that was too long."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ TOO_LONG = ContextOverflowError("the conversation is too long")
 ECHO = reply(tool_calls=[("echo", {"text": "hi"})])
 
 
-class Keeper:
+class Limiter:
     """Puts one message in place of all, when it is asked to."""
 
     def __init__(self, agent: Agent, *, at_requests: Sequence[int] = (), rescues: int = 0) -> None:
@@ -44,11 +44,11 @@ class Keeper:
         self._agent.condense((say("summary"), *kept))
 
 
-def kept_scene(script: list[ScriptItem], *, at_requests: Sequence[int] = (), rescues: int = 0) -> tuple[Scene, Keeper]:
+def kept_scene(script: list[ScriptItem], *, at_requests: Sequence[int] = (), rescues: int = 0) -> tuple[Scene, Limiter]:
     scene = Scene(script)
-    keeper = Keeper(scene.agent, at_requests=at_requests, rescues=rescues)
-    scene.agent.set_keeper(keeper)
-    return scene, keeper
+    limiter = Limiter(scene.agent, at_requests=at_requests, rescues=rescues)
+    scene.agent.set_context_limiter(limiter)
+    return scene, limiter
 
 
 def sent(scene: Scene, request: int) -> list[str]:
@@ -59,12 +59,12 @@ def roles(messages: Sequence[Message]) -> list[str]:
     return [type(message).__name__ for message in messages]
 
 
-def test_the_keeper_is_asked_before_each_request_and_may_shorten_the_conversation() -> None:
-    scene, keeper = kept_scene([ECHO, ECHO, reply("done")], at_requests=[2])
+def test_the_limiter_is_asked_before_each_request_and_may_shorten_the_conversation() -> None:
+    scene, limiter = kept_scene([ECHO, ECHO, reply("done")], at_requests=[2])
 
     run(scene.agent.run(say("begin")))
 
-    assert keeper.asked == 3
+    assert limiter.asked == 3
     assert sent(scene, 0) == ["begin"]
     assert sent(scene, 1) == ["summary", "", "hi"]
     assert sent(scene, 2) == ["summary", "", "hi", "", "hi"]
@@ -142,7 +142,7 @@ def test_a_reply_to_a_cut_off_conversation_stands_where_no_room_can_be_made() ->
 
 
 def test_what_was_said_while_room_is_made_waits_and_an_abort_leaves_it_waiting() -> None:
-    class Slow(Keeper):
+    class Slow(Limiter):
         async def before_request(self) -> None:
             self.begun.set()
             await asyncio.Event().wait()
@@ -151,10 +151,10 @@ def test_what_was_said_while_room_is_made_waits_and_an_abort_leaves_it_waiting()
 
     async def scenario() -> tuple[AgentEnd, list[str]]:
         scene = Scene([])
-        keeper = Slow(scene.agent)
-        scene.agent.set_keeper(keeper)
+        limiter = Slow(scene.agent)
+        scene.agent.set_context_limiter(limiter)
         running = asyncio.create_task(scene.agent.run(say("begin")))
-        await keeper.begun.wait()
+        await limiter.begun.wait()
         scene.agent.steer(say("and this"))
         scene.agent.abort()
         return await running, [message.text for message in scene.agent.clear_queues()]
