@@ -152,7 +152,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
     obstacle = _obstacle(broker)
     broker = None if obstacle else broker
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=broker is not None)
-    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, broker=broker)
+    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, connect_broker=broker)
     full = FullTier(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0, made)
     full.warnings += layout.warnings
     if broker is None:
