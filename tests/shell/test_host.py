@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kaa.core.events import AgentEnd, MessageUpdate
+from kaa.core.events import AgentEnd, Event, MessageUpdate
 from kaa.core.messages import user_message
 from kaa.ext.errors import ExtensionError
 from kaa.ext.loader import load_extension
-from kaa.ext.questions import TrustDecision
+from kaa.ext.questions import Confirmed, TrustDecision
 from kaa.session.errors import SessionNotFoundError
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
@@ -20,6 +20,7 @@ from kaa.shell.options import ConversationOptions, HostOptions, ResumeSession
 from kaa.shell.safety import SandboxFlags
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_script import Answer, Fault, call, say
@@ -46,6 +47,18 @@ def extend(api):
     async def greet(arguments, context):
         return Reply("hello")
     api.register_command("greet", "Say hello.", greet)
+"""
+
+# Asks, and answers with the conversation that it was asked in.
+_ASKING = """
+from kaa.ext.api import Reply
+from kaa.ext.asking import confirm
+
+def extend(api):
+    async def ask(arguments, context):
+        await confirm(context.asker, "Go on?")
+        return Reply(context.conversation_id)
+    api.register_command("ask", "Ask.", ask)
 """
 
 
@@ -247,6 +260,103 @@ def test_notifications_name_the_conversation(stage: Stage) -> None:
 
     assert len(set(ids)) == 2
     assert [notification.conversation for notification in told if "not trusted" in notification.text] == ids
+
+
+class TestQuestionsAndEvents:
+    """Of two conversations in one project."""
+
+    def test_name_the_conversation_that_asks(self, stage: Stage) -> None:
+        stage.install(_ASKING)
+        person = stage.asker = Person(Confirmed(True), Confirmed(True))
+
+        async def scenario() -> list[str]:
+            host = stage.host()
+            project = MemoryWorkspace()
+            opened = [await host.open(_OPTIONS, project) for _ in range(2)]
+            for hosted in reversed(opened):
+                assert await hosted.conversation.submit("/ask") == CommandReply(hosted.id)
+            await host.close()
+            return [hosted.id for hosted in opened]
+
+        ids = run(scenario())
+
+        assert [question.conversation for question in person.questions] == ids[::-1]
+
+    def test_name_the_conversation_in_questions_of_trust(self, stage: Stage) -> None:
+        person = stage.asker = Person(TrustDecision("no"), TrustDecision("no"))
+        project = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
+
+        async def scenario() -> list[str]:
+            host = stage.host()
+            opened = [await host.open(ConversationOptions(model="m", trust=None), project) for _ in range(2)]
+            await opened[1].conversation.trust.review()
+            await host.close()
+            return [hosted.id for hosted in opened]
+
+        ids = run(scenario())
+
+        assert [question.conversation for question in person.questions] == ids
+
+    def test_reach_those_who_follow_that_conversation(self, stage: Stage) -> None:
+        stage.server.begin([say("for the second")])
+
+        async def scenario() -> None:
+            host = stage.host()
+            project = MemoryWorkspace()
+            first, second = [await host.open(_OPTIONS, project) for _ in range(2)]
+            events: dict[str, list[Event]] = {first.id: [], second.id: []}
+            for hosted in (first, second):
+                hosted.conversation.subscribe(events[hosted.id].append)
+            await second.conversation.submit("work")
+            assert events[first.id] == []
+            assert isinstance(events[second.id][-1], AgentEnd)
+            await host.close()
+
+        run(scenario())
+
+
+def test_findings_of_the_guard_reach_the_conversation_whose_command_runs_or_else_all(stage: Stage) -> None:
+    told: asyncio.Queue[HostNotice] = asyncio.Queue()
+
+    async def scenario(project: Path) -> None:
+        host = Host(HostOptions(), Home(stage.home), stage.environ, told.put_nowait)
+        workspace = host.workspaces.open(str(project), SandboxFlags())
+        try:
+            if not (await workspace.sandbox.status()).confined:
+                pytest.skip("nothing can be confined on this machine")
+            first, second = [await host.open(_OPTIONS, workspace) for _ in range(2)]
+            while not told.empty():  # warnings of this machine
+                told.get_nowait()
+            own = first.conversation.workspace
+            await own.run_in_background(CommandRequest(["sh", "-c", "touch runs; exec sleep 1000"]))
+            await _appears(project / "runs")
+
+            (project / "sub" / ".envrc").touch()
+            assert (await told.get()).conversation == first.id
+
+            await own.processes.stop(1)
+            question = CommandRequest(
+                ["sh", "-c", "touch asks; until test -e go; do sleep 0.01; done"], carries_findings=False
+            )
+            asking = asyncio.create_task(own.run(question))
+            await _appears(project / "asks")
+            (project / "sub" / ".vscode").mkdir()
+            (project / "go").touch()
+            await asking
+            assert {(await told.get()).conversation for _ in range(2)} == {first.id, second.id}
+            assert told.empty()
+        finally:
+            await host.close()
+
+    with folder_elsewhere() as folder:
+        (folder / "project" / "sub").mkdir(parents=True)
+        stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        run(scenario(folder / "project"))
+
+
+async def _appears(path: Path) -> None:
+    while not path.exists():
+        await asyncio.sleep(0.01)
 
 
 class TestSwitching:

@@ -320,6 +320,11 @@ class CommandContext(Protocol):
         ...
 
     @property
+    def conversation_id(self) -> str:
+        """Tells the conversations of one process apart; questions and notices carry it."""
+        ...
+
+    @property
     def session_id(self) -> str:
         """The session's id."""
         ...

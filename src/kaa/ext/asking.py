@@ -5,6 +5,8 @@ Light on purpose: every conversation imports this, and few ask anything. The que
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import msgspec
+
 from kaa.ext.errors import CommandError
 
 if TYPE_CHECKING:
@@ -56,6 +58,31 @@ class Nobody:
 
 
 NOBODY = Nobody()
+
+
+class AttributingAsker:
+    """Asks for one conversation or agent, and says so in its questions.
+
+    Args:
+        asker: asks the person.
+        conversation: the id of the conversation; None leaves what the question says.
+        agent: the id of the agent, likewise.
+    """
+
+    def __init__(self, asker: Asker, *, conversation: str | None = None, agent: str | None = None) -> None:
+        self._asker = asker
+        self._conversation = conversation
+        self._agent = agent
+
+    @property
+    def can_ask(self) -> bool:
+        """See `Asker`."""
+        return self._asker.can_ask
+
+    async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        """See `Asker`."""
+        conversation, agent = self._conversation or question.conversation, self._agent or question.agent
+        return await self._asker.ask(msgspec.structs.replace(question, conversation=conversation, agent=agent))
 
 
 async def confirm(asker: Asker, title: str, details: str = "") -> bool:

@@ -1,6 +1,7 @@
 """What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar
 
 from kaa.core.arguments import ArgumentError
@@ -26,17 +27,19 @@ class ConversationContext:
     Args:
         workspace: the project.
         asker: asks the person.
-        kept: what `state` keeps.
+        conversation_id: tells conversations of one process apart.
 
     Attributes:
         workspace: the project; files and commands go through this and nothing else.
         asker: asks the person (`kaa.ext.asking`, `kaa.ext.questions`).
+        conversation_id: the id of the conversation, as questions and notices carry it.
     """
 
-    def __init__(self, workspace: Workspace, asker: Asker, kept: dict[type[Any], Any] | None = None) -> None:
+    def __init__(self, workspace: Workspace, asker: Asker, conversation_id: str = "") -> None:
         self.workspace = workspace
         self.asker = asker
-        self._kept: dict[type[Any], Any] = {} if kept is None else kept  # any: each class maps to its own object
+        self.conversation_id = conversation_id
+        self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
         """The object of this class that the conversation keeps until it is closed; made where there is none yet."""
@@ -47,12 +50,14 @@ class ConversationContext:
 
     def asking(self, asker: Asker) -> "ConversationContext":
         """The same conversation with another way to ask."""
-        return ConversationContext(self.workspace, asker, self._kept)
+        context = copy(self)
+        context.asker = asker
+        return context
 
     def of_call(self, run: ToolRun) -> "ToolContext":
         """What a tool call works with."""
         workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
-        return ToolContext(workspace, self.asker, self._kept, run)
+        return ToolContext(self, workspace, run)
 
     def bind(self, tool: Tool["ToolContext"]) -> Tool[ToolRun]:
         """A tool of an extension's as the loop uses it."""
@@ -63,9 +68,8 @@ class ToolContext(ConversationContext):
     """What a tool call works with.
 
     Args:
+        context: of the conversation.
         workspace: the sandboxed project, or for an approved call one that can do more.
-        asker: asks the person.
-        kept: what `state` keeps.
         run: the call.
 
     Attributes:
@@ -74,8 +78,9 @@ class ToolContext(ConversationContext):
             before it.
     """
 
-    def __init__(self, workspace: Workspace, asker: Asker, kept: dict[type[Any], Any], run: ToolRun) -> None:
-        super().__init__(workspace, asker, kept)
+    def __init__(self, context: ConversationContext, workspace: Workspace, run: ToolRun) -> None:
+        super().__init__(workspace, context.asker, context.conversation_id)
+        self._kept = context._kept
         self.call_id = run.call_id
         self.update = run.update
 

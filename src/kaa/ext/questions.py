@@ -82,11 +82,20 @@ class TrustDecision(_Answer, tag="trustDecision", frozen=True):
 Answer: TypeAlias = ApprovalAnswer | Confirmed | Chosen | Entered | TrustDecision | Dismissed
 
 
-class Question(msgspec.Struct, Generic[AnswerT], tag_field="kind", rename="camel", frozen=True):
+class _Asked(msgspec.Struct, kw_only=True, frozen=True):
+    """Who asks. The asker of a conversation sets both; see `kaa.ext.asking.AttributingAsker`."""
+
+    conversation: str | None = None
+    agent: str | None = None
+
+
+class Question(_Asked, Generic[AnswerT], tag_field="kind", rename="camel", frozen=True):
     """Base of all questions; `AnswerT` is the type of the answer.
 
     Attributes:
         title: the question, in one line.
+        conversation: the id of the conversation that it belongs to; None if it is about the process.
+        agent: the id of the agent that asks, if a tool runs it; None for the conversation's own.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = ()

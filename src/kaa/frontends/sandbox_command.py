@@ -62,7 +62,7 @@ def _refuse(message: str) -> int:
 
 
 async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
-    workspace.sandbox.findings.tell(lambda notice: deliver(sys.stderr, sanitize(f"kaa: {notice}\n")))
+    workspace.tell(lambda notice: deliver(sys.stderr, sanitize(f"kaa: {notice}\n")))
     with contextlib.ExitStack() as files:  # ends when nothing is left that could hold what it closes
         try:
             stdin = files.enter_context(_content_only(sys.stdin.fileno()))

@@ -143,7 +143,7 @@ class Contained:
 
     def tell(self, tell: Callable[[str], None]) -> None:
         """Tell what the guard found."""
-        self._workspace.sandbox.findings.tell(tell)
+        self._workspace.tell(tell)
 
     def set_network(self, text: str) -> str:
         """Change what commands may reach."""

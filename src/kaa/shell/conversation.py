@@ -148,6 +148,11 @@ class Conversation:
         return isinstance(self._session.store, FileStore)
 
     @property
+    def conversation_id(self) -> str:
+        """Tells the conversations of one process apart."""
+        return self._registry.context.conversation_id
+
+    @property
     def session_id(self) -> str:
         """The session's id."""
         return self._session.store.header.id

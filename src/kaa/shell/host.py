@@ -4,14 +4,14 @@ Every frontend opens conversations here. All calls must come from one event loop
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.ext.asking import NOBODY, Asker
+from kaa.ext.asking import NOBODY, Asker, AttributingAsker
 from kaa.ext.extensions import Extensions
 from kaa.ext.occasions import SessionEndReason, StartReason
 from kaa.session.errors import SessionError
@@ -23,6 +23,7 @@ from kaa.shell.options import ConversationOptions, HostOptions, switch_kind, swi
 from kaa.shell.settings import load_user_settings
 from kaa.shell.work_queue import WorkQueue
 from kaa.shell.workspaces import Workspaces
+from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class HostedConversation:
         id: what the host calls it.
         conversation: the conversation.
         reason: why it was opened.
+        view: lets go of what it shares with other conversations.
 
     Attributes:
         id: tells conversations of one process apart.
@@ -58,16 +60,24 @@ class HostedConversation:
         is_open: whether it can be asked; not any more from when `Host.end` begins.
     """
 
-    def __init__(self, id: str, conversation: Conversation, reason: StartReason) -> None:  # noqa: A002 - the field's name for it
+    def __init__(self, id: str, conversation: Conversation, reason: StartReason, view: ExitStack) -> None:  # noqa: A002 - the field's name for it
         self.id = id
         self.conversation = conversation
         self.work = WorkQueue(conversation)
         self.is_open = True
         self._reason = reason
+        self._view = view
 
     async def begin(self) -> None:
         """Run the hooks of extensions for the start. Call it once, before the first message."""
         await self.conversation.begin(self._reason)
+
+    async def close(self, reason: EndReason) -> None:
+        """Stop what is under way and close the conversation; see `Host.end`."""
+        self.is_open = False
+        with self._view:
+            await self.work.end()
+            await self.conversation.close(reason)
 
 
 class Host:
@@ -129,15 +139,20 @@ class Host:
             Exception: as `open_conversation` says.
         """
         name = str(next(self._numbers))
-        options, configuration = await self._trusting(options, workspace)
+        asker = AttributingAsker(self._asker, conversation=name)
+        options, configuration = await self._trusting(options, workspace, asker)
 
         def decisions() -> "TrustDecisions":
             return self._decisions(workspace)
 
-        at = Surroundings(
-            workspace, self.home, self._environ, self._telling(name), self._asker, self._extensions, decisions
-        )
-        hosted = HostedConversation(name, await open_conversation(options, at, configuration), reason)
+        with ExitStack() as undo:
+            if isinstance(workspace, LocalWorkspace):
+                workspace = undo.enter_context(workspace.of_conversation())
+            at = Surroundings(
+                name, workspace, self.home, self._environ, self._telling(name), asker, self._extensions, decisions
+            )
+            conversation = await open_conversation(options, at, configuration)
+            hosted = HostedConversation(name, conversation, reason, undo.pop_all())
         self._conversations[name] = hosted
         return hosted
 
@@ -174,8 +189,7 @@ class Host:
         """
         hosted.is_open = False
         if self._conversations.pop(hosted.id, None) is not None:
-            await hosted.work.end()
-            await hosted.conversation.close(reason)
+            await hosted.close(reason)
 
     def sessions(self, directory: str, session_dir: Path | None = None) -> "Sessions":
         """All sessions there are, whether one is open or not.
@@ -217,18 +231,18 @@ class Host:
         return start_logging(self._environ, self.home, tell)
 
     async def _trusting(
-        self, options: ConversationOptions, workspace: Workspace
+        self, options: ConversationOptions, workspace: Workspace, asker: Asker
     ) -> "tuple[ConversationOptions, ProjectConfiguration | None]":
         """The options with a decision about trust, and what it was about, where that is known."""
         if options.trust is not None and workspace.root not in self._trust:
             return options, None
         decisions = self._decisions(workspace)
-        trust = await decisions.decided(workspace, options.trust)
+        trust = await decisions.decided(workspace, options.trust, asker)
         return msgspec.structs.replace(options, trust=trust), decisions.configuration
 
     def _decisions(self, workspace: Workspace) -> "TrustDecisions":
         from kaa.shell.trust.decisions import TrustDecisions  # lazy: a run that nobody watches is told what to trust
 
         if workspace.root not in self._trust:
-            self._trust[workspace.root] = TrustDecisions(self.home, self._asker)
+            self._trust[workspace.root] = TrustDecisions(self.home)
         return self._trust[workspace.root]

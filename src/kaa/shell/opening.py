@@ -61,7 +61,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Where a conversation takes place.
 
     Attributes:
-        workspace: the project; stays the caller's to close. There may be several conversations in it.
+        id: of the conversation.
+        workspace: the project, as this conversation sees it; stays the caller's to close.
         home: the user's folder.
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
@@ -70,6 +71,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         decisions: what was decided in this process about trust in the project, and asking again.
     """
 
+    id: str
     workspace: Workspace
     home: Home
     environ: Mapping[str, str]
@@ -119,7 +121,8 @@ async def open_conversation(
     project = await _read_project(options, at, configuration)
     settings = project.settings
     names = at.extensions.load(settings.extensions)
-    registry = Registry(at.extensions.loaded, ConversationContext(at.workspace, at.asker), at.notify, names)
+    context = ConversationContext(at.workspace, at.asker, at.id)
+    registry = Registry(at.extensions.loaded, context, at.notify, names)
     at = msgspec.structs.replace(at, notify=registry.session.announcing(at.notify), asker=registry.context.asker)
     containment = await _contained(at)
 
@@ -180,7 +183,7 @@ async def open_conversation(
             built.models,
             reloading,
             spec.tools,
-            TrustReview(at.decisions, at.workspace),
+            TrustReview(at.decisions, at.workspace, at.asker),
             closing.pop_all(),
         )
         undo.pop_all()  # from here on the conversation closes what it is made of

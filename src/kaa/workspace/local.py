@@ -4,7 +4,8 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -107,8 +108,8 @@ class LocalWorkspace:
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
-        self._unconfined: LocalWorkspace | None = None
-        self._unattended: LocalWorkspace | None = None
+        self._outside = _Outside(self)
+        self._listener = sandbox.findings.last
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
 
@@ -145,36 +146,35 @@ class LocalWorkspace:
         """Absolute path of the directory that relative paths start from."""
         return self._root
 
+    @contextlib.contextmanager
+    def of_conversation(self) -> "Iterator[LocalWorkspace]":
+        """The same workspace for one of several conversations: it is told what the guard finds about its commands."""
+        view = copy(self)
+        view._listener = self.sandbox.findings.join()
+        try:
+            yield view
+        finally:
+            self.sandbox.findings.leave(view._listener)
+
+    def tell(self, tell: Callable[[str], None]) -> None:
+        """From now on, this is told in a sentence what the guard finds that belongs to no call."""
+        self._listener.tell(tell)
+
     def unconfined(self) -> "LocalWorkspace":
         """The same project without a sandbox. Whoever holds this holds the user's rights: only with the user's yes.
 
         Paths are real ones there, except for `stat`, which finds out what they are. What leads elsewhere since the user
         said yes fails.
         """
-        if self._unconfined is None:
-            open_to_all = SandboxOptions(mode="full-access")
-            sandbox = Sandbox(
-                self._root, self._home, open_to_all, self._places, self._own_environment, beside=self.sandbox
-            )
-            sandbox.start()
-            self._unconfined = self._open(sandbox, self._own_environment)
-        return self._unconfined
+        return self._outside.unconfined
 
     def unattended(self) -> "LocalWorkspace":
         """The same, for commands that nobody is asked about: they find programs outside what commands can write."""
-        if self._unattended is None:
-            environment = host_programs(self._own_environment).environment()
-            self._unattended = self._open(self.unconfined().sandbox, environment)
-        return self._unattended
+        return self._outside.unattended
 
     def exposed_program(self, name: str) -> str | None:
         """The program that a name means outside the sandbox, if commands in the sandbox can write it."""
         return host_programs(self._own_environment).exposed(name)
-
-    def _open(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "LocalWorkspace":
-        return LocalWorkspace(
-            self._root, environment, self._home, sandbox, self._places, self._processes, follows_links=False
-        )
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
@@ -252,7 +252,7 @@ class LocalWorkspace:
             spill_lines=command.spill_lines,
             on_output=on_output,
         )
-        carrier = Carrier() if command.carries_findings else None
+        carrier = Carrier(self._listener) if command.carries_findings else None
         refused_before = self.sandbox.network.mark()
         started = time.monotonic()
         try:
@@ -285,12 +285,12 @@ class LocalWorkspace:
             blocked=tuple(dict.fromkeys((*found, *(hosts if failed else ()), *words))),
             # Many programs ask for updates that nobody needs, or clear away empty directories.
             missed=tuple(one for one in (*(() if failed else hosts), *told) if one not in words),
-            told_user=() if carrier is None else self.sandbox.findings.take_for_model(),
+            told_user=() if carrier is None else self._listener.take_for_model(),
         )
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         """See `Workspace.run_in_background`."""
-        return self._processes.start(command, self.run)
+        return self._processes.start(command, self._run_in_background)
 
     @property
     def processes(self) -> ProcessTable:
@@ -312,7 +312,7 @@ class LocalWorkspace:
             BlockedError: nothing confines it although the user wants that.
         """
         refused_before = self.sandbox.network.mark()
-        carrier = Carrier()
+        carrier = Carrier(self._listener)
         async with self.sandbox.guarded(carrier):
             ending = await self._runner.run(argv, cwd=".", env=await self._environment(), timeout=None, output=streams)
         blocked = (*carrier.found, *self.sandbox.network.blocked_since(refused_before))
@@ -323,11 +323,12 @@ class LocalWorkspace:
         await self._processes.close()
         await self._runner.close()
         self._files.close()
-        if self._unattended is not None:
-            await self._unattended._runner.close()
-        if self._unconfined is not None:
-            await self._unconfined.close()
+        await self._outside.close()
         await self.sandbox.close()
+
+    async def _run_in_background(self, command: CommandRequest, on_output: OnOutput | None) -> CommandResult:
+        with self.sandbox.findings.in_background(self._listener):
+            return await self.run(command, on_output)
 
     def _logs(self) -> str | None:
         """Where whole outputs are kept; without a place for them their ends have to do."""
@@ -369,7 +370,7 @@ class LocalWorkspace:
         denied = self.sandbox.denials().of_write(absolute)
         if denied is not None and denied.kind != "write":
             raise BlockedError(denied, path)  # a name that does not exist yet: the kernel could not tell
-        carrier = Carrier(absolute)
+        carrier = Carrier(self._listener, absolute)
         try:
             async with self.sandbox.guarded(carrier):
                 frame = await self._files.call(path, request, data)
@@ -410,6 +411,49 @@ class LocalWorkspace:
         if info is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return info
+
+
+class _Outside:
+    """What a workspace is without its sandbox, made when it is needed."""
+
+    def __init__(self, inside: LocalWorkspace) -> None:
+        self._inside = inside
+        self._unconfined: LocalWorkspace | None = None
+        self._unattended: LocalWorkspace | None = None
+
+    @property
+    def unconfined(self) -> LocalWorkspace:
+        """With the user's programs."""
+        if self._unconfined is None:
+            inside = self._inside
+            open_to_all = SandboxOptions(mode="full-access")
+            sandbox = Sandbox(
+                inside._root, inside._home, open_to_all, inside._places, inside._own_environment, beside=inside.sandbox
+            )
+            sandbox.start()
+            self._unconfined = self._open(sandbox, inside._own_environment)
+        return self._unconfined
+
+    @property
+    def unattended(self) -> LocalWorkspace:
+        """With programs that commands cannot write."""
+        if self._unattended is None:
+            environment = host_programs(self._inside._own_environment).environment()
+            self._unattended = self._open(self.unconfined.sandbox, environment)
+        return self._unattended
+
+    async def close(self) -> None:
+        """Stop what runs there."""
+        if self._unattended is not None:
+            await self._unattended._runner.close()
+        if self._unconfined is not None:
+            await self._unconfined.close()
+
+    def _open(self, sandbox: Sandbox, environment: Mapping[str, str]) -> LocalWorkspace:
+        inside = self._inside
+        return LocalWorkspace(
+            inside._root, environment, inside._home, sandbox, inside._places, inside._processes, follows_links=False
+        )
 
 
 def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
-from kaa.workspace.sandbox.findings import Carrier, Findings
+from kaa.workspace.sandbox.findings import Carrier, Findings, Listener
 from tests.support.elsewhere import folder_elsewhere
 
 _SECONDS = 60.0  # longer than anything here takes, on a busy machine too
@@ -53,7 +53,7 @@ def play(folder: Path, scene: Callable[[Scene], Awaitable[None]]) -> list[str]:
     async def whole() -> list[str]:
         told: asyncio.Queue[str] = asyncio.Queue()
         async with _opened(folder) as workspace:
-            workspace.sandbox.findings.tell(told.put_nowait)
+            workspace.tell(told.put_nowait)
             await scene(Scene(workspace, folder / "project", told))
         return [told.get_nowait() for _ in range(told.qsize())]
 
@@ -242,8 +242,9 @@ def test_a_mounted_file_that_the_user_changes_in_place_is_let_alone(folder: Path
 
 def test_a_finding_goes_to_every_call_that_may_have_caused_it_and_once_to_each() -> None:
     findings, told = Findings(), list[str]()
-    findings.tell(told.append)
-    command, write, other = Carrier(), Carrier("/p/sub/.vscode/a"), Carrier("/p/sub/x")
+    conversation = findings.join()
+    conversation.tell(told.append)
+    command, write, other = (Carrier(conversation, path) for path in (None, "/p/sub/.vscode/a", "/p/sub/x"))
     found = Blocked("protected", "/p/sub/.vscode", "/p/sub/.vscode.kaa-blocked")
 
     with findings.carried(command), findings.carried(write), findings.carried(other):
@@ -257,7 +258,66 @@ def test_what_nobody_could_be_told_is_told_to_the_first_who_listens() -> None:
     findings, told = Findings(), list[str]()
 
     findings.deliver([Blocked("flood")])
-    findings.tell(told.append)
+    conversation = findings.join()
+    conversation.tell(told.append)
 
     assert len(told) == 1
-    assert findings.take_for_model() == (Blocked("flood"),)
+    assert conversation.take_for_model() == (Blocked("flood"),)
+
+
+class TestSeveralConversations:
+    """Each hears of what its own commands may have caused, and all of what nobody's did."""
+
+    def join(self, findings: Findings) -> tuple[Listener, list[str]]:
+        told = list[str]()
+        listener = findings.join()
+        listener.tell(told.append)
+        return listener, told
+
+    def test_hear_of_what_belongs_to_none(self) -> None:
+        findings = Findings()
+        (one, first), (two, second) = self.join(findings), self.join(findings)
+
+        findings.deliver([Blocked("flood")])
+
+        assert len(first) == len(second) == 1
+        assert one.take_for_model() == two.take_for_model() == (Blocked("flood"),)
+
+    def test_hear_of_their_own_background_processes_only(self) -> None:
+        findings = Findings()
+        (one, first), (two, second) = self.join(findings), self.join(findings)
+
+        with findings.in_background(one):
+            findings.deliver([Blocked("flood")])
+
+        assert (len(first), second) == (1, [])
+        assert (one.take_for_model(), two.take_for_model()) == ((Blocked("flood"),), ())
+
+    def test_hear_of_a_background_process_beside_the_command_of_another(self) -> None:
+        findings = Findings()
+        (one, first), (two, second) = self.join(findings), self.join(findings)
+        command = Carrier(two)
+
+        with findings.in_background(one), findings.in_background(two), findings.carried(command):
+            findings.deliver([Blocked("flood")])
+
+        assert (len(first), second, command.found) == (1, [], [Blocked("flood")])
+
+    def test_hear_nothing_any_more_when_they_are_closed_and_others_are_open(self) -> None:
+        findings = Findings()
+        (one, first), (_two, second) = self.join(findings), self.join(findings)
+        findings.leave(one)
+
+        with findings.in_background(one):
+            findings.deliver([Blocked("flood")])
+
+        assert (first, len(second)) == ([], 1)
+
+    def test_hear_of_what_is_found_after_all_are_closed_if_they_were_the_last(self) -> None:
+        findings = Findings()
+        one, told = self.join(findings)
+        findings.leave(one)
+
+        findings.deliver([Blocked("flood")])
+
+        assert len(told) == 1

@@ -62,7 +62,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
         writer.write(encoded(message))
 
     def notify(host_notice: HostNotice) -> None:
-        send(notice(host_notice.text))
+        send(notice(host_notice.text, conversation=host_notice.conversation))
 
     dialogs = Dialogs(send)
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs)

@@ -12,6 +12,7 @@ from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.event_json import EventJson
 from kaa.frontends.failures import FORESEEN, error_text
+from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
 from kaa.session.export.request import ExportError, ExportRequest
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen, SubmitOutcome
@@ -160,7 +161,7 @@ class RpcSession:
                 begin("handled")
             except (RpcError, *FORESEEN) as error:
                 if begun.done():
-                    self._send(notice(str(error), "error"))
+                    self._send(notice(str(error), "error", conversation=self._hosted.id))
                 else:
                     begun.set_exception(error)
             finally:
@@ -178,7 +179,7 @@ class RpcSession:
     def _settled(self, task: asyncio.Task[None]) -> None:
         self._runs.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._send(notice(error_text(error), "error"))
+            self._send(notice(error_text(error), "error", conversation=self._hosted.id))
         if not self._runs and not self._hosted.work.is_busy:
             self._send({"type": "agent_settled", "aborted": self._was_aborted})
 
@@ -419,14 +420,15 @@ class RpcSession:
         self._conversation: Conversation = hosted.conversation
         self._was_aborted = False
         self._events.know_free_models(self._conversation.models.is_free)
-        self._conversation.subscribe(self._note)
+        self._conversation.subscribe(lambda event: self._note(event, hosted.id))
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: Event, conversation: str) -> None:
         if self._beginning and isinstance(event, AgentStart):
             self._beginning[0]("started")
         if isinstance(event, AgentEnd):
             self._was_aborted = event.reason == "aborted"
-        self._send(self._events.of(event))
+        line = encoded(self._events.of(event))
+        self._send(msgspec.Raw(line[:-1] + b',"conversation":"%s"}' % conversation.encode()))
 
 
 def _disposition(disposition: str) -> object:
@@ -434,9 +436,10 @@ def _disposition(disposition: str) -> object:
     return {"disposition": disposition}
 
 
-def notice(text: str, kind: Literal["info", "error"] = "info") -> dict[str, object]:
+def notice(text: str, kind: Literal["info", "error"] = "info", *, conversation: str | None = None) -> dict[str, object]:
     """What a client shows to the person without asking anything."""
-    return {"type": "extension_ui_request", "id": "", "method": "notify", "message": text, "notifyType": kind}
+    told = {"type": "extension_ui_request", "id": "", "method": "notify", "message": text, "notifyType": kind}
+    return {**told, "conversation": conversation}
 
 
 class _Compaction(msgspec.Struct, rename="camel", frozen=True):

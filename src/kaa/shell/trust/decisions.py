@@ -24,25 +24,24 @@ class TrustDecisions:
 
     Args:
         home: keeps decisions.
-        asker: asks the person, once.
 
     Attributes:
         configuration: what the decision was about; None if the options decided.
     """
 
-    def __init__(self, home: Home, asker: Asker) -> None:
+    def __init__(self, home: Home) -> None:
         self._choice: TrustChoice | None = None
         self._asking = asyncio.Lock()
         self._home = home
-        self._asker = asker
         self.configuration: ProjectConfiguration | None = None
 
-    async def decided(self, workspace: Workspace, chosen: TrustChoice | None) -> TrustChoice:
+    async def decided(self, workspace: Workspace, chosen: TrustChoice | None, asker: Asker) -> TrustChoice:
         """What holds for the next session. An answer that the person gave in this process comes first.
 
         Args:
             workspace: the project.
             chosen: what the options say; None asks the person where nothing was decided before.
+            asker: asks them, once for all conversations.
 
         Raises:
             TrustError: earlier decisions cannot be read.
@@ -52,12 +51,12 @@ class TrustDecisions:
             if self._choice is None and chosen is None:
                 configuration, state = await self._survey(workspace)
                 if isinstance(state, Undecided | Changed):
-                    await self._ask(configuration, state)
+                    await self._ask(configuration, state, asker)
                 else:
                     self._choice, self.configuration = "stored", configuration
         return self._choice or chosen or "no"
 
-    async def review(self, workspace: Workspace) -> str:
+    async def review(self, workspace: Workspace, asker: Asker) -> str:
         """Ask the person again. The answer holds from the next session on. Returns what was decided, for people.
 
         Raises:
@@ -69,16 +68,16 @@ class TrustDecisions:
             return "This project has no configuration: there is nothing to trust."
         if isinstance(state, Untrustable):
             return f"This project cannot be trusted: {state.reason}."
-        choice = await self._ask(configuration, state)
+        choice = await self._ask(configuration, state, asker)
         return f"{_DECIDED[choice]} /new begins a session for which this holds."
 
     async def _survey(self, workspace: Workspace) -> tuple[ProjectConfiguration, TrustState]:
         configuration = await survey(workspace, self._home)
         return configuration, TrustStore(self._home).state(configuration)
 
-    async def _ask(self, configuration: ProjectConfiguration, state: TrustState) -> TrustChoice | None:
+    async def _ask(self, configuration: ProjectConfiguration, state: TrustState, asker: Asker) -> TrustChoice | None:
         """Ask, and keep the answer. None: the person declines for this run."""
-        answer = await self._asker.ask(_question(configuration, state))
+        answer = await asker.ask(_question(configuration, state))
         choice = answer.choice if isinstance(answer, TrustDecision) else None
         match choice:
             case "stored":

@@ -1,8 +1,9 @@
-"""ModelCaller again whether the project may configure kaa, for commands. Light: few conversations ask."""
+"""Asks again whether the project may configure kaa, for commands. Light: few conversations ask."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
 from kaa.workspace.protocol import Workspace
 
@@ -16,11 +17,13 @@ class TrustReview:
     Args:
         decisions: gives those of the process about this project.
         workspace: the project.
+        asker: asks the person.
     """
 
-    def __init__(self, decisions: "Callable[[], TrustDecisions]", workspace: Workspace) -> None:
+    def __init__(self, decisions: "Callable[[], TrustDecisions]", workspace: Workspace, asker: Asker) -> None:
         self._decisions = decisions
         self._workspace = workspace
+        self._asker = asker
 
     async def review(self) -> str:
         """Ask the person. Returns what was decided. See `TrustDecisions.review`.
@@ -31,6 +34,6 @@ class TrustReview:
         from kaa.shell.trust.store import TrustError  # lazy: few conversations ask
 
         try:
-            return await self._decisions().review(self._workspace)
+            return await self._decisions().review(self._workspace, self._asker)
         except TrustError as error:
             raise CommandError(str(error)) from error

@@ -1,8 +1,9 @@
-"""To whom a finding of the guard belongs: to the calls that run when it comes to light, or else to the user.
+"""To whom a finding of the guard belongs: to the calls that run when it comes to light, or else to conversations.
 
 The guard sees what changed, not who changed it. A call that runs in the foreground is answered soon, so its result
-carries what is found meanwhile. What comes to light between calls, or while only background processes and kaa's own
-questions run, is in no result: the user is told at once, and the model with the next result, as information.
+carries what is found meanwhile. What comes to light while only background processes of a conversation run is told to
+this conversation at once, and its model learns it with the next result, as information. All conversations are told what
+comes to light between calls, or beside kaa's own questions.
 """
 
 import contextlib
@@ -18,17 +19,54 @@ Tell: TypeAlias = Callable[[str], None]
 _MAX_FOR_MODEL = 8  # more than that is for the user to look at
 
 
+class Listener:
+    """A conversation, as far as it hears of findings. Until it can be told, findings wait."""
+
+    def __init__(self) -> None:
+        self._tell: Tell | None = None
+        self._untold: list[Blocked] = []
+        self._for_model: list[Blocked] = []
+
+    def tell(self, tell: Tell) -> None:
+        """From now on, this is how its user is told; also of what waits."""
+        self._tell = tell
+        untold, self._untold = self._untold, []
+        for blocked in untold:
+            tell(blocked.notice)
+
+    def hear(self, blocked: Blocked) -> None:
+        """Tell the user now, and the model later."""
+        if blocked not in self._for_model and len(self._for_model) < _MAX_FOR_MODEL:
+            self._for_model.append(blocked)
+        if self._tell is None:
+            self._untold.append(blocked)
+        else:
+            self._tell(blocked.notice)
+
+    def take_for_model(self) -> tuple[Blocked, ...]:
+        """What the user was told since the last time, for the model to know."""
+        taken, self._for_model = tuple(self._for_model), []
+        return taken
+
+    def inherit(self, other: "Listener") -> None:
+        """Take over what the other could not tell."""
+        self._untold, self._for_model = other._untold, other._for_model
+        other._untold, other._for_model = [], []
+
+
 class Carrier:
     """A call whose result says what was found while it ran.
 
     Args:
+        listener: the conversation of the call.
         path: absolute path of the only file that it writes; None: it may write anything.
 
     Attributes:
         found: what was found so far, each once.
     """
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, listener: Listener, path: str | None = None) -> None:
+        self.listener = listener
         self.path = path
         self.found: list[Blocked] = []
 
@@ -41,13 +79,29 @@ class Carrier:
 
 
 class Findings:
-    """Gives each finding to whom it belongs."""
+    """Gives each finding to whom it belongs.
+
+    Attributes:
+        last: hears of findings while no conversation does: the one that left last, or somebody before the first.
+    """
 
     def __init__(self) -> None:
+        self.last = Listener()
+        self._listeners: list[Listener] = []
         self._carriers: list[Carrier] = []
-        self._tell: Tell | None = None
-        self._untold: list[Blocked] = []  # while nobody can be told
-        self._for_model: list[Blocked] = []
+        self._in_background: list[Listener] = []  # once for each process
+
+    def join(self) -> Listener:
+        """Let one more conversation hear of findings, also of those that nobody could be told of before."""
+        listener = Listener()
+        listener.inherit(self.last)
+        self._listeners.append(listener)
+        return listener
+
+    def leave(self, listener: Listener) -> None:
+        """The conversation is closed."""
+        self._listeners.remove(listener)
+        self.last = listener
 
     @contextlib.contextmanager
     def carried(self, carrier: Carrier | None) -> Iterator[None]:
@@ -61,32 +115,24 @@ class Findings:
         finally:
             self._carriers.remove(carrier)
 
+    @contextlib.contextmanager
+    def in_background(self, listener: Listener) -> Iterator[None]:
+        """Meanwhile a background process of this conversation runs."""
+        self._in_background.append(listener)
+        try:
+            yield
+        finally:
+            self._in_background.remove(listener)
+
     def deliver(self, found: Iterable[Blocked]) -> None:
-        """Give what was found to the calls that may have caused it; tell the user what belongs to none."""
+        """Give what was found to the calls that may have caused it, and tell the conversations that may have."""
         for blocked in found:
             carriers = [carrier for carrier in self._carriers if carrier.takes(blocked)]
             for carrier in carriers:
                 if blocked not in carrier.found:
                     carrier.found.append(blocked)
-            if not carriers:
-                self._notify(blocked)
-
-    def tell(self, tell: Tell) -> None:
-        """From now on, this is how the user is told; also of what was found before anybody could be."""
-        self._tell = tell
-        untold, self._untold = self._untold, []
-        for blocked in untold:
-            tell(blocked.notice)
-
-    def take_for_model(self) -> tuple[Blocked, ...]:
-        """What the user was told since the last time, for the model to know."""
-        taken, self._for_model = tuple(self._for_model), []
-        return taken
-
-    def _notify(self, blocked: Blocked) -> None:
-        if blocked not in self._for_model and len(self._for_model) < _MAX_FOR_MODEL:
-            self._for_model.append(blocked)
-        if self._tell is None:
-            self._untold.append(blocked)
-        else:
-            self._tell(blocked.notice)
+            answered = [carrier.listener for carrier in carriers]
+            everybody = self._listeners or [self.last]
+            running = [one for one in everybody if one in self._in_background and one not in answered]
+            for listener in running or ([] if carriers else everybody):
+                listener.hear(blocked)
