@@ -72,7 +72,7 @@ class HostedConversation:
         """Run the hooks of extensions for the start. Call it once, before the first message."""
         await self.conversation.begin(self._reason)
 
-    async def close(self, reason: EndReason) -> None:
+    async def close(self, reason: SessionEndReason) -> None:
         """Stop what is under way and close the conversation; see `Host.end`."""
         self.is_open = False
         with self._view:
