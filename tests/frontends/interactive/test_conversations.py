@@ -20,6 +20,7 @@ from kaa.frontends.interactive.opened import OpenedConversation
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.store import MemoryStore
 from kaa.session.transcript import Transcript
 from kaa.shell.options import NewSession
@@ -98,14 +99,13 @@ class World:
     def __init__(self, seat: Seated, folder: Path) -> None:
         self.editor = seat.main_view.editor
         self.held = HeldCore()
-        core = cast("CoreThread[Engine]", self.held)
         transcript = TranscriptView(seat.main_view.document, seat.main_view.view)
         attention = Attention(seat.main_view, seat.terminal)
         presenter = EventPresenter(seat.main_view, transcript, Activity(seat.main_view, attention), attention)
+        ui = UIContext(seat.main_view, cast("CoreThread[Engine]", self.held), presenter.show_failure)
         commands = Commands()
         submission = Submission(
-            seat.main_view,
-            core,
+            ui,
             commands,
             Attachments(),
             PromptHistory(folder),
@@ -114,8 +114,7 @@ class World:
             lambda _: None,
         )
         self.conversations = Conversations(
-            seat.main_view,
-            core,
+            ui,
             presenter,
             submission,
             DraftKeeper(seat.main_view),

@@ -8,6 +8,7 @@ from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.commands import Commands, CoreCommand, UiCommand
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.conversation import CommandReply
 from tests.frontends.interactive.offscreen import Seated, core_of, seated
 
@@ -53,8 +54,7 @@ class World:
         commands = Commands()
         commands.add([UiCommand("theme", "", lambda arguments: self.ran.append(("theme", arguments)))])
         self.submission = Submission(
-            seat.main_view,
-            core_of(self.engine),
+            UIContext(seat.main_view, core_of(self.engine), self.failures.append),
             commands,
             self.attachments,
             self.history,

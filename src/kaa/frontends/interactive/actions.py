@@ -76,11 +76,11 @@ class Actions:
     def commands(self) -> Sequence[UiCommand]:
         """Slash commands."""
         models, settings = self._ui.model_selectors, self._ui.settings_selectors
-        conversation, copy = self._ui.conversation_selectors, self._ui.copying.copy_answer
+        copy = self._ui.copying.copy_answer
         begin, login = self._ui.conversations.open_new, self._ui.logging_in
         return [
             *self._session_commands(),
-            UiCommand("approvals", "", lambda _: conversation.approvals(), only_bare=True),
+            UiCommand("approvals", "", lambda _: settings.approvals(), only_bare=True),
             UiCommand(
                 "changelog",
                 "Show what is new in kaa",

@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.attachments import Attachments
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.work_queue import WorkResult
 
 ResultT = TypeVar("ResultT")
@@ -20,23 +19,17 @@ class ConversationTasks:
     """Has such work done.
 
     Args:
-        main_view: has the editor.
-        core: does it.
+        ui: the screen, the core and lists.
         attachments: take images of a message back.
-        on_failure: shows what went wrong.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
+        ui: UIContext,
         attachments: Attachments,
-        on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
+        self._ui = ui
         self._attachments = attachments
-        self._on_failure = on_failure
 
     def do(
         self,
@@ -58,10 +51,10 @@ class ConversationTasks:
                 self._say(message)
 
         def went_wrong(error: BaseException) -> None:
-            (failed or self._on_failure)(error)
+            (failed or self._ui.show_failure)(error)
             self._take_back()
 
-        self._core.call(lambda engine: engine.work.aside(lambda: work(engine)), finished, went_wrong)
+        self._ui.call(lambda engine: engine.work.aside(lambda: work(engine)), finished, went_wrong)
 
     def compact(self, instructions: str) -> None:
         """Condense the conversation. Its events tell what came of it."""
@@ -69,16 +62,16 @@ class ConversationTasks:
 
     def failed(self, error: BaseException) -> None:
         """Show what went wrong, and put back into the editor what was not said because of it."""
-        self._on_failure(error)
+        self._ui.show_failure(error)
         self._take_back()
 
     def give_back(self, messages: list[UserMessage]) -> None:
         """Put what waited into the editor, before what is there."""
-        self._main_view.give_back([self._attachments.take_back(message) for message in messages], "\n\n")
+        self._ui.main_view.give_back([self._attachments.take_back(message) for message in messages], "\n\n")
 
     def _take_back(self) -> None:
         # Where no conversation is open, nothing waits, and that has been told.
-        self._core.call(lambda engine: engine.work.take_unsaid(), self.give_back, lambda _: None)
+        self._ui.call(lambda engine: engine.work.take_unsaid(), self.give_back, lambda _: None)
 
     def _say(self, message: UserMessage) -> None:
-        self._core.call(lambda engine: engine.work.say(message), None, self._on_failure)
+        self._ui.call(lambda engine: engine.work.say(message))

@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
-from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.opened import OpenedConversation, describe_opened
 from kaa.frontends.interactive.submission import Submission
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.options import NewSession, SessionChoice
 
@@ -23,8 +21,7 @@ class Conversations:
     """Opens them, and lets what is entered through when one is open.
 
     Args:
-        main_view: has the editor.
-        core: opens them.
+        ui: the screen, the core and lists.
         presenter: shows them.
         submission: does what is entered.
         drafts: keeps what is typed.
@@ -34,16 +31,14 @@ class Conversations:
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
+        ui: UIContext,
         presenter: EventPresenter,
         submission: Submission,
         drafts: DraftKeeper,
         on_opened: Callable[[], None],
         give_back: Callable[[list[UserMessage]], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
+        self._ui = ui
         self._presenter = presenter
         self._submission = submission
         self._drafts = drafts
@@ -75,7 +70,7 @@ class Conversations:
             clear: erase what was shown.
         """
         if self._is_opening:
-            self._main_view.say("starting…")
+            self._ui.say("starting…")
             return
         was_open = self._is_open
         before = " The one before is kept." if self._presenter.is_worth_resuming else ""
@@ -111,7 +106,7 @@ class Conversations:
             on_failure: told why it is not.
         """
         if self._is_opening:
-            self._main_view.say("starting…")
+            self._ui.say("starting…")
             return
         was_open = self._is_open
 
@@ -131,9 +126,9 @@ class Conversations:
         """Do what stands in the editor, or keep it until there is a conversation."""
         if self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
             self._submission.submit(follow_up=follow_up)
-        elif not self._main_view.editor.is_empty:
-            self._main_view.say("starting…")
-            self.open([self._main_view.editor.take()])
+        elif not self._ui.main_view.editor.is_empty:
+            self._ui.say("starting…")
+            self.open([self._ui.main_view.editor.take()])
 
     def _begin(
         self,
@@ -142,8 +137,8 @@ class Conversations:
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         self._is_open, self._is_opening = False, True
-        folder, is_first = self._main_view.folder, self._is_first
-        self._core.call(
+        folder, is_first = self._ui.main_view.folder, self._is_first
+        self._ui.call(
             lambda engine: describe_opened(engine, session, folder, is_first=is_first),
             opened,
             failed or self._not_opened,
@@ -151,14 +146,14 @@ class Conversations:
 
     def _opened(self, opened: OpenedConversation) -> None:
         self._is_open, self._is_opening, self._is_first = True, False, False
-        self._main_view.status.show("")  # it has started
-        self._main_view.editor.history.prepend(opened.history)
+        self._ui.main_view.status.show("")  # it has started
+        self._ui.main_view.editor.history.prepend(opened.history)
         self._presenter.show_session(opened.entries, opened.path)
         self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
-        self._core.call(lambda engine: engine.work.take_unsaid(), self._give_back, self._presenter.show_failure)
-        self._core.call(lambda engine: engine.submit_first(), None, self._presenter.show_failure)
-        self._core.call(lambda engine: engine.prepare())
+        self._ui.call(lambda engine: engine.work.take_unsaid(), self._give_back)
+        self._ui.call(lambda engine: engine.submit_first())
+        self._ui.call(lambda engine: engine.prepare())
         self._let_through()
 
     def _let_through(self) -> None:
@@ -171,9 +166,9 @@ class Conversations:
         self._is_opening = False
         if isinstance(error, NoModelError):
             self._presenter.show_notice(getting_started.screen(error), "warning")
-            if self._main_view.context.size.rows < _ROWS_TO_GET_STARTED:
-                self._main_view.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
+            if self._ui.main_view.context.size.rows < _ROWS_TO_GET_STARTED:
+                self._ui.main_view.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
         else:
             self._presenter.show_failure(error)
         waiting, self._waiting = self._waiting, []
-        self._main_view.give_back(waiting, "\n")
+        self._ui.main_view.give_back(waiting, "\n")

@@ -6,10 +6,9 @@ from kaa.core.events import AgentEnd
 from kaa.ext.invocation import invocation_in, unknown_command
 from kaa.frontends.interactive.attachments import Attachments, mentioned_images, with_mentioned
 from kaa.frontends.interactive.commands import Commands
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.prompt_history import PromptHistory
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.conversation import CommandNotRun, CommandReply, SessionToOpen, SubmitOutcome
 
 # Long enough to read what to do instead.
@@ -20,8 +19,7 @@ class Submission:
     """Takes what is entered.
 
     Args:
-        main_view: has the editor.
-        core: does it.
+        ui: the screen, the core and lists.
         commands: knows the slash commands.
         attachments: images of the message.
         history: keeps it for other sessions.
@@ -32,8 +30,7 @@ class Submission:
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
+        ui: UIContext,
         commands: Commands,
         attachments: Attachments,
         history: PromptHistory,
@@ -41,8 +38,7 @@ class Submission:
         on_failure: Callable[[BaseException], None],
         on_session: Callable[[SessionToOpen], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
+        self._ui = ui
         self._commands = commands
         self._attachments = attachments
         self._history = history
@@ -56,15 +52,15 @@ class Submission:
         Args:
             follow_up: give a message to the model when it would stop, not as soon as possible.
         """
-        text = self._main_view.editor.text
+        text = self._ui.main_view.editor.text
         if text.strip() and not self._refuse(text):
-            self._main_view.editor.take()
+            self._ui.main_view.editor.take()
             self.enter(text, follow_up=follow_up)
 
     @property
     def needs_no_conversation(self) -> bool:
         """Whether a command stands in the editor that can be run without one."""
-        called = invocation_in(self._main_view.editor.text)
+        called = invocation_in(self._ui.main_view.editor.text)
         return called is not None and self._commands.is_independent(called.name)
 
     def command_line(self, text: str) -> None:
@@ -74,23 +70,23 @@ class Submission:
         if called is not None and self._commands.exists(called.name):
             self._do(command)
         else:
-            self._main_view.say(f"there is no command {text.strip()!r}; help lists all", "warning")
+            self._ui.say(f"there is no command {text.strip()!r}; help lists all", "warning")
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Do what was entered, now or before the start. A command that does not exist goes back into the editor."""
         if not self._refuse(text):
-            self._main_view.status.show("")  # what was said of an earlier command is over
+            self._ui.main_view.status.show("")  # what was said of an earlier command is over
             self._keep(text)
             self._do(text, follow_up=follow_up)
-        elif self._main_view.editor.is_empty:
-            self._main_view.editor.set_text(text)
+        elif self._ui.main_view.editor.is_empty:
+            self._ui.main_view.editor.set_text(text)
 
     def _refuse(self, text: str) -> bool:
         """Whether it is a command that does not exist, which is said then."""
         called = invocation_in(text)
         if called is None or self._commands.exists(called.name):
             return False
-        self._main_view.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
+        self._ui.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
         return True
 
     def _do(self, text: str, *, follow_up: bool = False) -> None:
@@ -98,7 +94,7 @@ class Submission:
         if called is not None and self._commands.is_own(called.name, called.arguments):
             self._commands.run(called.name, called.arguments)
         elif called is not None:
-            self._core.call(
+            self._ui.call(
                 lambda engine: engine.work.command(text), lambda outcome: self._replied(text, outcome), self._on_failure
             )
         elif text.lstrip().startswith("!"):
@@ -114,21 +110,21 @@ class Submission:
             told = await with_mentioned(engine.workspace, message) if names_images else message
             await engine.work.say(told, follow_up=follow_up)
 
-        self._core.call(say, None, self._on_failure)
+        self._ui.call(say, None, self._on_failure)
 
     def _run(self, text: str) -> None:
         in_context = not text.startswith("!!")
         command = text.lstrip("!").strip()
-        self._core.call(
+        self._ui.call(
             lambda engine: engine.conversation.run_command(command, in_context=in_context), None, self._on_failure
         )
 
     def _replied(self, text: str, outcome: SubmitOutcome) -> None:
         match outcome:
             case CommandNotRun(text=reason):
-                self._main_view.say(reason, "warning", _REFUSAL_SECONDS)
-                if self._main_view.editor.is_empty:
-                    self._main_view.editor.set_text(text)
+                self._ui.say(reason, "warning", _REFUSAL_SECONDS)
+                if self._ui.main_view.editor.is_empty:
+                    self._ui.main_view.editor.set_text(text)
             case CommandReply(text=reply):
                 if reply:
                     self._on_reply(reply)
@@ -141,4 +137,4 @@ class Submission:
         async def kept(_engine: Engine) -> None:
             self._history.append(text)
 
-        self._core.call(kept, None, self._on_failure)
+        self._ui.call(kept, None, self._on_failure)

@@ -4,13 +4,10 @@ It is made of the session's entries, and those of a long session only as far as 
 screen nothing changes meanwhile.
 """
 
-from collections.abc import Callable
-
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.transcript import Transcript
 from kaa.tui.components.text import Truncated
 from kaa.tui.context import Context
@@ -39,43 +36,39 @@ class TranscriptViewer:
     """Opens and closes it.
 
     Args:
-        main_view: where it is shown.
-        core: has the session.
-        on_failure: shows what went wrong.
+        ui: the screen, the core and lists.
     """
 
-    def __init__(
-        self, main_view: MainView, core: CoreThread[Engine], on_failure: Callable[[BaseException], None]
-    ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._on_failure = on_failure
+    def __init__(self, ui: UIContext) -> None:
+        self._ui = ui
 
     def toggle(self) -> None:
         """Open it, or close it."""
-        if self._main_view.app.is_looking:
-            self._main_view.app.look_away()
+        if self._ui.main_view.app.is_looking:
+            self._ui.main_view.app.look_away()
             return
 
         async def transcript(engine: Engine) -> Transcript:
             return engine.conversation.transcript()
 
-        self._core.call(transcript, self._open, self._on_failure)
+        self._ui.call(transcript, self._open)
 
     def key(self, key: Input) -> None:
         """Take a key while it is open: scroll, search or close."""
-        if self._main_view.app.take_view_key(key):
+        if self._ui.main_view.app.take_view_key(key):
             return
-        if self._main_view.context.keymap.extended(_CLOSING).matches(key, "app.transcript"):
-            self._main_view.app.look_away()
+        if self._ui.main_view.context.keymap.extended(_CLOSING).matches(key, "app.transcript"):
+            self._ui.main_view.app.look_away()
 
     def _open(self, entries: Transcript) -> None:
-        shared = self._main_view.context
+        shared = self._ui.main_view.context
         context = Context(
             shared.palette, shared.keymap.extended(_KEYS), shared.size, shared.glyphs, hyperlinks=shared.hyperlinks
         )
-        view = ViewOptions(context, expanded=True, images=self._main_view.view.images, cwd=self._main_view.view.cwd)
+        view = ViewOptions(
+            context, expanded=True, images=self._ui.main_view.view.images, cwd=self._ui.main_view.view.cwd
+        )
         hint = "Up and Down scroll, / searches, p and n go from message to message, q closes"
         document = Document(Truncated(context, hint, "dim"))
         document.earlier = EarlierBlocks(view, entries, len(entries))
-        self._main_view.app.look_at(context, document)
+        self._ui.main_view.app.look_at(context, document)

@@ -29,8 +29,6 @@ from kaa.frontends.interactive.project_paths import ProjectPaths
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.questions import QuestionDialogs
 from kaa.frontends.interactive.rewind_draft import RewindDraft
-from kaa.frontends.interactive.selectors.conversation import ConversationSelectors
-from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.selectors.models import ModelSelectors
 from kaa.frontends.interactive.selectors.sessions import SessionSelectors
 from kaa.frontends.interactive.selectors.settings import SettingsSelectors
@@ -38,6 +36,7 @@ from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.conversation import SessionToOpen
 from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
 
@@ -60,7 +59,6 @@ class InteractiveUI:
         self._core = core
         self._leave = leave
         transcript = TranscriptView(main_view.document, main_view.view)
-        lists = ListDialogs(main_view)
         self.attachments = Attachments()
         self._rewind_draft = RewindDraft(main_view.editor)
         self._attention = Attention(main_view, main_view.app.terminal)
@@ -69,38 +67,32 @@ class InteractiveUI:
         self.activity = Activity(main_view, self._attention)
         self.presenter = EventPresenter(main_view, transcript, self.activity, self._attention)
         self.questions = QuestionDialogs(main_view, self._attention)
-        notice, fail = self.presenter.show_notice, self.presenter.show_failure
-        self.tasks = ConversationTasks(main_view, core, self.attachments, fail)
+        ui = UIContext(main_view, core, self.presenter.show_failure)
+        self.tasks = ConversationTasks(ui, self.attachments)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_commands = self._take_commands
         self._submission = Submission(
-            main_view, core, self.commands, self.attachments, history, notice, self.tasks.failed, self._go_to
+            ui,
+            self.commands,
+            self.attachments,
+            history,
+            self.presenter.show_notice,
+            self.tasks.failed,
+            self._go_to,
         )
         self._modes = EditorModes(main_view, self._submission.command_line, self.presenter.show_mode)
         self._drafts = DraftKeeper(main_view)
         self.conversations = Conversations(
-            main_view,
-            core,
-            self.presenter,
-            self._submission,
-            self._drafts,
-            self._paths.list_anew,
-            self.tasks.give_back,
+            ui, self.presenter, self._submission, self._drafts, self._paths.list_anew, self.tasks.give_back
         )
-        self.images = ImageInput(main_view, core, self.attachments)
+        self.images = ImageInput(ui, self.attachments)
         self.copying = Copying(main_view, transcript)
-        self.logging_in = LoggingIn(main_view, core, lists, self.presenter, self.copying.copy, self.conversations.open)
-        self.model_selectors = ModelSelectors(main_view, core, lists, fail)
-        self.conversation_selectors = ConversationSelectors(main_view, core, lists, fail)
-        departure = NavigationSteps(main_view, core, self.tasks, self.activity, self._arrived, fail)
-        self.navigator = Navigator(main_view, core, lists, departure, fail)
-        self.session_selectors = SessionSelectors(
-            main_view, core, lists, self.conversations, self.navigator, self.attachments, fail
-        )
-        self.settings_selectors = SettingsSelectors(
-            main_view, core, lists, self._appearance, fail, self.preferences_changed
-        )
-        self.viewer = TranscriptViewer(main_view, core, fail)
+        self.logging_in = LoggingIn(ui, self.presenter, self.copying.copy, self.conversations.open)
+        self.model_selectors = ModelSelectors(ui)
+        self.navigator = Navigator(ui, NavigationSteps(ui, self.tasks, self.activity, self._arrived))
+        self.session_selectors = SessionSelectors(ui, self.conversations, self.navigator, self.attachments)
+        self.settings_selectors = SettingsSelectors(ui, self._appearance, self.preferences_changed)
+        self.viewer = TranscriptViewer(ui)
         actions = Actions(self, main_view, core)
         self.commands.add(actions.commands())
         self._shortcuts = Shortcuts(

@@ -4,15 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.frontends.browser import open_in_browser
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
-from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.login import session
 from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
-from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import ListDialogs, words_first
+from kaa.frontends.interactive.selectors.lists import words_first
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.tui.components.select_list import SelectItem
 
 if TYPE_CHECKING:
@@ -30,9 +28,7 @@ class LoggingIn:
     """Asks, shows and tells.
 
     Args:
-        main_view: where dialogs are opened.
-        core: checks, logs in and keeps.
-        lists: opens lists.
+        ui: the screen, the core and lists.
         presenter: shows what came of it.
         copy: copies a text.
         open_conversation: tries again to open the conversation that could not be opened without a key.
@@ -40,16 +36,12 @@ class LoggingIn:
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
-        lists: ListDialogs,
+        ui: UIContext,
         presenter: EventPresenter,
         copy: Callable[[str], None],
         open_conversation: Callable[[], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
+        self._ui = ui
         self._presenter = presenter
         self._copy = copy
         self._open_conversation = open_conversation
@@ -64,7 +56,7 @@ class LoggingIn:
                 self._choose_way(named[provider])
                 return
             items = [SelectItem(one.provider, one.provider, _facts(one)) for one in options]
-            self._lists.choose(
+            self._ui.lists.choose(
                 "Log in",
                 items,
                 lambda name: self._choose_way(named[name]),
@@ -73,7 +65,7 @@ class LoggingIn:
                 find=words_first,
             )
 
-        self._core.call(session.options, choose, self._presenter.show_failure)
+        self._ui.call(session.options, choose)
 
     def logout(self, provider: str = "") -> None:
         """Forget the key or login of a provider; one that is not named is chosen from a list."""
@@ -81,21 +73,21 @@ class LoggingIn:
         def choose(stored: Sequence[str]) -> None:
             if stored:
                 items = [SelectItem(name, name) for name in stored]
-                self._lists.choose("Forget the key or login of", items, self._log_out, hint="Esc goes back")
+                self._ui.lists.choose("Forget the key or login of", items, self._log_out, hint="Esc goes back")
             else:
-                self._main_view.say("auth.json has no key and no login", "warning")
+                self._ui.say("auth.json has no key and no login", "warning")
 
         if provider:
             self._log_out(provider)
         else:
-            self._core.call(session.stored, choose, self._presenter.show_failure)
+            self._ui.call(session.stored, choose)
 
     def _log_out(self, provider: str) -> None:
         def told(left: str | None) -> None:
             there = f" There is still one in {left}." if left else ""
             self._presenter.show_notice(f"The key or login of {provider} is forgotten.{there}")
 
-        self._core.call(lambda engine: session.log_out(engine, provider), told, self._presenter.show_failure)
+        self._ui.call(lambda engine: session.log_out(engine, provider), told)
 
     def _choose_way(self, option: "LoginOption") -> None:
         if len(option.methods) == 1:
@@ -103,7 +95,7 @@ class LoggingIn:
             return
         items = [SelectItem[str](method, *_WAYS[method]) for method in option.methods]
         methods: dict[str, Method] = {method: method for method in option.methods}
-        self._lists.choose(
+        self._ui.lists.choose(
             f"Log in to {option.provider}", items, lambda method: self._begin(option.provider, methods[method])
         )
 
@@ -114,47 +106,47 @@ class LoggingIn:
         way = method
 
         def cancel() -> None:
-            self._lists.close(dialog)
-            self._core.call(lambda _: login.abort())
-            self._main_view.say("the login was aborted")
+            self._ui.lists.close(dialog)
+            self._ui.call(lambda _: login.abort())
+            self._ui.say("the login was aborted")
 
         def open_address(address: str) -> None:
             if not open_in_browser(address):
-                self._main_view.say("there is no browser here: open the address yourself", "warning")
+                self._ui.say("there is no browser here: open the address yourself", "warning")
 
         def finished(is_open: bool) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             self._done(f"You are logged in to {provider}.", is_open=is_open)
 
         def failed(error: BaseException) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             self._presenter.show_failure(error)
 
         dialog = WayDialog(
-            self._main_view.context,
+            self._ui.main_view.context,
             provider,
             on_open=open_address,
             on_copy=self._copy,
-            on_paste=lambda text: self._core.call(lambda _: login.take(text)),
+            on_paste=lambda text: self._ui.call(lambda _: login.take(text)),
             on_cancel=cancel,
-            refresh=self._main_view.app.refresh,
+            refresh=self._ui.refresh,
         )
-        login = session.LoginSession(self._main_view.app.reactor.post, dialog)
+        login = session.LoginSession(self._ui.main_view.app.reactor.post, dialog)
         self._open(dialog)
-        self._core.call(lambda engine: login.run(engine, provider, way), finished, failed)
+        self._ui.call(lambda engine: login.run(engine, provider, way), finished, failed)
 
     def _ask_for_key(self, provider: str, problem: str = "") -> None:
-        if self._main_view.shows_typing:
+        if self._ui.main_view.shows_typing:
             self._presenter.show_notice(
                 f"Line by line, what you type would be shown: run  kaa login {provider}  in a terminal.", "warning"
             )
             return
 
         def entered(key: str) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             self._check(provider, key)
 
-        dialog = KeyDialog(self._main_view.context, provider, problem, entered, lambda: self._lists.close(dialog))
+        dialog = KeyDialog(self._ui.main_view.context, provider, problem, entered, lambda: self._ui.lists.close(dialog))
         self._open(dialog)
 
     def _check(self, provider: str, key: str) -> None:
@@ -172,8 +164,8 @@ class LoggingIn:
                 case "unreachable" | "unverified":
                     self._ask_whether_to_keep(provider, key, verdict.said)
 
-        self._main_view.say(f"asking {provider} whether it knows this key…")
-        self._core.call(
+        self._ui.say(f"asking {provider} whether it knows this key…")
+        self._ui.call(
             lambda engine: session.check_key(engine, provider, key),
             judge,
             lambda error: self._ask_for_key(provider, str(error)),
@@ -181,20 +173,19 @@ class LoggingIn:
 
     def _ask_whether_to_keep(self, provider: str, key: str, why: str) -> None:
         def keep() -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             self._keep(provider, key, f"The key of {provider} is kept, but not checked.")
 
         choices = [
-            DialogChoice("n", "No, forget it", lambda: self._lists.close(dialog)),
+            DialogChoice("n", "No, forget it", lambda: self._ui.lists.close(dialog)),
             DialogChoice("y", "Yes, keep it unchecked", keep),
         ]
-        dialog = self._lists.ask("The key could not be checked. Keep it?", why, choices)
+        dialog = self._ui.lists.ask("The key could not be checked. Keep it?", why, choices)
 
     def _keep(self, provider: str, key: str, said: str) -> None:
-        self._core.call(
+        self._ui.call(
             lambda engine: session.keep_key(engine, provider, key),
             lambda is_open: self._done(said, is_open=is_open),
-            self._presenter.show_failure,
         )
 
     def _done(self, said: str, *, is_open: bool) -> None:
@@ -203,8 +194,8 @@ class LoggingIn:
             self._open_conversation()
 
     def _open(self, dialog: DialogFrame) -> None:
-        self._main_view.dock.open(dialog)
-        self._main_view.app.refresh()
+        self._ui.main_view.dock.open(dialog)
+        self._ui.refresh()
 
 
 def _facts(option: "LoginOption") -> str:

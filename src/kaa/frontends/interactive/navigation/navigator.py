@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kaa.builtin.step_options import Step, StepOption, step_option
 from kaa.ext.errors import CommandError
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.steps import MoveRequest, NavigationSteps
 from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
-from kaa.frontends.interactive.selectors.lists import ListDialogs
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.outline import Outline, OutlineRow
 from kaa.shell.navigating import Along, RewindPoint
 from kaa.tui.components.select_list import SelectItem
@@ -25,26 +23,17 @@ class Navigator:
     """Opens lists and trees of places to go to.
 
     Args:
-        main_view: says what there is to say.
-        core: has the session.
-        lists: opens them.
+        ui: the screen, the core and lists.
         departure: goes to what is chosen.
-        on_failure: shows what went wrong.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
-        lists: ListDialogs,
+        ui: UIContext,
         departure: NavigationSteps,
-        on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
+        self._ui = ui
         self._steps = departure
-        self._on_failure = on_failure
 
     def undo(self, arguments: str = "") -> None:
         """Take the last message back, and what it did to files. `arguments`: as typed behind the command."""
@@ -67,7 +56,7 @@ class Navigator:
         try:
             option = step_option(step, arguments)
         except CommandError as error:
-            self._on_failure(error)
+            self._ui.show_failure(error)
             return
         self._steps.go(request._replace(restore=_RESTORES[option], kind=step))
 
@@ -85,12 +74,12 @@ class Navigator:
 
         def choose(found: Sequence[RewindPoint]) -> None:
             if not found:
-                self._main_view.say(_NO_MESSAGE)
+                self._ui.say(_NO_MESSAGE)
                 return
             items = [SelectItem(point.entry_id, squeezed(point.text) or "(no text)") for point in reversed(found)]
-            self._lists.choose(title, items, chosen, hint=hint)
+            self._ui.lists.choose(title, items, chosen, hint=hint)
 
-        self._core.call(points, choose, self._on_failure)
+        self._ui.call(points, choose)
 
     def tree(self, selected: str | None = None) -> None:
         """Show the session's tree, to go on from anywhere in it.
@@ -101,27 +90,27 @@ class Navigator:
 
         def show(outline: Outline) -> None:
             if not outline.rows:
-                self._main_view.say("nothing was said yet")
-            elif self._main_view.view.linear:
+                self._ui.say("nothing was said yet")
+            elif self._ui.main_view.view.linear:
                 self._list(outline)
             else:
                 self._open(outline, selected)
 
-        self._core.call(lambda engine: engine.conversation.navigation.outline(), show, self._on_failure)
+        self._ui.call(lambda engine: engine.conversation.navigation.outline(), show)
 
     def _open(self, outline: Outline, selected: str | None) -> None:
         def close() -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
 
         def chosen(row: OutlineRow) -> None:
             close()
             self._go(row, outline)
 
         view = TreeView(
-            self._main_view.context,
+            self._ui.main_view.context,
             outline,
             selected=selected,
-            chosen_filter=self._main_view.preferences.tree_filter_mode,
+            chosen_filter=self._ui.main_view.preferences.tree_filter_mode,
             on_select=chosen,
             on_label=lambda row: self._edit_label(view, row),
             on_cancel=close,
@@ -131,11 +120,11 @@ class Navigator:
             ("app.tree.foldOrUp", "folds"),
             ("app.tree.editLabel", "labels"),
         )
-        dialog = self._lists.show("Go on from where?", view, self._main_view.key_hint(keys))
+        dialog = self._ui.lists.show("Go on from where?", view, self._ui.main_view.key_hint(keys))
 
     def _list(self, outline: Outline) -> None:
         """The same as a list to be read line by line, the newest first."""
-        chosen, here_id = self._main_view.preferences.tree_filter_mode, here(outline)
+        chosen, here_id = self._ui.main_view.preferences.tree_filter_mode, here(outline)
         rows = {row.entry_id: row for row in reversed(outline.rows) if outline.shows(row, chosen)}
         items = [
             SelectItem(
@@ -146,18 +135,18 @@ class Navigator:
             )
             for number, row in enumerate(rows.values(), 1)
         ]
-        self._lists.choose("Go on from where?", items, lambda entry_id: self._go(rows[entry_id], outline))
+        self._ui.lists.choose("Go on from where?", items, lambda entry_id: self._go(rows[entry_id], outline))
 
     def _go(self, row: OutlineRow, outline: Outline) -> None:
         if row.entry_id == here(outline):
-            self._main_view.say("the conversation goes on from there already")
+            self._ui.say("the conversation goes on from there already")
             return
         find = MoveRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
         self._steps.go(find)
 
     def _edit_label(self, view: TreeView, row: OutlineRow) -> None:
         def keep(text: str) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             name = squeezed(text) or None
 
             async def label(engine: Engine) -> OutlineRow:
@@ -168,15 +157,15 @@ class Navigator:
 
             def labelled(now: OutlineRow) -> None:
                 view.relabel(now)
-                self._main_view.app.refresh()
+                self._ui.refresh()
 
-            self._core.call(label, labelled, self._on_failure)
+            self._ui.call(label, labelled)
 
         entry = TextEntry(
-            self._main_view.context,
+            self._ui.main_view.context,
             "A name for this place; none takes it away:",
             row.label or "",
             on_enter=keep,
-            on_cancel=lambda: self._lists.close(dialog),
+            on_cancel=lambda: self._ui.lists.close(dialog),
         )
-        dialog = self._lists.show("Label", entry, "Enter keeps it, Esc goes back")
+        dialog = self._ui.lists.show("Label", entry, "Enter keeps it, Esc goes back")

@@ -6,15 +6,14 @@ from typing import Literal, NamedTuple
 from kaa.builtin.counted import counted
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.conversation_tasks import ConversationTasks
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.plan_view import PlanView
 from kaa.frontends.interactive.navigation.result import NavigationResult
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Navigation, NavigationTarget, Restore
 
 
@@ -42,36 +41,30 @@ class NavigationSteps:
     """Asks and goes.
 
     Args:
-        main_view: where it is asked.
-        core: finds the way.
+        ui: the screen, the core and lists.
         tasks: run it while messages wait.
         activity: shows that a summary is being written, and lets it be stopped.
         on_arrived: shows where we are.
-        on_failure: shows what went wrong.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
+        ui: UIContext,
         tasks: ConversationTasks,
         activity: Activity,
         on_arrived: Callable[[NavigationResult], None],
-        on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
+        self._ui = ui
         self._tasks = tasks
         self._activity = activity
         self._on_arrived = on_arrived
-        self._on_failure = on_failure
 
     def go(self, request: MoveRequest) -> None:
         """Look where that leads, ask what is to be asked, and go."""
 
         def found(destination: NavigationTarget | None) -> None:
             if destination is None:
-                self._main_view.say(request.nothing)
+                self._ui.say(request.nothing)
             elif request.restore == "conversation" or destination.leaves_files_alone:
                 self._ask_for_summary(destination, request, "conversation")
             elif request.restore == "both" and destination.files_problem is None:
@@ -79,7 +72,7 @@ class NavigationSteps:
             else:
                 self._ask_for_files(destination, request)
 
-        self._core.call(lambda engine: request.find(engine.conversation.navigation), found, self._on_failure)
+        self._ui.call(lambda engine: request.find(engine.conversation.navigation), found)
 
     def _ask_for_files(self, destination: NavigationTarget, request: MoveRequest) -> None:
         plan = destination.files
@@ -111,21 +104,25 @@ class NavigationSteps:
             kept = destination.keeping_uncertain()
             what = f"Both, but keep {counted(len(plan.uncertain), 'file')} marked ?"
             choices.insert(0, DialogChoice("k", what, lambda: chosen("both", kept)))
-        control = DialogChoices(self._main_view.context, choices, lambda: self._close(dialog), proposed)
+        control = DialogChoices(self._ui.main_view.context, choices, lambda: self._close(dialog), proposed)
         dialog = DialogFrame(
-            self._main_view.context,
+            self._ui.main_view.context,
             title,
-            PlanView(self._main_view.context, plan, lead).lines,
+            PlanView(self._ui.main_view.context, plan, lead).lines,
             control,
             "Esc stays here",
         )
         self._open(dialog)
 
     def _ask_for_summary(self, destination: NavigationTarget, request: MoveRequest, restore: Restore) -> None:
-        if not request.may_summarize or not destination.left or self._main_view.preferences.branch_summary_skip_prompt:
+        if (
+            not request.may_summarize
+            or not destination.left
+            or self._ui.main_view.preferences.branch_summary_skip_prompt
+        ):
             self._depart(destination, request, restore, None)
             return
-        context = self._main_view.context
+        context = self._ui.main_view.context
 
         def depart(summary: BranchSummaryRequest | None) -> None:
             self._close(dialog)
@@ -187,16 +184,16 @@ class NavigationSteps:
         def failed(error: BaseException) -> None:
             if takes_long:
                 self._activity.end_work()
-            self._on_failure(error)
+            self._ui.show_failure(error)
 
         if takes_long:
             self._activity.begin_work("Restoring files" if summary is None else "Summing up what is left behind")
         self._tasks.do(go, arrived, failed)
 
     def _open(self, dialog: DialogFrame) -> None:
-        self._main_view.dock.open(dialog)
-        self._main_view.app.refresh()
+        self._ui.main_view.dock.open(dialog)
+        self._ui.refresh()
 
     def _close(self, dialog: DialogFrame) -> None:
-        self._main_view.dock.close(dialog)
-        self._main_view.app.refresh()
+        self._ui.main_view.dock.close(dialog)
+        self._ui.refresh()

@@ -1,13 +1,12 @@
 """Choosing the model, those to cycle through, and how hard it thinks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kaa.core.provider import Model
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
-from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import ListDialogs, words_first
+from kaa.frontends.interactive.selectors.lists import words_first
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.models.switching import ModelState
 from kaa.tui.components.check_list import CheckActions, CheckList
 from kaa.tui.components.select_list import SelectItem
@@ -27,23 +26,14 @@ class ModelSelectors:
     """Lists of models and of their thinking levels.
 
     Args:
-        main_view: says what was chosen.
-        core: has them, and does what was chosen.
-        lists: opens the lists.
-        on_failure: shows what went wrong.
+        ui: the screen, the core and lists.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
-        lists: ListDialogs,
-        on_failure: Callable[[BaseException], None],
+        ui: UIContext,
     ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
-        self._on_failure = on_failure
+        self._ui = ui
 
     def model(self, query: str = "") -> None:
         """Choose the model; a query that means one model chooses it at once, another one is searched for."""
@@ -58,7 +48,7 @@ class ModelSelectors:
         def choose(found: tuple[Sequence[Model], ModelState, str | None]) -> None:
             available, current, unchanged = found
             if unchanged:
-                self._main_view.say(unchanged, "warning")
+                self._ui.say(unchanged, "warning")
             # A name with its provider is taken at its word: servers have models that no list knows.
             meant = query if "/" in query else _meant(query, [model.qualified_id for model in available])
             if meant:
@@ -66,7 +56,7 @@ class ModelSelectors:
             else:
                 self._open_models(available, current, query)
 
-        self._core.call(models, choose, self._on_failure)
+        self._ui.call(models, choose)
 
     def scoped_models(self) -> None:
         """Choose which models to cycle through."""
@@ -76,7 +66,7 @@ class ModelSelectors:
             scoped = models.scoped()
             return models.available(), [one.model.qualified_id for one in scoped]
 
-        self._core.call(models, lambda found: self._open_scope(*found), self._on_failure)
+        self._ui.call(models, lambda found: self._open_scope(*found))
 
     def thinking(self) -> None:
         """Choose how hard the model thinks."""
@@ -84,7 +74,7 @@ class ModelSelectors:
         async def current(engine: Engine) -> ModelState:
             return engine.conversation.models.current
 
-        self._core.call(current, self._open_thinking, self._on_failure)
+        self._ui.call(current, self._open_thinking)
 
     def _open_models(self, models: Sequence[Model], current: ModelState, query: str) -> None:
         here = current.name
@@ -92,52 +82,51 @@ class ModelSelectors:
             SelectItem(model.qualified_id, model.qualified_id, _facts(model), model.qualified_id == here)
             for model in models
         ]
-        self._lists.choose(
+        self._ui.lists.choose(
             "Model", items, self._choose_model, hint="it is kept for new sessions", query=query, find=words_first
         )
 
     def _choose_model(self, query: str) -> None:
         def chosen(state: ModelState) -> None:
-            self._main_view.say(f"{state.name} answers from now on", "success")
+            self._ui.say(f"{state.name} answers from now on", "success")
 
-        self._core.call(lambda engine: engine.conversation.models.choose(query, keep=True), chosen, self._on_failure)
+        self._ui.call(lambda engine: engine.conversation.models.choose(query, keep=True), chosen)
 
     def _open_scope(self, models: Sequence[Model], ticked: list[str]) -> None:
         def changed(names: list[str]) -> None:
-            self._core.call(lambda engine: engine.conversation.models.set_scoped(names), None, self._on_failure)
+            self._ui.call(lambda engine: engine.conversation.models.set_scoped(names))
 
         def save(names: list[str]) -> None:
-            self._core.call(
+            self._ui.call(
                 lambda engine: engine.conversation.models.set_scoped(names, keep=True),
-                lambda _: self._main_view.say("kept in the settings", "success"),
-                self._on_failure,
+                lambda _: self._ui.say("kept in the settings", "success"),
             )
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
 
         control = CheckList(
-            self._main_view.context,
+            self._ui.main_view.context,
             [SelectItem(model.qualified_id, model.qualified_id, _facts(model)) for model in models],
             ticked,
             _ACTIONS,
             on_change=changed,
             on_save=save,
-            on_close=lambda: self._lists.close(dialog),
+            on_close=lambda: self._ui.lists.close(dialog),
             group_of=lambda name: name.partition("/")[0],
             rank=words_first,
         )
         keys = (("app.models.toggle", "ticks"), ("app.models.reorderUp", "moves up"), ("app.models.save", "keeps"))
-        hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._main_view.key_of(action)))
-        dialog = self._lists.show("Models to cycle through (none ticked: all)", control, hint)
+        hint = ", ".join(f"{key} {what}" for action, what in keys if (key := self._ui.main_view.key_of(action)))
+        dialog = self._ui.lists.show("Models to cycle through (none ticked: all)", control, hint)
 
     def _open_thinking(self, state: ModelState) -> None:
         items = [SelectItem[str](level, level, is_current=level == state.thinking) for level in state.levels]
-        self._lists.choose("How hard to think", items, self._set_thinking)
+        self._ui.lists.choose("How hard to think", items, self._set_thinking)
 
     def _set_thinking(self, wanted: str) -> None:
         async def think(engine: Engine) -> str:
             return engine.conversation.models.think(wanted)
 
-        self._core.call(think, lambda now: self._main_view.say(f"thinking: {now}", "success"), self._on_failure)
+        self._ui.call(think, lambda now: self._ui.say(f"thinking: {now}", "success"))
 
 
 def _meant(query: str, names: Sequence[str]) -> str:

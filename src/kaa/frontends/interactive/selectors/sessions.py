@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.conversations import Conversations
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.navigator import Navigator
-from kaa.frontends.interactive.selectors.lists import ListDialogs
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.options import ForkSession
 
 if TYPE_CHECKING:
@@ -30,32 +28,23 @@ class SessionSelectors:
     """Lists of sessions, and copies.
 
     Args:
-        main_view: has the editor.
-        core: has the session.
-        lists: opens lists.
+        ui: the screen, the core and lists.
         conversations: open what was chosen.
         navigator: knows the messages of this session, and shows where an entry is.
         attachments: take images of a message back.
-        on_failure: shows what went wrong.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
-        lists: ListDialogs,
+        ui: UIContext,
         conversations: Conversations,
         navigator: Navigator,
         attachments: Attachments,
-        on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
+        self._ui = ui
         self._conversations = conversations
         self._navigator = navigator
         self._attachments = attachments
-        self._on_failure = on_failure
 
     def resume(self, query: str = "", on_cancel: Callable[[], None] = lambda: None) -> None:
         """Choose a session to go on with.
@@ -68,12 +57,9 @@ class SessionSelectors:
 
         search = self._search()
         SessionPicker(
-            self._main_view,
-            self._core,
-            self._lists,
+            self._ui,
             search.opening,
             search,
-            self._on_failure,
             query=query,
             on_cancel=on_cancel,
         ).open()
@@ -81,7 +67,7 @@ class SessionSelectors:
     def search(self, text: str) -> None:
         """Find where something was said, in all sessions."""
         if not text:
-            self._main_view.say('say what you look for: /search words, a "phrase", or re:expression')
+            self._ui.say('say what you look for: /search words, a "phrase", or re:expression')
             return
         self._search().open(text)
 
@@ -95,8 +81,8 @@ class SessionSelectors:
         from kaa.frontends.interactive.sessions.opening import SessionOpening  # lazy, as above
         from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
 
-        opening = SessionOpening(self._main_view, self._lists, self._conversations, self._navigator.tree)
-        return SpokenSearch(self._main_view, self._core, self._lists, opening)
+        opening = SessionOpening(self._ui, self._conversations, self._navigator.tree)
+        return SpokenSearch(self._ui, opening)
 
     def _fork(self, entry_id: str) -> None:
         async def point(engine: Engine) -> _ForkPoint | None:
@@ -107,15 +93,15 @@ class SessionSelectors:
 
         def fork(found: _ForkPoint | None) -> None:
             if found is None:
-                self._main_view.say(_UNKEPT, "warning")
+                self._ui.say(_UNKEPT, "warning")
                 return
 
             def opened() -> None:
                 if found.message is not None:
-                    self._main_view.editor.set_text(self._attachments.take_back(found.message))
+                    self._ui.main_view.editor.set_text(self._attachments.take_back(found.message))
 
             notice = "A copy of the session goes on here, from before that message. The one before is kept."
             choice = ForkSession(found.path, entry_id)
-            self._conversations.open_other(choice, notice, opened, self._on_failure)
+            self._conversations.open_other(choice, notice, opened, self._ui.show_failure)
 
-        self._core.call(point, fork, self._on_failure)
+        self._ui.call(point, fork)

@@ -1,15 +1,13 @@
-"""Choosing the theme and the other settings of what is shown, and keeping them."""
+"""Lists of themes, display settings and approval modes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kaa.frontends.interactive.appearance import Appearance
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.preferences import SETTINGS, Preferences, Setting
-from kaa.frontends.interactive.selectors.lists import ListDialogs
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.settings_file import SettingsFile
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.components.settings_list import SettingRow, SettingsList
@@ -20,32 +18,32 @@ _AUTOMATIC = "automatic"
 
 
 class SettingsSelectors:
-    """Lists of themes and of settings.
+    """Opens these lists, and applies what was chosen.
 
     Args:
-        main_view: has the choices in force.
-        core: writes them into the settings.
-        lists: opens the lists.
+        ui: the screen, the core and lists.
         look: shows a theme while it is looked at.
-        on_failure: shows what went wrong.
         on_kept: the choices have changed.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
-        lists: ListDialogs,
+        ui: UIContext,
         look: Appearance,
-        on_failure: Callable[[BaseException], None],
         on_kept: Callable[[], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
+        self._ui = ui
         self._appearance = look
-        self._on_failure = on_failure
         self._on_kept = on_kept
+
+    def approvals(self) -> None:
+        """Choose which tool calls need an approval."""
+
+        async def found(engine: Engine) -> tuple[str, Mapping[str, str]]:
+            approvals = engine.conversation.approvals
+            return approvals.policy, approvals.policies
+
+        self._ui.call(found, lambda found: self._open_approvals(*found))
 
     def theme(self, name: str = "") -> None:
         """Choose the theme; the one with the pointer is shown."""
@@ -53,21 +51,21 @@ class SettingsSelectors:
             self._keep("theme", None)
             return
         if name:
-            problem = self._main_view.themes.problem(name)
+            problem = self._ui.main_view.themes.problem(name)
             if problem is None:
                 self._keep("theme", name)
             else:
-                self._main_view.say(str(problem), "warning")
+                self._ui.say(str(problem), "warning")
             return
-        before = self._main_view.preferences.theme
-        current = self._main_view.context.palette.theme.name
+        before = self._ui.main_view.preferences.theme
+        current = self._ui.main_view.context.palette.theme.name
         items = [SelectItem("", _AUTOMATIC, "dark or light, as the terminal is", is_current=before is None)]
         items += [
             SelectItem(name, name, is_current=before is not None and name == current)
-            for name in self._main_view.themes.names()
+            for name in self._ui.main_view.themes.names()
         ]
 
-        self._lists.choose(
+        self._ui.lists.choose(
             "Theme",
             items,
             lambda name: self._keep("theme", name or None),
@@ -77,7 +75,7 @@ class SettingsSelectors:
 
     def settings(self) -> None:
         """Change what the settings say of the terminal."""
-        preferences = self._main_view.preferences
+        preferences = self._ui.main_view.preferences
         rows = [_row(setting, preferences) for setting in SETTINGS if setting.offered]
 
         def changed(id_: str, value: str) -> None:
@@ -86,9 +84,13 @@ class SettingsSelectors:
             self._keep(setting.key, chosen)
 
         control = SettingsList(
-            self._main_view.context, rows, on_change=changed, on_close=lambda: self._lists.close(dialog), rank=rank
+            self._ui.main_view.context,
+            rows,
+            on_change=changed,
+            on_close=lambda: self._ui.lists.close(dialog),
+            rank=rank,
         )
-        dialog = self._lists.show(
+        dialog = self._ui.lists.show(
             "Settings", control, "Enter changes, Esc closes; /theme and /model have lists of their own"
         )
 
@@ -102,10 +104,22 @@ class SettingsSelectors:
             await asyncio.to_thread(SettingsFile(engine.home.settings).set, changes)
 
         def kept(_: None) -> None:
-            self._main_view.reread_preferences()
+            self._ui.main_view.reread_preferences()
             self._on_kept()
 
-        self._core.call(keep, kept, self._on_failure)
+        self._ui.call(keep, kept)
+
+    def _open_approvals(self, current: str, policies: Mapping[str, str]) -> None:
+        items = [SelectItem(name, name, meaning, name == current) for name, meaning in policies.items()]
+        self._ui.lists.choose("Approvals", items, self._choose_approvals)
+
+    def _choose_approvals(self, policy: str) -> None:
+        async def change(engine: Engine) -> str:
+            chosen = engine.conversation.approvals.choose(policy)
+            engine.refresh_status()
+            return chosen
+
+        self._ui.call(change, lambda now: self._ui.say(f"approvals: {now}", "success"))
 
 
 def _row(setting: Setting, preferences: Preferences) -> SettingRow:

@@ -8,8 +8,7 @@ from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.footer import short_path
-from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import ListDialogs
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.catalogue.records import SessionSummary
 from kaa.session.errors import SessionBusyError, SessionError, SessionReadOnlyError
 from kaa.shell.options import ForkSession, ResumeSession, SessionChoice, ViewSession
@@ -35,17 +34,13 @@ class SessionOpening:
     """Opens sessions; one of another directory only after asking, as tools work in this one.
 
     Args:
-        main_view: says why one cannot be opened.
-        lists: ask.
+        ui: the screen, the core and lists.
         conversations: open it.
         show_entry: shows where in its session an entry is, once that is open.
     """
 
-    def __init__(
-        self, main_view: MainView, lists: ListDialogs, conversations: Conversations, show_entry: Callable[[str], None]
-    ) -> None:
-        self._main_view = main_view
-        self._lists = lists
+    def __init__(self, ui: UIContext, conversations: Conversations, show_entry: Callable[[str], None]) -> None:
+        self._ui = ui
         self._conversations = conversations
         self._show_entry = show_entry
 
@@ -74,7 +69,7 @@ class SessionOpening:
         if session.path == here.session:
             arrived()
             if entry_id is None:
-                self._main_view.say("this session is open already")
+                self._ui.say("this session is open already")
         elif session.cwd and session.cwd != here.directory:
             self._ask_where(session, here, arrived)
         else:
@@ -85,7 +80,7 @@ class SessionOpening:
             if isinstance(choice, ResumeSession) and isinstance(error, SessionBusyError | SessionReadOnlyError):
                 self._ask_how(error, session, arrived)
             else:
-                self._main_view.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
+                self._ui.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
 
         match choice:
             case ViewSession():
@@ -103,7 +98,7 @@ class SessionOpening:
         title = "The session is in use by another kaa" if in_use else "The session cannot be written"
 
         def go(choice: SessionChoice) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             self._open(choice, session, arrived)
 
         path = str(session.path)
@@ -111,7 +106,7 @@ class SessionOpening:
             DialogChoice("v", "Open it read-only", lambda: go(ViewSession(path))),
             DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
         ]
-        dialog = self._lists.ask(title, squeezed(str(error)), choices)
+        dialog = self._ui.lists.ask(title, squeezed(str(error)), choices)
 
     def _ask_where(self, session: SessionSummary, here: Here, arrived: Callable[[], None]) -> None:
         said = (
@@ -120,7 +115,7 @@ class SessionOpening:
         )
 
         def go(choice: SessionChoice) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
             self._open(choice, session, arrived)
 
         path = str(session.path)
@@ -128,4 +123,4 @@ class SessionOpening:
             DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
             DialogChoice("o", "Go on with it here", lambda: go(ResumeSession(path))),
         ]
-        dialog = self._lists.ask("A session of another directory", said, choices)
+        dialog = self._ui.lists.ask("A session of another directory", said, choices)

@@ -10,19 +10,17 @@ from typing import NamedTuple
 
 from kaa.builtin.counted import counted
 from kaa.frontends.failures import error_text
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_path
-from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.sessions.ago import shown_moment
 from kaa.frontends.interactive.sessions.arrangement import Score
 from kaa.frontends.interactive.sessions.opening import REFUSAL_SECONDS, Here, SessionOpening
 from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionListView
 from kaa.frontends.interactive.sessions.spoken_search import SCOPES, SpokenSearch
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.catalogue.matching import Query
 from kaa.session.catalogue.records import SessionScope, SessionSummary
 from kaa.tui.components.select_list import SelectItem
@@ -47,34 +45,25 @@ class SessionPicker:
     """Opens the list.
 
     Args:
-        main_view: where it is opened.
-        core: reads the files.
-        lists: opens it.
+        ui: the screen, the core and lists.
         opening: goes to what was chosen.
         search: searches what was said.
-        on_failure: shows what went wrong.
         query: is looked for to begin with.
         on_cancel: called when none was chosen.
     """
 
     def __init__(
         self,
-        main_view: MainView,
-        core: CoreThread[Engine],
-        lists: ListDialogs,
+        ui: UIContext,
         opening: SessionOpening,
         search: SpokenSearch,
-        on_failure: Callable[[BaseException], None],
         *,
         query: str,
         on_cancel: Callable[[], None],
     ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
+        self._ui = ui
         self._opening = opening
         self._search = search
-        self._on_failure = on_failure
         self._query = query
         self._on_cancel = on_cancel
         self._scope: SessionScope = "here"
@@ -84,28 +73,28 @@ class SessionPicker:
         actions = SessionActions(
             self._choose, self._rename, self._ask_to_trash, self._change_scope, self._search_said, self._cancel
         )
-        self._list = SessionListView(main_view.context, actions, _score, time.time, self._do_later)
+        self._list = SessionListView(ui.main_view.context, actions, _score, time.time, self._do_later)
 
     def open(self) -> None:
         """Show the list, and fill it."""
-        if not self._main_view.view.linear:
+        if not self._ui.main_view.view.linear:
             self._list.set_query(self._query)
-            self._list.tell_progress(f"reading{self._main_view.context.glyphs.ellipsis}")
-            self._dialog = self._lists.show("Continue which session?", self._list, self._hint())
+            self._list.tell_progress(f"reading{self._ui.main_view.context.glyphs.ellipsis}")
+            self._dialog = self._ui.lists.show("Continue which session?", self._list, self._hint())
         self._load()
 
     def _do_later(self, work: Callable[[], None]) -> None:
         def do() -> None:
             work()
-            self._main_view.app.refresh()
+            self._ui.refresh()
 
-        self._main_view.app.reactor.post(do)
+        self._ui.main_view.app.reactor.post(do)
 
     # Listing.
 
     def _load(self) -> None:
         self._loads += 1
-        load, scope, post = self._loads, self._scope, self._main_view.app.reactor.post
+        load, scope, post = self._loads, self._scope, self._ui.main_view.app.reactor.post
         told_at = 0.0
 
         def progress(done: int, total: int) -> None:
@@ -127,18 +116,18 @@ class SessionPicker:
                 return
             self._list.current = found.here.session
             self._list.show(found.sessions, SCOPES[scope])
-            self._main_view.app.refresh()
+            self._ui.refresh()
 
-        self._core.call(listing, listed, self._on_failure)
+        self._ui.call(listing, listed)
 
     def _tell_progress(self, load: int, done: int, total: int) -> None:
         if load == self._loads:
             self._list.tell_progress(f"reading {done:,} of {total:,}")
-            self._main_view.app.refresh()
+            self._ui.refresh()
 
     def _change_scope(self) -> None:
         self._scope = _OTHER[self._scope]
-        self._list.tell_progress(f"reading {SCOPES[self._scope]}{self._main_view.context.glyphs.ellipsis}")
+        self._list.tell_progress(f"reading {SCOPES[self._scope]}{self._ui.main_view.context.glyphs.ellipsis}")
         if self._dialog is not None:
             self._dialog.exchange(self._list, self._hint())
         self._load()
@@ -147,7 +136,7 @@ class SessionPicker:
         if text.strip():
             self._search.open(text, self._scope, close=self._close)
         else:
-            self._main_view.say("type what you look for first")
+            self._ui.say("type what you look for first")
 
     def _hint(self) -> str:
         keys = (
@@ -156,13 +145,13 @@ class SessionPicker:
             ("app.session.rename", "renames"),
             ("app.session.delete", "deletes"),
         )
-        return self._main_view.key_hint(keys)
+        return self._ui.main_view.key_hint(keys)
 
     def _read_aloud(self, found: SessionListing) -> None:
         """The same as a list with numbers, to be read line by line."""
         by_path = {str(session.path): session for session in found.sessions[:_READ_ALOUD]}
         if not by_path:
-            self._main_view.say("there is no session yet")
+            self._ui.say("there is no session yet")
             self._on_cancel()
             return
         items = [
@@ -171,7 +160,7 @@ class SessionPicker:
             )
             for number, (path, session) in enumerate(by_path.items(), 1)
         ]
-        self._lists.choose(
+        self._ui.lists.choose(
             "Continue which session?",
             items,
             lambda path: self._choose(by_path[path]),
@@ -186,7 +175,7 @@ class SessionPicker:
     def _close(self) -> None:
         self._loads += 1
         if self._dialog is not None:
-            self._lists.close(self._dialog)
+            self._ui.lists.close(self._dialog)
 
     def _choose(self, session: SessionSummary) -> None:
         self._opening.go(session, self._listing.here, close=self._close)
@@ -195,7 +184,7 @@ class SessionPicker:
 
     def _rename(self, session: SessionSummary) -> None:
         def keep(name: str) -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
 
             async def rename(engine: Engine) -> None:
                 if session.path == engine.session_path:
@@ -203,42 +192,42 @@ class SessionPicker:
                 else:
                     await asyncio.to_thread(engine.sessions().rename, session.path, name)
 
-            self._core.call(rename, lambda _: self._load(), self._say_why_not)
+            self._ui.call(rename, lambda _: self._load(), self._say_why_not)
 
         entry = TextEntry(
-            self._main_view.context,
+            self._ui.main_view.context,
             "Its name; none takes it away:",
             session.name or "",
             on_enter=keep,
-            on_cancel=lambda: self._lists.close(dialog),
+            on_cancel=lambda: self._ui.lists.close(dialog),
         )
-        dialog = self._lists.show("Rename", entry, "Enter keeps it, Esc goes back")
+        dialog = self._ui.lists.show("Rename", entry, "Enter keeps it, Esc goes back")
 
     def _ask_to_trash(self, session: SessionSummary) -> None:
         if session.path == self._listing.here.session:
-            self._main_view.say("this session is open: go to another one first", "warning")
+            self._ui.say("this session is open: go to another one first", "warning")
             return
 
         def trash() -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
 
             async def move(engine: Engine) -> None:
                 await asyncio.to_thread(engine.sessions().trash, session.path)
 
-            self._core.call(move, lambda _: self._trashed(session), self._say_why_not)
+            self._ui.call(move, lambda _: self._trashed(session), self._say_why_not)
 
         def keep() -> None:
-            self._lists.close(dialog)
+            self._ui.lists.close(dialog)
 
         choices = [DialogChoice("n", "No", keep), DialogChoice("y", "Yes, move its file to the trash", trash)]
-        dialog = self._lists.ask("Delete this session?", f"{session.title}\n{_facts(session)}", choices)
+        dialog = self._ui.lists.ask("Delete this session?", f"{session.title}\n{_facts(session)}", choices)
 
     def _trashed(self, session: SessionSummary) -> None:
-        self._main_view.say(f"moved to the trash: {squeezed(session.title)}", "success")
+        self._ui.say(f"moved to the trash: {squeezed(session.title)}", "success")
         self._load()
 
     def _say_why_not(self, error: BaseException) -> None:
-        self._main_view.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
+        self._ui.say(error_text(error), "warning", seconds=REFUSAL_SECONDS)
 
 
 def _score(text: str) -> Score:

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from kaa.builtin.counted import counted
 from kaa.frontends.failures import error_text
-from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.sessions.ago import shown_ago
 from kaa.frontends.interactive.sessions.opening import Here, SessionOpening
+from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.catalogue.records import SearchHit, SessionScope
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.sanitize import squeezed
@@ -37,21 +35,15 @@ class SpokenSearch:
     """Searches.
 
     Args:
-        main_view: says how it went.
-        core: reads the files.
-        lists: opens the list of places.
+        ui: the screen, the core and lists.
         opening: goes to the one that is chosen.
 
     Attributes:
         opening: the same.
     """
 
-    def __init__(
-        self, main_view: MainView, core: CoreThread[Engine], lists: ListDialogs, opening: SessionOpening
-    ) -> None:
-        self._main_view = main_view
-        self._core = core
-        self._lists = lists
+    def __init__(self, ui: UIContext, opening: SessionOpening) -> None:
+        self._ui = ui
         self.opening = opening
         self._searches = 0
 
@@ -81,19 +73,19 @@ class SpokenSearch:
 
         def failed(error: BaseException) -> None:
             self._forget_progress()
-            self._main_view.say(error_text(error), "warning")
+            self._ui.say(error_text(error), "warning")
 
-        self._main_view.say(_SEARCHING, seconds=_SEARCHING_SECONDS)
-        self._core.call(search, found, failed)
+        self._ui.say(_SEARCHING, seconds=_SEARCHING_SECONDS)
+        self._ui.call(search, found, failed)
 
     def _forget_progress(self) -> None:
-        if self._main_view.status.text == _SEARCHING:
-            self._main_view.status.show("")
+        if self._ui.main_view.status.text == _SEARCHING:
+            self._ui.main_view.status.show("")
 
     def _show(self, text: str, found: _Found, scope: SessionScope, close: Callable[[], None]) -> None:
         hits = found.hits
         if not hits:
-            self._main_view.say(f"nobody said {squeezed(text)!r}")
+            self._ui.say(f"nobody said {squeezed(text)!r}")
             return
         now = time.time()
         items = [
@@ -105,7 +97,7 @@ class SpokenSearch:
             for number, hit in enumerate(hits)
         ]
         if scope == "here":
-            items.append(SelectItem(_EVERYWHERE, f"Search all directories{self._main_view.context.glyphs.ellipsis}"))
+            items.append(SelectItem(_EVERYWHERE, f"Search all directories{self._ui.main_view.context.glyphs.ellipsis}"))
 
         def chosen(value: str) -> None:
             if value == _EVERYWHERE:
@@ -115,4 +107,4 @@ class SpokenSearch:
                 self.opening.go(hit.session, found.here, entry_id=hit.entry_id, close=close)
 
         count = f"The first {len(hits)} places" if len(hits) == _MOST_HITS else counted(len(hits), "place")
-        self._lists.choose(f"{count} in {SCOPES[scope]}: {squeezed(text)}", items, chosen, hint="Enter goes there")
+        self._ui.lists.choose(f"{count} in {SCOPES[scope]}: {squeezed(text)}", items, chosen, hint="Enter goes there")
