@@ -38,7 +38,6 @@ from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.keybindings import GROUPS
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.preferences import SETTINGS, Preferences
 from kaa.frontends.interactive.ui import InteractiveUI
 from kaa.frontends.rpc.commands import AnyCommand
 from kaa.frontends.terminal_commands import TERMINAL_COMMANDS
@@ -49,6 +48,7 @@ from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.rule_file import parse_rules
 from kaa.shell.approvals.rules import parse_rule
 from kaa.shell.home import Home
+from kaa.shell.preferences import SETTINGS, Preferences
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.settings import Settings, load_user_settings
 from kaa.tui import theme_file

@@ -103,7 +103,9 @@ def test_the_first_frame_loads_little() -> None:
         "kaa.tui.linear",
         "kaa.tui.vim",
     }
-    assert {name.split(".")[1] for name in ours} <= {"cli", "frontends", "host", "tui"}
+    assert {name.split(".")[1] for name in ours} <= {"cli", "frontends", "host", "shell", "tui"}
+    of_shell = {name for name in ours if name.startswith("kaa.shell.")}
+    assert of_shell <= {"kaa.shell.preferences", "kaa.shell.user_file"}
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:

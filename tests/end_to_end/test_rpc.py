@@ -314,6 +314,45 @@ def test_slash_commands_are_handled(kaa: Kaa, server: ModelServer) -> None:
     assert "prompt" in queued
 
 
+def test_slash_commands_do_what_the_terminal_has_lists_for(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say("One."), say("Two.")])
+
+    def said(client: RpcClient, command: str) -> str:
+        assert client.data("prompt", message=command) == {"disposition": "handled"}
+        text: str = next(line["text"] for line in reversed(client.seen) if line.get("type") == "command_reply")
+        return text
+
+    with rpc(kaa) as client:
+        names = {command["name"] for command in client.data("get_commands")["commands"]}
+        client.prompt("first")
+        model = client.data("get_state")["model"]["id"]
+        switched = said(client, f"/model test/{model}")
+        listed = said(client, "/settings")
+        said(client, "/settings steeringMode all")
+        steering = client.data("get_state")["steeringMode"]
+        refused = client.error("prompt", message="/settings steeringMode sometimes")
+        tree = said(client, "/tree")
+        client.prompt("second")
+        first = client.data("get_fork_messages")["messages"][0]["entryId"]
+        said(client, f"/tree {first}")
+        left = client.data("get_state")["messageCount"]
+        before = client.data("get_state")["sessionId"]
+        found = said(client, "/search second")
+        client.data("prompt", message="/new")
+        client.data("prompt", message=f"/resume {before}")
+        resumed = client.data("get_state")["sessionId"]
+
+    assert {"model", "resume", "settings", "tree", "scoped-models", "search", "reload"} <= names
+    assert switched == f"test/{model} answers from now on"
+    assert "theme " in listed
+    assert steering == "all"
+    assert "steeringMode cannot be sometimes" in refused
+    assert "user: first" in tree
+    assert left == 0
+    assert before in found
+    assert resumed == before
+
+
 def test_slash_commands_that_choose_ask_and_those_that_lead_elsewhere_do(kaa: Kaa, server: ModelServer) -> None:
     server.begin([say("One."), say("Two.")])
 

@@ -28,6 +28,19 @@ def test_commands_of_the_command_line_are_answered_or_refused(seat: Seat) -> Non
         assert "unknown command /aprovals; did you mean /approvals?" in program.screen.text()
 
 
+def test_a_command_of_the_command_line_is_run_as_if_it_was_entered(seat: Seat) -> None:
+    with seat.open("one", "/new", "two", script=[say("First."), say("Second.")]) as program:
+        program.wait_for("A new session has begun.")
+        program.wait_for("Second.")
+
+    assert seat.heard() == [("user", "two")]
+
+
+def test_a_dialog_of_the_command_line_opens(seat: Seat) -> None:
+    with seat.open("/settings") as program:
+        program.wait_for("─ Settings ─")
+
+
 def test_a_path_is_a_message(seat: Seat) -> None:
     with seat.open(script=[say("A folder.")]) as program:
         enter(program, "/etc/hosts is what?")

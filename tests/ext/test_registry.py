@@ -404,3 +404,26 @@ def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
     for name in ("mumble", "crash"):
         with pytest.raises(ExtensionError, match=f"Extension mine: the availability of /{name}"):
             registry.obstacle(name, context, is_running=False)
+
+
+def test_a_failing_completion_is_reported_once_until_it_works_again(
+    registry: LoadedRegistry, reports: list[str], context: CommandContext
+) -> None:
+    broken = [True]
+
+    def complete(typed: str, _: CommandContext) -> list[Suggestion]:
+        if broken[0]:
+            raise ValueError("no list")
+        return [Suggestion(typed)]
+
+    registry.api.register_command("deploy", "", answer, complete=complete)
+
+    for typed in ("s", "st"):
+        assert registry.complete("deploy", typed, context) == ()
+    broken[0] = False
+    assert registry.complete("deploy", "sta", context) == (Suggestion("sta"),)
+    assert len(reports) == 1
+    broken[0] = True
+    registry.complete("deploy", "stag", context)
+
+    assert len(reports) == 2

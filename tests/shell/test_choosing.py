@@ -6,6 +6,7 @@ from kaa.ext.asking import NOBODY
 from kaa.ext.questions import Choice, Chosen, Dismissed, TrustDecision
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.options import ConversationOptions
+from tests.support.model_server import say
 from tests.support.person import Person
 from tests.support.stage import Stage
 
@@ -97,3 +98,124 @@ def _have_two_models(stage: Stage) -> None:
     provider = {"baseUrl": f"{stage.server.url}/v1", "api": "openai-completions", "apiKey": "k", "models": models}
     stage.home.mkdir(exist_ok=True)
     (stage.home / "models.json").write_text(json.dumps({"providers": {"test": provider}}))
+
+
+def test_an_unknown_model_of_the_only_provider_is_refused_with_suggestions(stage: Stage) -> None:
+    _have_two_models(stage)
+    del stage.environ["OPENAI_BASE_URL"]
+
+    async def scene(conversation: Conversation) -> None:
+        refused, reason = await told(conversation, "/model othre")
+        assert refused
+        assert "did you mean test/other" in reason
+        assert (await told(conversation, "/model zzz"))[0]
+        assert conversation.model_name == "test/one"
+
+    stage.play(scene, ConversationOptions(model="test/one"))
+
+    assert not (stage.home / "settings.json").exists()
+
+
+def test_an_unlisted_model_of_a_named_provider_becomes_the_default_after_its_first_reply(stage: Stage) -> None:
+    _have_two_models(stage)
+    stage.server.begin([say("Hello.")])
+    settings = stage.home / "settings.json"
+
+    async def scene(conversation: Conversation) -> None:
+        refused, reply = await told(conversation, "/model test/zzz")
+        assert not refused
+        assert "it becomes the default of new sessions after its first reply" in reply
+        assert not settings.exists()
+        await conversation.submit("hello")
+
+    stage.play(scene, ConversationOptions(model="test/one"))
+
+    assert json.loads(settings.read_text())["defaultModel"] == "zzz"
+
+
+def test_a_thinking_level_that_the_model_lacks_is_explained(stage: Stage) -> None:
+    async def scene(conversation: Conversation) -> tuple[bool, str]:
+        return await told(conversation, "/thinking high")
+
+    refused, reply = stage.play(scene)
+
+    assert not refused
+    assert reply.startswith("thinking: off, because ")
+    assert "does not support thinking" in reply
+
+
+def test_models_to_cycle_through_are_chosen(stage: Stage) -> None:
+    _have_two_models(stage)
+
+    async def scene(conversation: Conversation) -> None:
+        assert (await told(conversation, "/scoped-models"))[1].startswith("all models")
+        assert await told(conversation, "/scoped-models test/o* ") == (False, "test/one\ntest/other")
+        assert await told(conversation, "/scoped-models zzz") == (
+            True,
+            "no available model fits 'zzz': `kaa models` lists them",
+        )
+        assert completed(conversation, "scoped-models", "test/one oth") == ["test/one test/other"]
+
+    stage.play(scene, ConversationOptions(model="test/one"))
+
+    assert json.loads((stage.home / "settings.json").read_text())["enabledModels"] == ["test/o*"]
+
+
+def test_settings_are_listed_and_set(stage: Stage) -> None:
+    async def scene(conversation: Conversation) -> None:
+        lines = (await told(conversation, "/settings"))[1].splitlines()
+        assert [line.split() for line in lines if line.startswith("compaction.enabled ")] == [
+            ["compaction.enabled", "true"]
+        ]
+        assert any(line.startswith("ui.screen ") for line in lines)
+        assert "Values: main, full, linear" in (await told(conversation, "/settings ui.screen"))[1]
+        assert (await told(conversation, "/settings compaction.enabled false"))[1].startswith(
+            "compaction.enabled: false\n"
+        )
+        assert conversation.settings.compaction.enabled is False
+        assert not (await told(conversation, "/settings ui.screen full"))[0]
+        assert not (await told(conversation, "/settings defaultModel gpt-5"))[0]
+        assert completed(conversation, "settings", "ui.scr") == ["ui.screen "]
+        assert completed(conversation, "settings", "steeringMode o") == ["steeringMode one-at-a-time"]
+
+    stage.play(scene)
+
+    assert json.loads((stage.home / "settings.json").read_text()) == {
+        "compaction": {"enabled": False},
+        "ui": {"screen": "full"},
+        "defaultModel": "gpt-5",
+    }
+
+
+def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(stage: Stage) -> None:
+    async def scene(conversation: Conversation) -> list[tuple[bool, str]]:
+        return [
+            await told(conversation, f"/settings {text}")
+            for text in ("nonsense", "nonsense on", "ui.screen wide", "retry.maxRetries -1", "steeringMode sometimes")
+        ]
+
+    answers = stage.play(scene)
+
+    assert all(refused for refused, _ in answers)
+    assert answers[2][1] == 'ui.screen cannot be wide: it must be "main" or "full" or "linear"'
+    assert not (stage.home / "settings.json").exists()
+
+
+def test_a_text_is_found_in_other_sessions(stage: Stage) -> None:
+    stage.server.begin([say("Hello.")])
+
+    async def first(conversation: Conversation) -> str:
+        await conversation.submit("where is the unique key")
+        return conversation.session_id
+
+    async def second(conversation: Conversation) -> None:
+        refused, reply = await told(conversation, "/search unique")
+        assert not refused
+        assert reply.startswith(session_id)
+        assert "where is the unique key" in reply
+        assert (await told(conversation, "/search"))[0]
+        assert (await told(conversation, "/search re:("))[0]
+        assert await told(conversation, "/search nowhere") == (False, "no session contains 'nowhere'")
+
+    session_id = stage.play(first)
+    stage.play(second)

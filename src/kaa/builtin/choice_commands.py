@@ -1,11 +1,13 @@
-"""The slash commands that choose the model, how hard it thinks, approvals, and trust in the project."""
+"""The slash commands that choose the model, how hard it thinks, approvals, trust in the project, and settings."""
 
 from collections.abc import Sequence
 from typing import get_args
 
 from kaa.builtin.picking import pick
-from kaa.core.provider import ThinkingLevel
+from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
+from kaa.ext.choices import ListedSetting
+from kaa.ext.errors import CommandError
 
 _UNCHANGED = Reply("nothing was changed")
 
@@ -18,6 +20,14 @@ def extend(api: ExtensionAPI) -> None:
         _model,
         argument_hint="[NAME[:LEVEL]]",
         complete=_models,
+        while_running=True,
+    )
+    api.register_command(
+        "scoped-models",
+        "Show or choose the models to cycle through",
+        _scoped_models,
+        argument_hint="[PATTERNS|all]",
+        complete=_cycled,
         while_running=True,
     )
     api.register_command(
@@ -38,34 +48,83 @@ def extend(api: ExtensionAPI) -> None:
         ],
         while_running=True,
     )
+    api.register_command(
+        "settings",
+        "List the settings, or change one",
+        _settings,
+        argument_hint="[KEY [VALUE]]",
+        complete=_settings_and_values,
+        while_running=True,
+    )
     api.register_command("trust", "Decide whether the project may configure kaa", _trust, while_running=True)
 
 
 async def _model(arguments: str, context: CommandContext) -> CommandAction:
     models = context.models
-    query = arguments or await pick(
-        context.asker, "Which model?", [model.qualified_id for model in models.available()], models.current.name
-    )
-    return Reply(f"{(await models.switch(query)).name} answers from now on") if query else _UNCHANGED
+    query = arguments
+    if not query:
+        offered = {model.qualified_id: model_facts(model) for model in await models.offered()}
+        query = await pick(context.asker, "Which model?", offered, "/model NAME", models.current.name) or ""
+        if not query:
+            return _UNCHANGED
+    now = await models.switch(query)
+    report = f"{now.name} answers from now on"
+    if not now.is_listed:
+        report += "\nkaa does not know this model: it becomes the default of new sessions after its first reply"
+    return Reply(report)
+
+
+async def _scoped_models(arguments: str, context: CommandContext) -> CommandAction:
+    models = context.models
+    patterns = arguments.replace(",", " ").split()
+    if patterns:
+        await models.set_scoped([] if patterns == ["all"] else patterns, keep=True)
+    scoped = [one.model.qualified_id + (f":{one.level}" if one.level else "") for one in models.scoped()]
+    return Reply("\n".join(scoped) or "all models; /scoped-models PATTERNS restricts them")
 
 
 async def _thinking(arguments: str, context: CommandContext) -> CommandAction:
     current = context.models.current
-    level = arguments or await pick(context.asker, "How hard to think?", current.levels, current.thinking)
-    return Reply(f"thinking: {context.models.think(level)}") if level else _UNCHANGED
+    levels: dict[str, str] = dict.fromkeys(current.levels, "")
+    wanted = arguments or await pick(
+        context.asker, "How hard should the model think?", levels, "/thinking LEVEL", current.thinking
+    )
+    if not wanted:
+        return _UNCHANGED
+    level = context.models.think(wanted)
+    if level == wanted:
+        return Reply(f"thinking: {level}")
+    if len(current.levels) < 2:
+        return Reply(f"thinking: {level}, because {current.name} does not support thinking; other models use {wanted}")
+    return Reply(
+        f"thinking: {level}, because {current.name} does not support {wanted}; it supports {', '.join(current.levels)}"
+    )
 
 
 async def _approvals(arguments: str, context: CommandContext) -> CommandAction:
     approvals = context.approvals
-    details = "\n".join(f"{name}: {meaning}" for name, meaning in approvals.policies.items())
-    policy = arguments or await pick(
-        context.asker, "Which tool calls need your approval?", tuple(approvals.policies), approvals.policy, details
-    )
+    title = "Which tool calls need your approval?"
+    policy = arguments or await pick(context.asker, title, approvals.policies, "/approvals MODE", approvals.policy)
     return Reply(f"approvals: {approvals.choose(policy)}") if policy else _UNCHANGED
 
 
 async def _trust(_arguments: str, context: CommandContext) -> CommandAction:
     return Reply(await context.trust.review())
+
+
+async def _settings(arguments: str, context: CommandContext) -> CommandAction:
+    key, _, value = arguments.partition(" ")
+    if value.strip():
+        return Reply(await context.user_settings.set(key, value.strip()))
+    listed = context.user_settings.listed()
+    exact = next((one for one in listed if one.key == key), None)
+    if exact is not None:
+        return Reply(_described(exact))
+    found = [one for one in listed if key.lower() in one.key.lower()]
+    if not found:
+        raise CommandError(f"there is no setting {key!r}: /settings lists all")
+    width = max(len(one.key) for one in found)
+    return Reply("\n".join(f"{one.key:<{width}}  {one.value}" for one in found))
 
 
 def _models(typed: str, context: CommandContext) -> list[Suggestion]:
@@ -76,5 +135,42 @@ def _models(typed: str, context: CommandContext) -> list[Suggestion]:
     return [Suggestion(name) for name in names if typed.lower() in name.lower()]
 
 
+def _cycled(typed: str, context: CommandContext) -> list[Suggestion]:
+    before, space, last = typed.rpartition(" ")
+    names = ("all", *(model.qualified_id for model in context.models.available()))
+    return [Suggestion(before + space + name) for name in names if last.lower() in name.lower()]
+
+
 def _fitting(typed: str, words: Sequence[str]) -> list[Suggestion]:
     return [Suggestion(word) for word in words if word.startswith(typed)]
+
+
+def model_facts(model: Model) -> str:
+    """What helps to choose, and to search: people write "opus 4.5" where the id has a dash."""
+    facts = [] if model.name.lower() in model.id.lower() else [model.name]
+    facts.append(f"{model.context_window // 1000:,}k context")
+    cost = model.cost
+    facts.append("$? per million" if cost is None else f"${cost.input:g} in, ${cost.output:g} out per million")
+    if model.reasoning:
+        facts.append("thinks")
+    if "image" in model.input:
+        facts.append("sees images")
+    return ", ".join(facts)
+
+
+def _described(setting: ListedSetting) -> str:
+    lines = [f"{setting.key}  {setting.value}"]
+    if setting.description:
+        lines.append(setting.description)
+    if setting.allowed:
+        lines.append(f"Values: {', '.join(setting.allowed)}")
+    return "\n".join(lines)
+
+
+def _settings_and_values(typed: str, context: CommandContext) -> list[Suggestion]:
+    key, space, value = typed.partition(" ")
+    listed = context.user_settings.listed()
+    if not space:
+        return [Suggestion(f"{one.key} ", one.description) for one in listed if key.lower() in one.key.lower()]
+    allowed = next((one.allowed for one in listed if one.key == key), ())
+    return [Suggestion(f"{key} {choice}") for choice in allowed if choice.startswith(value)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kaa.session.outline import Outline
 
 _UNCHANGED = Reply("nothing was changed")
-_NO_MESSAGE = "there is no message to go back to"
+NO_MESSAGE = "there is no message to go back to"
 _TEXT_CHARACTERS = 80
 
 
@@ -32,6 +32,7 @@ def extend(api: ExtensionAPI) -> None:
     api.register_command(
         "resume", "Go on with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
     )
+    api.register_command("search", "Find a text in all sessions", _search, argument_hint="TEXT", while_running=True)
     api.register_command("clone", "Go on in a copy of the session", _clone, while_running=True)
     api.register_command(
         "fork",
@@ -65,15 +66,24 @@ async def _new(_arguments: str, _context: CommandContext) -> CommandAction:
 async def _resume(arguments: str, context: CommandContext) -> CommandAction:
     query = arguments
     if not query:
-        listed = {f"{one.id}  {one.title}": one.path for one in await context.sessions.here()}
+        listed = {one.id: one.title for one in await context.sessions.here()}
         if not listed:
             raise CommandError("there is no session of this directory yet")
-        chosen = await pick(context.asker, "Which session?", tuple(listed))
-        if chosen is None:
+        query = await pick(context.asker, "Which session?", listed, "/resume ID") or ""
+        if not query:
             return _UNCHANGED
-        query = listed[chosen]
     path = await context.sessions.find(query)
     return OpenSession(path, f"It goes on with {path}. The session before is kept.")
+
+
+async def _search(arguments: str, context: CommandContext) -> CommandAction:
+    if not arguments:
+        raise CommandError('give a text: /search words, a "phrase", or re:expression')
+    found = await context.sessions.search(arguments)
+    if not found:
+        return Reply(f"no session contains {arguments!r}")
+    lines = [f"{one.session.id} {one.entry_id}  {_shortened(one.excerpt)}" for one in found]
+    return Reply("\n".join([*lines, "/resume ID opens a session, /tree ENTRY goes on from an entry of it"]))
 
 
 async def _clone(_arguments: str, context: CommandContext) -> CommandAction:
@@ -82,7 +92,7 @@ async def _clone(_arguments: str, context: CommandContext) -> CommandAction:
 
 async def _fork(arguments: str, context: CommandContext) -> CommandAction:
     path = _kept(context)
-    message = await _chosen(arguments, context, "Copy the session up to before which message?")
+    message = await _chosen(arguments, context, "Copy the session up to before which message?", "/fork ENTRY")
     if message is None:
         return _UNCHANGED
     notice = "A copy of the session goes on here, from before that message. The one before is kept."
@@ -91,7 +101,7 @@ async def _fork(arguments: str, context: CommandContext) -> CommandAction:
 
 async def _rewind(arguments: str, context: CommandContext) -> CommandAction:
     entry, alone = _parsed("rewind", arguments, "--conversation")
-    message = await _chosen(entry, context, "Go back to before which message?")
+    message = await _chosen(entry, context, "Go back to before which message?", "/rewind ENTRY")
     if message is None:
         return _UNCHANGED
     return Reply(await context.navigation.travel(message.entry_id, restore="conversation" if alone else "both"))
@@ -128,7 +138,7 @@ def _kept(context: CommandContext) -> str:
     return context.session_path
 
 
-async def _chosen(entry_id: str, context: CommandContext, title: str) -> PersonsMessage | None:
+async def _chosen(entry_id: str, context: CommandContext, title: str, usage: str) -> PersonsMessage | None:
     """A message of the person's. None: none was chosen.
 
     Raises:
@@ -136,14 +146,15 @@ async def _chosen(entry_id: str, context: CommandContext, title: str) -> Persons
     """
     points = context.navigation.points()
     if not points:
-        raise CommandError(_NO_MESSAGE)
-    listed = {_listed(point): point for point in reversed(points)}
+        raise CommandError(NO_MESSAGE)
     if not entry_id:
-        chosen = await pick(context.asker, title, tuple(listed))
-        return None if chosen is None else listed[chosen]
+        listed = {point.entry_id: _shortened(point.text) or "(no text)" for point in reversed(points)}
+        entry_id = await pick(context.asker, title, listed, usage) or ""
+        if not entry_id:
+            return None
     found = next((point for point in points if point.entry_id == entry_id), None)
     if found is None:
-        known = "\n".join(listed)
+        known = "\n".join(f"{point.entry_id}  {_shortened(point.text) or '(no text)'}" for point in reversed(points))
         raise CommandError(f"{entry_id} is not a message of yours on this branch:\n{known}")
     return found
 
@@ -155,10 +166,6 @@ def _messages(typed: str, context: CommandContext) -> list[Suggestion]:
         for point in reversed(points)
         if point.entry_id.startswith(typed)
     ]
-
-
-def _listed(point: PersonsMessage) -> str:
-    return f"{point.entry_id}  {_shortened(point.text) or '(no text)'}"
 
 
 def _shortened(text: str) -> str:

@@ -20,7 +20,7 @@ from kaa.core.spending import Spending
 from kaa.core.tool import Permit, Tool, ToolResult
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.asking import Asker
-from kaa.ext.choices import ProjectTrust, SessionApprovals, SessionModels
+from kaa.ext.choices import ProjectTrust, SessionApprovals, SessionModels, SessionSettings
 from kaa.ext.context import ConversationContext, StateT, ToolContext
 from kaa.ext.occasions import (
     AfterCompactionHook,
@@ -347,6 +347,11 @@ class CommandContext(Protocol):
     @property
     def trust(self) -> ProjectTrust:
         """Whether the project may configure kaa."""
+        ...
+
+    @property
+    def user_settings(self) -> SessionSettings:
+        """The user's settings: to list them, and to change them for good."""
         ...
 
     @property

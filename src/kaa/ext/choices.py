@@ -1,6 +1,6 @@
 """What the person can choose for a conversation: the model, how hard it thinks, approvals, trust in the project."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from kaa.core.provider import Model, ThinkingLevel
@@ -24,6 +24,25 @@ class ModelInForce(Protocol):
         """The thinking levels it has, the lowest first."""
         ...
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether kaa knows that its provider has it; any other name is the person's word."""
+        ...
+
+
+class ScopedModelEntry(Protocol):
+    """A model to cycle to."""
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        ...
+
+    @property
+    def level(self) -> ThinkingLevel | None:
+        """How hard it is to think there; None leaves that as it is."""
+        ...
+
 
 class SessionModels(Protocol):
     """Which model answers, and how hard it thinks."""
@@ -37,8 +56,30 @@ class SessionModels(Protocol):
         """The models that could be used, in order of preference."""
         ...
 
+    async def offered(self) -> tuple[Model, ...]:
+        """The same, after a look at models.json and, for a second at most, at the servers on this machine."""
+        ...
+
+    def scoped(self) -> Sequence[ScopedModelEntry]:
+        """The models to cycle through, as the user chose them; none if there was no choice."""
+        ...
+
+    async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> Sequence[ScopedModelEntry]:
+        """Choose the models to cycle through. Returns them.
+
+        Args:
+            patterns: as in the setting `enabledModels`; none for all.
+            keep: also for other conversations, in the settings.
+
+        Raises:
+            CommandError: no model fits a pattern, or the settings cannot be written.
+        """
+        ...
+
     async def switch(self, query: str) -> ModelInForce:
-        """Switch to a model, from the next request on, and keep it as the default of new sessions.
+        """Switch to a model, from the next request on, and make it the default of new sessions.
+
+        A model that is not listed becomes the default after its first reply.
 
         Args:
             query: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
@@ -75,6 +116,50 @@ class SessionApprovals(Protocol):
 
         Raises:
             CommandError: there is no such mode.
+        """
+        ...
+
+
+class ListedSetting(Protocol):
+    """A setting of settings.json."""
+
+    @property
+    def key(self) -> str:
+        """Its place in the file, with dots between levels."""
+        ...
+
+    @property
+    def value(self) -> str:
+        """The value in force, as JSON."""
+        ...
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The values it can have, as they are typed; empty where there are too many to list."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does; may be empty."""
+        ...
+
+
+class SessionSettings(Protocol):
+    """The user's settings."""
+
+    def listed(self) -> Sequence[ListedSetting]:
+        """All settings, with the values in force."""
+        ...
+
+    async def set(self, key: str, text: str) -> str:
+        """Write a setting into the user's settings.json and put it in force. Returns what that did, in some lines.
+
+        Args:
+            key: its place in the file, with dots between levels.
+            text: the value: JSON, or a text without quotes.
+
+        Raises:
+            CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.
         """
         ...
 

@@ -84,8 +84,38 @@ class ListedSession(Protocol):
         ...
 
 
+class FoundText(Protocol):
+    """A place where a text was said, called or printed."""
+
+    @property
+    def session(self) -> ListedSession:
+        """The session."""
+        ...
+
+    @property
+    def entry_id(self) -> str:
+        """The entry there."""
+        ...
+
+    @property
+    def excerpt(self) -> str:
+        """The text with what is around it, on one line."""
+        ...
+
+
 class SessionList(Protocol):
     """The sessions that a command can open (`kaa.ext.api.OpenSession`)."""
+
+    async def search(self, text: str) -> Sequence[FoundText]:
+        """Where a text was said in the sessions of this directory, or else in those of all; the newest first.
+
+        Args:
+            text: words and "phrases" that all stand in one entry, or `re:` and a regular expression.
+
+        Raises:
+            CommandError: the text is not understood.
+        """
+        ...
 
     async def here(self) -> Sequence[ListedSession]:
         """The sessions of this directory, the newest first."""

@@ -194,12 +194,23 @@ class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):
 
 
 class Choice(Question[Chosen], tag="choice", frozen=True):
-    """Which of the options. `details`: what the answer depends on, in lines."""
+    """Which of the options.
+
+    Attributes:
+        options: the options.
+        details: what the answer depends on, in lines.
+        descriptions: what each option means, in the order of the options; empty if there is nothing to say.
+        current: the option in force.
+        requested: the person has just asked for this list, so it may open at once.
+    """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (Chosen,)
 
     options: tuple[str, ...]
     details: str = ""
+    descriptions: tuple[str, ...] = ()
+    current: str | None = None
+    requested: bool = False
 
     def fit(self, answer: Answer) -> Chosen | Dismissed:
         """See `Question.fit`."""

@@ -37,6 +37,7 @@ from kaa.ext.calling import call, failed, first_verdict, returned, tell
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import (
     CommandError,
+    ExtensionError,
     MessageBlockedError,
     RegistrationError,
 )
@@ -73,6 +74,7 @@ class Registry:
         self._context = self.session.context
         self._report = report
         self._names = None if names is None else frozenset(names)
+        self._failing_completions: set[str] = set()  # were reported; not again for each key that is typed
 
     @property
     def context(self) -> ConversationContext:
@@ -240,13 +242,16 @@ class Registry:
             return ()
         try:
             found = tuple(command.complete(typed, context))
+            if not all(isinstance(one, Suggestion) for one in found):
+                raise returned(scope, f"the completion of /{name}", found, "a sequence of Suggestion")
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
-            self._report(str(failed(scope, f"the completion of /{name}", error)))
+            if name not in self._failing_completions:
+                self._failing_completions.add(name)
+                is_ours = isinstance(error, ExtensionError)
+                self._report(str(error if is_ours else failed(scope, f"the completion of /{name}", error)))
             return ()
-        if all(isinstance(one, Suggestion) for one in found):
-            return found
-        self._report(str(returned(scope, f"the completion of /{name}", found, "a sequence of Suggestion")))
-        return ()
+        self._failing_completions.discard(name)
+        return found
 
     async def condense(self, request: CompactionRequest) -> CondensedText | None:
         """What the first compactor makes of it that wants to; None if none does."""

@@ -16,10 +16,7 @@ TERMINAL_COMMANDS = {
     "logout": "`kaa logout PROVIDER` does the same",
     "quit": "",
     "redraw": "",
-    "scoped-models": "",
-    "search": "`kaa sessions search TEXT` does the same",
-    "settings": "",
-    "theme": "",
+    "theme": "/settings theme NAME does the same",
     "transcript": "`kaa sessions export ID` writes all of it",
 }
 

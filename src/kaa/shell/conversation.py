@@ -45,6 +45,7 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
     from kaa.shell.sharing import Sharing
+    from kaa.shell.user_settings import UserSettings
     from kaa.workspace.git import Head
 
 
@@ -300,6 +301,13 @@ class Conversation:
     def adjust(self, settings: Settings) -> None:
         """Put other settings in force in this conversation, until they are read again. See `Reloading.adjust`."""
         self._reloading.adjust(settings)
+
+    @property
+    def user_settings(self) -> "UserSettings":
+        """The user's settings: to list them, and to change them for good."""
+        from kaa.shell.user_settings import UserSettings  # lazy: few conversations change settings
+
+        return UserSettings(self._reloading.file, lambda: self._reloading.settings, self._reloading.reload)
 
     @property
     def active_tools(self) -> tuple[str, ...]:

@@ -170,7 +170,14 @@ async def open_conversation(
         await _trace(settings, built, session.store, at, closing)
         await _log(built, session.store, at, containment, closing)
         reloading = Reloading(
-            settings, project.read_settings, built.agent, gate, built.models, built.fallback, built.budgeting
+            settings,
+            at.home.settings,
+            project.read_settings,
+            built.agent,
+            gate,
+            built.models,
+            built.fallback,
+            built.budgeting,
         )
         parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, at)
         name_session(options.session, parts.naming)

@@ -13,6 +13,8 @@ from kaa.shell.home import Home
 if TYPE_CHECKING:
     from kaa.shell.sessions import Sessions
 
+_MOST_HITS = 50
+
 
 class ListedSession(msgspec.Struct, frozen=True):
     """A session as a list shows it. See `kaa.ext.places_to_go.ListedSession`."""
@@ -20,6 +22,14 @@ class ListedSession(msgspec.Struct, frozen=True):
     id: str
     path: str
     title: str
+
+
+class FoundText(msgspec.Struct, frozen=True):
+    """A place where a text was said. See `kaa.ext.places_to_go.FoundText`."""
+
+    session: ListedSession
+    entry_id: str
+    excerpt: str
 
 
 class OtherSessions:
@@ -57,6 +67,31 @@ class OtherSessions:
                 several = "\n".join(f"{one.id}  {one.title}" for one in fitting)
                 raise CommandError(f"several titles contain {query!r}; use an id:\n{several}") from error
             raise CommandError(str(error)) from error
+
+    async def search(self, text: str) -> tuple[FoundText, ...]:
+        """Where a text was said in the sessions of this directory, or else in those of all; the newest first.
+
+        Raises:
+            CommandError: the text is not understood.
+        """
+        return await asyncio.to_thread(self._search, text)
+
+    def _search(self, text: str) -> tuple[FoundText, ...]:
+        from kaa.session.catalogue.matching import QueryError  # lazy, as below
+
+        sessions = self._sessions()
+        try:
+            hits = sessions.search(text, "here", _MOST_HITS) or sessions.search(text, "everywhere", _MOST_HITS)
+        except QueryError as error:
+            raise CommandError(str(error)) from error
+        return tuple(
+            FoundText(
+                ListedSession(hit.session.id, str(hit.session.path), hit.session.title),
+                hit.entry_id,
+                " ".join(f"{hit.before}{hit.match}{hit.after}".split()),
+            )
+            for hit in hits
+        )
 
     def _here(self) -> tuple[ListedSession, ...]:
         return tuple(ListedSession(one.id, str(one.path), one.title) for one in self._sessions().list())

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 from kaa.core.agent import Agent
 from kaa.ext.errors import CommandError
@@ -21,17 +22,22 @@ class Reloading:
 
     Args:
         settings: those in force.
+        file: the user's settings.json.
         read: reads them again.
         agent: hands queues over and repeats requests as they say.
         gate: judges by their rules.
         models: are chosen from by them.
         fallback: goes by them when a model is given up.
         budgeting: keeps to their limits.
+
+    Attributes:
+        file: the user's settings.json.
     """
 
     def __init__(
         self,
         settings: Settings,
+        file: Path,
         read: Callable[[], Settings],
         agent: Agent,
         gate: Gatekeeper,
@@ -40,6 +46,7 @@ class Reloading:
         budgeting: Budgeting,
     ) -> None:
         self._settings = self._current = settings
+        self.file = file
         self._read = read
         self._agent = agent
         self._gate = gate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive.user_file import UserFileError, read_json
+from kaa.shell.user_file import UserFileError, read_json
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, call, say
 

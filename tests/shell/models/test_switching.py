@@ -160,7 +160,7 @@ class TestThinking:
         self, shelf: Stage, wish: dict[str, Json], level: str
     ) -> None:
         async def scene(conversation: Conversation) -> str:
-            return (await conversation.models.choose("small", keep=True)).thinking
+            return (await conversation.models.switch("small")).thinking
 
         assert shelf.play(scene, ConversationOptions(model="shelf/plain", **wish)) == level
         assert json.loads((shelf.home / "settings.json").read_text())["defaultThinkingLevel"] == level
@@ -274,7 +274,7 @@ def test_a_key_given_for_one_provider_goes_to_no_other(shelf: Stage) -> None:
 
 def test_a_choice_may_be_kept_for_new_conversations(shelf: Stage) -> None:
     async def scene(conversation: Conversation) -> None:
-        await conversation.models.choose("shelf/large:high", keep=True)
+        await conversation.models.switch("shelf/large:high")
 
     shelf.play(scene, opened())
 

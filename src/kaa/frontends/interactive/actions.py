@@ -4,10 +4,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from kaa.builtin.step_options import STEP_OPTIONS
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.changelog import changelog
-from kaa.frontends.interactive.commands import Complete, UiCommand
+from kaa.frontends.interactive.commands import CommandView, Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.external_editor import edit_externally
@@ -42,7 +41,6 @@ class Actions:
 
     def keys(self) -> Mapping[str, _Action]:
         """Actions by id (`kaa.frontends.interactive.keybindings`)."""
-        models = self._ui.model_selectors
         return {
             "app.interrupt": self._interrupt,
             "app.clear": self._clear_editor,
@@ -54,7 +52,7 @@ class Actions:
             "app.thinking.cycle": self._cycle_thinking,
             "app.thinking.toggle": self._toggle_thinking,
             "app.tools.expand": self._expand,
-            "app.model.select": models.model,
+            "app.model.select": lambda: self._ui.submission.run("/model"),
             "app.model.cycleForward": lambda: self._cycle_model(1),
             "app.model.cycleBackward": lambda: self._cycle_model(-1),
             "app.network.toggle": self._toggle_network,
@@ -74,13 +72,11 @@ class Actions:
         }
 
     def commands(self) -> Sequence[UiCommand]:
-        """Slash commands."""
-        models, settings = self._ui.model_selectors, self._ui.settings_selectors
-        copy = self._ui.copying.copy_answer
-        begin, login = self._ui.conversations.open_new, self._ui.logging_in
+        """Slash commands that only the terminal has."""
+        begin, copy, login = self._ui.conversations.open_new, self._ui.copying.copy_answer, self._ui.logging_in
+        leave, view = (lambda _: self._ui.say_goodbye()), self._main_view
         return [
-            *self._session_commands(),
-            UiCommand("approvals", "", lambda _: settings.approvals(), only_bare=True),
+            UiCommand("branch", "Show the tree of the session, like /tree", lambda _: self._ui.navigator.tree()),
             UiCommand(
                 "changelog",
                 "Show what is new in kaa",
@@ -88,59 +84,37 @@ class Actions:
                 is_independent=True,
             ),
             UiCommand(
-                "clear",
-                "Begin a new session and clear the screen",
-                lambda _: begin(clear=True),
-                is_independent=True,
+                "clear", "Begin a new session and clear the screen", lambda _: begin(clear=True), is_independent=True
             ),
-            UiCommand("copy", "Copy the last answer, or with a number one of its code blocks", copy),
-            UiCommand("exit", "Leave", lambda _: self._ui.say_goodbye(), is_independent=True),
-            UiCommand(
-                "fullscreen", "Use the full screen, or no longer", lambda _: self._main_view.app.toggle_fullscreen()
-            ),
-            UiCommand("help", "Show keys and commands", lambda _: self._help(), is_independent=True),
-            UiCommand("hotkeys", "Show keys and commands", lambda _: self._help(), is_independent=True),
-            UiCommand("login", "Keep an API key, or log in to a provider", login.login, is_independent=True),
-            UiCommand("logout", "Forget the key or login of a provider", login.logout, is_independent=True),
-            UiCommand("model", "Choose the model", models.model),
-            UiCommand("new", "Begin a new session", lambda _: begin(clear=False), is_independent=True),
-            UiCommand("quit", "Leave", lambda _: self._ui.say_goodbye(), is_independent=True),
-            UiCommand("redraw", "Paint the screen anew, with what is above it", lambda _: self._redraw()),
-            UiCommand("reload", "Read settings, keys, themes, rules and models again", lambda _: self._reload()),
-            UiCommand("scoped-models", "Choose which models to cycle through", lambda _: models.scoped_models()),
-            UiCommand("settings", "Change the settings", lambda _: settings.settings()),
-            UiCommand("theme", "Choose the colours", settings.theme, self._theme_names),
-            UiCommand("thinking", "", lambda _: models.thinking(), only_bare=True),
-            UiCommand("transcript", "Read and search all of the conversation", lambda _: self._ui.viewer.toggle()),
+            UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy),
+            UiCommand("exit", "Leave kaa", leave, is_independent=True),
+            UiCommand("fullscreen", "Switch the full screen on or off", lambda _: view.app.toggle_fullscreen()),
+            UiCommand("hotkeys", "Show keys and commands, like /help", lambda _: self._help(), is_independent=True),
+            UiCommand("login", "Save an API key, or log in to a provider", login.login, is_independent=True),
+            UiCommand("logout", "Remove the API key or login of a provider", login.logout, is_independent=True),
+            UiCommand("quit", "Leave kaa, like /exit", leave, is_independent=True),
+            UiCommand("redraw", "Paint the screen and the history above it again", lambda _: self._redraw()),
+            UiCommand("theme", "Choose the colours", self._ui.settings_selectors.theme, self._theme_names),
+            UiCommand("transcript", "Read and search the whole conversation", lambda _: self._ui.viewer.toggle()),
         ]
 
-    def _session_commands(self) -> Sequence[UiCommand]:
-        """Those that go elsewhere in the session, or to another one."""
+    def views(self) -> Sequence[CommandView]:
+        """Views for slash commands of the conversation."""
         navigator, sessions = self._ui.navigator, self._ui.session_selectors
         return [
-            UiCommand("branch", "Go on from an earlier place of the session", lambda _: navigator.tree()),
-            UiCommand(
-                "compact",
-                "Condense the conversation; say what the summary is to look at, or nothing",
-                self._ui.tasks.compact,
-            ),
-            UiCommand("fork", "", lambda _: sessions.fork(), only_bare=True),
-            UiCommand(
-                "redo",
-                "Return to where the conversation and its files were",
-                navigator.redo,
-                _among(STEP_OPTIONS["redo"]),
-            ),
-            UiCommand("resume", "Choose another session to go on with", sessions.resume, is_independent=True),
-            UiCommand("rewind", "", lambda _: navigator.rewind(), only_bare=True),
-            UiCommand("search", "Find where something was said, in all sessions", sessions.search, is_independent=True),
-            UiCommand("tree", "", lambda _: navigator.tree(), only_bare=True),
-            UiCommand(
-                "undo",
-                "Take back your last message and what it did to files",
-                navigator.undo,
-                _among(STEP_OPTIONS["undo"]),
-            ),
+            CommandView("compact", self._ui.tasks.compact, takes_arguments=True),
+            CommandView("fork", lambda _: sessions.fork()),
+            CommandView("help", lambda _: self._help(), is_independent=True),
+            CommandView("new", lambda _: self._ui.conversations.open_new(clear=False), is_independent=True),
+            CommandView("redo", navigator.redo, takes_arguments=True),
+            CommandView("reload", lambda _: self._ui.submission.run("/reload", self._reread), takes_arguments=True),
+            CommandView("resume", sessions.resume, takes_arguments=True, is_independent=True),
+            CommandView("rewind", lambda _: navigator.rewind()),
+            CommandView("scoped-models", lambda _: self._ui.model_selectors.scoped_models()),
+            CommandView("search", sessions.search, takes_arguments=True, is_independent=True),
+            CommandView("settings", self._settings, takes_arguments=True),
+            CommandView("tree", lambda _: navigator.tree()),
+            CommandView("undo", navigator.undo, takes_arguments=True),
         ]
 
     # Stopping and leaving.
@@ -233,15 +207,19 @@ class Actions:
     def _theme_names(self, typed: str) -> Iterable[tuple[str, str]]:
         return _among(self._main_view.themes.names())(typed)
 
-    def _reload(self) -> None:
+    def _settings(self, arguments: str) -> None:
+        if arguments:
+            self._ui.submission.run(f"/settings {arguments}", self._reread)
+        else:
+            self._ui.settings_selectors.settings()
+
+    def _reread(self) -> None:
+        """Follow the files of the user that only the terminal reads."""
         bindings = load_keybindings(self._main_view.folder)
         self._main_view.context.keymap.replace(Keymap(bindings.keys))
         for problem in (*self._main_view.reread_preferences(), *bindings.problems):
             self._ui.presenter.show_notice(problem, "warning")
         self._ui.preferences_changed()
-        self._core.call(
-            lambda engine: engine.conversation.reload(), self._ui.presenter.show_notice, self._ui.presenter.show_failure
-        )
 
 
 def _among(words: Iterable[str]) -> Complete:

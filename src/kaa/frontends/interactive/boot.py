@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.main_view import MainView
-from kaa.frontends.interactive.preferences import load_preferences
 from kaa.host.process import current_directory
+from kaa.shell.preferences import load_preferences
 from kaa.tui.events import Event, Key, Paste
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal

@@ -1,4 +1,4 @@
-"""The slash commands: the user interface's own, and those of the conversation (`kaa.builtin.commands`, extensions)."""
+"""The slash commands: those that need the screen, and those of the conversation (`kaa.builtin`, extensions)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ Found = Callable[[Iterable[tuple[str, str]]], None]
 
 
 class UiCommand(NamedTuple):
-    """A slash command.
+    """A slash command that only the terminal has.
 
     Attributes:
         name: without the slash.
@@ -20,7 +20,6 @@ class UiCommand(NamedTuple):
         run: gets what stands behind the name.
         complete: for what stands behind it so far, what could: texts and descriptions.
         is_independent: it needs no conversation, and is there when none can be opened.
-        only_bare: with arguments, the command of the conversation runs that has the same name.
     """
 
     name: str
@@ -28,7 +27,22 @@ class UiCommand(NamedTuple):
     run: Run
     complete: Complete | None = None
     is_independent: bool = False
-    only_bare: bool = False
+
+
+class CommandView(NamedTuple):
+    """How the terminal carries out a command of the conversation: with a view of its own.
+
+    Attributes:
+        name: of the command.
+        show: gets what stands behind the name.
+        takes_arguments: it is used with arguments, too; otherwise the conversation runs the command with them.
+        is_independent: it needs no conversation, and is there when none can be opened.
+    """
+
+    name: str
+    show: Run
+    takes_arguments: bool = False
+    is_independent: bool = False
 
 
 class CoreCommand(NamedTuple):
@@ -48,7 +62,7 @@ class CoreCommand(NamedTuple):
 
 
 class Commands:
-    """All of them. One of the user interface goes before one of the conversation with the same name.
+    """All of them. One of the terminal goes before one of the conversation with the same name.
 
     Args:
         ask: is given the name of a command of the conversation and what stands behind it; calls back with what could.
@@ -61,43 +75,41 @@ class Commands:
         self._ask = ask
         self.of_conversation: tuple[CoreCommand, ...] = ()
         self._own: dict[str, UiCommand] = {}
+        self._views: dict[str, CommandView] = {}
 
-    def add(self, commands: Iterable[UiCommand]) -> None:
-        """Add commands of the user interface."""
+    def add(self, commands: Iterable[UiCommand], views: Iterable[CommandView] = ()) -> None:
+        """Add commands of the terminal, and its views for commands of the conversation."""
         self._own |= {command.name: command for command in commands}
+        self._views |= {view.name: view for view in views}
 
     def exists(self, name: str) -> bool:
         """Whether there is one of this name."""
-        return self.is_own(name) or any(command.name == name for command in self.of_conversation)
+        return name in self.names()
 
     def names(self) -> list[str]:
         """The names of all."""
-        return [*self._own, *(command.name for command in self.of_conversation)]
-
-    def is_own(self, name: str, arguments: str = "") -> bool:
-        """Whether the one of this name, called like this, is the user interface's."""
-        return name in self._own and not (arguments and self._own[name].only_bare)
+        return list(dict.fromkeys([*self._own, *self._views, *(one.name for one in self.of_conversation)]))
 
     def is_independent(self, name: str) -> bool:
         """Whether the one of this name needs no conversation."""
-        return self.is_own(name) and self._own[name].is_independent
+        found = self._own.get(name) or self._views.get(name)
+        return found is not None and found.is_independent
 
-    def run(self, name: str, arguments: str) -> None:
-        """Do what one of the user interface does."""
-        self._own[name].run(arguments)
+    def runner(self, name: str, arguments: str) -> Run | None:
+        """What the terminal does for the one of this name, called like this; None if the conversation runs it."""
+        if name in self._own:
+            return self._own[name].run
+        view = self._views.get(name)
+        return view.show if view is not None and (view.takes_arguments or not arguments) else None
 
     def own(self) -> Sequence[UiCommand]:
-        """Those of the user interface, by name."""
+        """Those that only the terminal has, by name."""
         return sorted(self._own.values())
 
     def offered(self) -> Sequence[CommandEntry]:
         """All that can be typed, by name: for completion and help."""
-        own = [
-            CommandEntry(command.name, command.description, _answering(command.complete))
-            for command in self.own()
-            if not command.only_bare
-        ]
-        others = (command for command in self.of_conversation if not self.is_own(command.name, "anything"))
+        own = [CommandEntry(one.name, one.description, _answering(one.complete)) for one in self.own()]
+        others = (command for command in self.of_conversation if command.name not in self._own)
         return sorted([*own, *map(self._offered, others)], key=lambda command: command.name)
 
     def _offered(self, command: CoreCommand) -> CommandEntry:

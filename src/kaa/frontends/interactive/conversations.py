@@ -152,9 +152,21 @@ class Conversations:
         self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
         self._ui.call(lambda engine: engine.work.take_unsaid(), self._give_back)
-        self._ui.call(lambda engine: engine.submit_first())
+        self._submit_first()
         self._ui.call(lambda engine: engine.prepare())
         self._let_through()
+
+    def _submit_first(self) -> None:
+        """Do what the command line says; commands as if they had been entered here."""
+        self._ui.call(lambda engine: engine.submit_first(), self._run_first)
+
+    def _run_first(self, command: str | None) -> None:
+        def go_on() -> None:
+            if self._is_open:  # otherwise it goes on in the session that is being opened
+                self._submit_first()
+
+        if command is not None:
+            self._submission.enter(command, then=go_on)
 
     def _let_through(self) -> None:
         """Do what was entered meanwhile."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
+from kaa.core.messages import UserMessage
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.interactive.core_listener import CoreListener, QuestionPresenter
@@ -20,7 +21,7 @@ from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import Reporter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.attachments import compose
-from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation
+from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
@@ -57,7 +58,8 @@ class Engine:
         post: Post,
     ) -> None:
         self._command_line = command_line
-        self._messages = command_line.messages
+        self._words = command_line.messages
+        self._first: list[UserMessage] = []
         self._reopen = reopen
         self._served: tuple[CoreListener, QuestionPresenter] | None = None
         self._post = post
@@ -173,19 +175,22 @@ class Engine:
         finally:
             await self._host.close()
 
-    async def submit_first(self) -> None:
-        """Work on the messages of the command line, one after another; nothing if that was done."""
-        words, self._messages = self._messages, ()
-        if not words:
-            return
-        first, rest = await compose(words, "", self.workspace)
-        for message in (first, *rest):
-            if invocation_in(message) is None:
-                await self.work.say(message)
-                continue
-            outcome = await self.work.command(message.text)
-            if isinstance(outcome, CommandReply | CommandNotRun) and outcome.text:
-                self._notify(HostNotice(outcome.text))
+    async def submit_first(self) -> str | None:
+        """Work on the messages of the command line, one after another, up to a slash command.
+
+        Returns:
+            The command, for the user interface to run before it calls this again; None if nothing is left.
+        """
+        if words := self._words:
+            self._words = ()
+            first, rest = await compose(words, "", self.workspace)
+            self._first += [first, *rest]
+        while self._first:
+            message = self._first.pop(0)
+            if invocation_in(message) is not None:
+                return message.text
+            await self.work.say(message)
+        return None
 
     @property
     def can_ask(self) -> bool:

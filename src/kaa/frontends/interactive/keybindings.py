@@ -2,7 +2,7 @@
 
 import os
 
-from kaa.frontends.interactive.user_file import UserFileError, read_json
+from kaa.shell.user_file import UserFileError, read_json
 from kaa.tui.keybinding_file import Bindings, resolve
 from kaa.tui.keybindings import PROMPT, TOOLKIT, TOOLKIT_RENAMED, TREE, ActionGroup, action
 

@@ -7,13 +7,13 @@ from kaa import __version__
 from kaa.frontends.interactive.dock import Dock
 from kaa.frontends.interactive.footer import Footer, FooterState, short_path
 from kaa.frontends.interactive.keybindings import load_keybindings
-from kaa.frontends.interactive.preferences import Preferences, load_preferences
 from kaa.frontends.interactive.surface import MakeSurface
 from kaa.frontends.interactive.themes import ThemeLibrary
 from kaa.frontends.interactive.transcript.header import StartHeader
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
 from kaa.host.process import current_directory
+from kaa.shell.preferences import Preferences, load_preferences
 from kaa.tui.application import Application
 from kaa.tui.components.editor import Editor
 from kaa.tui.components.stack import Spacer

@@ -58,6 +58,10 @@ class QuestionDialogs:
 
         dialog = _dialog(self._main_view.context, question, answered)
         self._asked.append((question, dialog))
+        if isinstance(question, Choice) and question.requested:
+            self._open(dialog)
+            self._offer(dialog)
+            return
         self._main_view.working.show_instead(_WAITING)
         call = _call(question)
         self._attention.call(call)
@@ -79,9 +83,7 @@ class QuestionDialogs:
             return
         if self._main_view.status.text == said:
             self._main_view.status.show("")
-        self._main_view.app.look_away()
-        self._main_view.dock.open(dialog)
-        self._main_view.app.refresh()
+        self._open(dialog)
         opened = time.monotonic()
         later(_REACTION_SECONDS, lambda: self._offer_when_quiet(dialog, opened))
 
@@ -90,6 +92,14 @@ class QuestionDialogs:
         if left > 0 and self._main_view.typed_at > opened:
             self._main_view.app.reactor.call_later(left, lambda: self._offer_when_quiet(dialog, opened))
             return
+        self._offer(dialog)
+
+    def _open(self, dialog: QuestionDialog[Any]) -> None:
+        self._main_view.app.look_away()
+        self._main_view.dock.open(dialog)
+        self._main_view.app.refresh()
+
+    def _offer(self, dialog: QuestionDialog[Any]) -> None:
         dialog.offer()
         self._main_view.app.refresh()
 

@@ -72,14 +72,36 @@ class Submission:
         else:
             self._ui.say(f"there is no command {text.strip()!r}; help lists all", "warning")
 
-    def enter(self, text: str, *, follow_up: bool = False) -> None:
-        """Do what was entered, now or before the start. A command that does not exist goes back into the editor."""
+    def run(self, command: str, then: Callable[[], None] = lambda: None) -> None:
+        """Have the conversation run a slash command, and show its answer.
+
+        Args:
+            command: with its slash.
+            then: called after that.
+        """
+
+        def replied(outcome: SubmitOutcome) -> None:
+            self._replied(command, outcome)
+            then()
+
+        self._ui.call(lambda engine: engine.work.command(command), replied, self._on_failure)
+
+    def enter(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
+        """Do what was entered, now or before the start. A command that does not exist goes back into the editor.
+
+        Args:
+            text: what was entered.
+            follow_up: give a message to the model when it would stop, not as soon as possible.
+            then: called after a command.
+        """
         if not self._refuse(text):
             self._ui.main_view.status.show("")  # what was said of an earlier command is over
             self._keep(text)
-            self._do(text, follow_up=follow_up)
-        elif self._ui.main_view.editor.is_empty:
+            self._do(text, follow_up=follow_up, then=then)
+            return
+        if self._ui.main_view.editor.is_empty:
             self._ui.main_view.editor.set_text(text)
+        then()
 
     def _refuse(self, text: str) -> bool:
         """Whether it is a command that does not exist, which is said then."""
@@ -89,16 +111,17 @@ class Submission:
         self._ui.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
         return True
 
-    def _do(self, text: str, *, follow_up: bool = False) -> None:
+    def _do(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
         called = invocation_in(text)
-        if called is not None and self._commands.is_own(called.name, called.arguments):
-            self._commands.run(called.name, called.arguments)
-        elif called is not None:
-            self._ui.call(
-                lambda engine: engine.work.command(text), lambda outcome: self._replied(text, outcome), self._on_failure
-            )
+        if called is not None:
+            show = self._commands.runner(called.name, called.arguments)
+            if show is None:
+                self.run(text, then)
+            else:
+                show(called.arguments)
+                then()
         elif text.lstrip().startswith("!"):
-            self._run(text.strip())
+            self._run_in_shell(text.strip())
         else:
             self._say(text, follow_up=follow_up)
 
@@ -112,7 +135,7 @@ class Submission:
 
         self._ui.call(say, None, self._on_failure)
 
-    def _run(self, text: str) -> None:
+    def _run_in_shell(self, text: str) -> None:
         in_context = not text.startswith("!!")
         command = text.lstrip("!").strip()
         self._ui.call(

@@ -71,7 +71,7 @@ class InteractiveUI:
         self.tasks = ConversationTasks(ui, self.attachments)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_commands = self._take_commands
-        self._submission = Submission(
+        self.submission = Submission(
             ui,
             self.commands,
             self.attachments,
@@ -80,10 +80,10 @@ class InteractiveUI:
             self.tasks.failed,
             self._go_to,
         )
-        self._modes = EditorModes(main_view, self._submission.command_line, self.presenter.show_mode)
+        self._modes = EditorModes(main_view, self.submission.command_line, self.presenter.show_mode)
         self._drafts = DraftKeeper(main_view)
         self.conversations = Conversations(
-            ui, self.presenter, self._submission, self._drafts, self._paths.list_anew, self.tasks.give_back
+            ui, self.presenter, self.submission, self._drafts, self._paths.list_anew, self.tasks.give_back
         )
         self.images = ImageInput(ui, self.attachments)
         self.copying = Copying(main_view, transcript)
@@ -94,7 +94,7 @@ class InteractiveUI:
         self.settings_selectors = SettingsSelectors(ui, self._appearance, self.preferences_changed)
         self.viewer = TranscriptViewer(ui)
         actions = Actions(self, main_view, core)
-        self.commands.add(actions.commands())
+        self.commands.add(actions.commands(), actions.views())
         self._shortcuts = Shortcuts(
             main_view,
             actions.keys(),

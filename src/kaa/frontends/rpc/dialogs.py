@@ -152,8 +152,12 @@ def _title(question: AnyQuestion) -> str:
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
                 shown += [f"{what}: {one_line(path)}" for path in paths]
             shown += _quoted(question.diff)
-        case Choice(details=details):
-            shown = [question.title, *_quoted(details)]
+        case Choice(options=options, descriptions=descriptions):
+            meanings = [
+                f"{option}: {meaning}" for option, meaning in zip(options, descriptions, strict=False) if meaning
+            ]
+            now = [f"now: {question.current}"] if question.current else []
+            shown = [question.title, *_quoted("\n".join(filter(None, [question.details, *now, *meanings])))]
         case _:
             return sanitize(question.title)
     return "\n".join(shown)

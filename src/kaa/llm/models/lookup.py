@@ -82,6 +82,20 @@ class Lookup:
             return elsewhere or (provider, _within(provider, rest, query))
         return self._anywhere(query)
 
+    def refuse_guess(self, query: str, model: Model) -> None:
+        """Make sure that a model that was found is listed, or that the query names its provider.
+
+        Any name may be right where the user wrote down no models of a server.
+
+        Raises:
+            UnclearError: it is a guess.
+        """
+        provider = self._providers.get(model.provider)
+        if provider is None or provider.find(model.id) or not provider.knows_its_models:
+            return
+        if not query.lower().startswith(f"{provider.name.lower()}/"):
+            raise _unknown(query, [known.model for known in provider.models], provider.name)
+
     def _anywhere(self, query: str) -> FoundModel:
         usable = self.usable()
         if fitting := self._fitting(query, usable):

@@ -235,6 +235,17 @@ class ModelRegistry:
             tuple(self._resolved(provider, model, credential, thinking) for model in likely),
         )
 
+    def refuse_guess(self, query: str, model: Model) -> None:
+        """Make sure that a model that was found is listed, or that the query names its provider.
+
+        Raises:
+            UnknownModelError: it is a guess.
+        """
+        try:
+            self._lookup.refuse_guess(self.split_level(query)[0], model)
+        except UnclearError as error:
+            raise self.no_model(error.reason, error.suggestions, UnknownModelError) from None
+
     def no_model(
         self, reason: str, suggested: tuple[str, ...] = (), kind: type[NoModelError] = NoModelError
     ) -> NoModelError:

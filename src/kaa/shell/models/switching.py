@@ -12,9 +12,11 @@ from typing import Literal, get_args
 import msgspec
 
 from kaa.core.agent import Agent
-from kaa.core.events import ModelChanged, ThinkingLevelChanged
+from kaa.core.events import Event, MessageEnd, ModelChanged, ThinkingLevelChanged
+from kaa.core.messages import AssistantMessage, Json
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.errors import CommandError
+from kaa.host.log import LOG
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.discovery import ask_server, find_local_model, look_for_servers
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
@@ -29,11 +31,17 @@ from kaa.shell.settings_file import SettingsFile
 
 
 class ModelState(msgspec.Struct, frozen=True):
-    """The model in force. `levels`: the thinking levels it has, the lowest first."""
+    """The model in force.
+
+    Attributes:
+        levels: the thinking levels it has, the lowest first.
+        is_listed: whether kaa knows that its provider has it; any other name is the user's word.
+    """
 
     model: Model
     thinking: ThinkingLevel
     levels: tuple[ThinkingLevel, ...]
+    is_listed: bool = True
 
     @property
     def name(self) -> str:
@@ -77,14 +85,18 @@ class Models:
         can_think = len(offered_levels(agent.model, link.resolved.endpoint.thinking_levels)) > 1
         self._wanted_level = link.resolved.thinking if can_think else wished or DEFAULT_THINKING
         self._switching = asyncio.Lock()
+        self._unproven: Model | None = None  # to become the default after its first reply
+        self._keeping: asyncio.Future[None] | None = None
         self.choices = 0
+        agent.subscribe(self._prove)
 
     @property
     def current(self) -> ModelState:
         """What the next request goes to."""
         model = self._agent.model
         levels = offered_levels(model, self._link.resolved.endpoint.thinking_levels)
-        return ModelState(model, self._agent.thinking, levels)
+        is_listed = self._registry.find(model.provider, model.id) is not None
+        return ModelState(model, self._agent.thinking, levels, is_listed)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -157,65 +169,66 @@ class Models:
                 self._switch(found if known else msgspec.structs.replace(found, model=current))
         return None
 
-    async def look_around(self) -> None:
-        """Learn which servers run on this machine; takes a second at most."""
+    async def offered(self) -> tuple[Model, ...]:
+        """The models to choose from. See `kaa.ext.choices.SessionModels`."""
+        await self.reload()
         if self._link.fixed is None:
             await look_for_servers(self._registry, self._link.transport)
+        return self.available()
 
     async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> tuple[ScopedModel, ...]:
-        """Choose the models to cycle through.
-
-        Args:
-            patterns: as in the setting `enabledModels`; none for all.
-            keep: also for other conversations, in the settings.
+        """Choose the models to cycle through. See `kaa.ext.choices.SessionModels`.
 
         Raises:
-            SettingsError: the settings cannot be written.
+            CommandError: no model fits a pattern, or the settings cannot be written.
         """
+        available = self.available()
+        if unfit := [pattern for pattern in patterns if not scoped_models([pattern], available)]:
+            raise CommandError(f"no available model fits {unfit[0]!r}: `kaa models` lists them")
         self.set_scope(patterns)
         if keep:
-            await asyncio.to_thread(self._settings.set, {"enabledModels": list(self._scope)})
+            try:
+                await asyncio.to_thread(self._settings.set, {"enabledModels": list(self._scope)})
+            except SettingsError as error:
+                raise CommandError(str(error)) from error
         return self.scoped()
 
-    async def choose(self, query: str, level: ThinkingLevel | None = None, *, keep: bool = False) -> ModelState:
+    async def choose(self, query: str, level: ThinkingLevel | None = None) -> ModelState:
         """Switch to a model.
 
         Args:
             query: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
             level: the thinking level; None leaves it to the query, or as it is.
-            keep: also for new conversations, in the settings.
 
         Raises:
             NoModelError: nothing fits, several do, or the key is missing.
             CredentialError: a key cannot be read.
             CommandError: the conversation is recorded or replayed.
-            SettingsError: the settings cannot be written; the model was switched.
         """
-        if self._link.fixed is not None:
-            raise CommandError(self._link.fixed)
         async with self._switching:
-            wanted = level or (await asyncio.to_thread(self._registry.split_level, query))[1]
-            choice = ModelChoice(query=query, thinking=wanted, default_thinking=self._wanted_level)
-            self._switch(await self._find(choice))
-            self._wanted_level = wanted or self._wanted_level
-            self.choices += 1
-        if keep:
-            await self.keep()
-        return self.current
+            return self._choose(*await self._meant(query, level))
 
     async def switch(self, query: str) -> ModelState:
-        """Switch to a model and keep it, for commands. See `kaa.ext.choices.SessionModels`.
+        """Switch to a model and make it the default. See `kaa.ext.choices.SessionModels`.
 
         Raises:
             CommandError: nothing fits, several do, or it cannot be used.
         """
         await self.reload()
         try:
-            return await self.choose(query, keep=True)
+            async with self._switching:
+                resolved, level = await self._meant(query)
+                self._registry.refuse_guess(query, resolved.model)
+                state = self._choose(resolved, level)
+            if state.is_listed:
+                await self.keep()
+            else:
+                self._unproven = state.model
         except NoModelError as error:
             raise CommandError(error.reason) from error
         except (CredentialError, SettingsError) as error:
             raise CommandError(str(error)) from error
+        return state
 
     async def cycle(self, step: Literal[1, -1] = 1) -> ModelState:
         """Switch to the next model, or the one before, of those to cycle through, or else of all available.
@@ -273,13 +286,7 @@ class Models:
         Raises:
             SettingsError: the settings cannot be written.
         """
-        model = self._agent.model
-        chosen = {
-            "defaultProvider": model.provider,
-            "defaultModel": model.id,
-            "defaultThinkingLevel": self._wanted_level,
-        }
-        await asyncio.to_thread(self._settings.set, chosen)
+        await asyncio.to_thread(self._settings.set, self._defaults())
 
     async def another(self, query: str) -> ResolvedModel:
         """A model to be asked beside or in place of the chosen one, over the same transport.
@@ -304,6 +311,46 @@ class Models:
         """Have this model answer from the next request on, without taking it for what the user wants."""
         self._switch(resolved)
 
+    def _defaults(self) -> dict[str, Json]:
+        model = self._agent.model
+        return {
+            "defaultProvider": model.provider,
+            "defaultModel": model.id,
+            "defaultThinkingLevel": self._wanted_level,
+        }
+
+    def _prove(self, event: Event) -> None:
+        """Make a model that was taken at the user's word the default after its first reply."""
+        match event:
+            case MessageEnd(message=AssistantMessage(stop_reason=reason) as reply) if (
+                self._unproven is not None
+                and reason not in ("error", "aborted")
+                and (reply.provider, reply.model) == (self._unproven.provider, self._unproven.id)
+            ):
+                self._unproven = None
+                loop = asyncio.get_running_loop()
+                self._keeping = loop.run_in_executor(None, self._settings.set, self._defaults())
+                self._keeping.add_done_callback(_log_failure)
+            case _:
+                pass
+
+    async def _meant(
+        self, query: str, level: ThinkingLevel | None = None
+    ) -> tuple[ResolvedModel, ThinkingLevel | None]:
+        """The model that a query means, and the thinking level that the user wants with it."""
+        if self._link.fixed is not None:
+            raise CommandError(self._link.fixed)
+        wanted = level or (await asyncio.to_thread(self._registry.split_level, query))[1]
+        choice = ModelChoice(query=query, thinking=wanted, default_thinking=self._wanted_level)
+        return await self._find(choice), wanted
+
+    def _choose(self, resolved: ResolvedModel, level: ThinkingLevel | None) -> ModelState:
+        self._switch(resolved)
+        self._wanted_level = level or self._wanted_level
+        self.choices += 1
+        self._unproven = None
+        return self.current
+
     async def _find(self, choice: ModelChoice) -> ResolvedModel:
         if local := await find_local_model(self._registry, choice, self._link.transport):
             return local
@@ -326,3 +373,8 @@ class Models:
             self._agent.thinking = level
             self._recorder.thinking_level_change(level)
             self._agent.emit(ThinkingLevelChanged(level))
+
+
+def _log_failure(keeping: asyncio.Future[None]) -> None:
+    if not keeping.cancelled() and (error := keeping.exception()) is not None:
+        LOG.warning("the default model was not kept: %s", error)

@@ -1,13 +1,13 @@
-"""Lists of themes, display settings and approval modes."""
+"""Lists of themes and display settings."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from kaa.frontends.interactive.appearance import Appearance
 from kaa.frontends.interactive.engine import Engine
-from kaa.frontends.interactive.preferences import SETTINGS, Preferences, Setting
 from kaa.frontends.interactive.ui_context import UIContext
+from kaa.shell.preferences import SETTINGS, Preferences, Setting
 from kaa.shell.settings_file import SettingsFile
 from kaa.tui.components.select_list import SelectItem
 from kaa.tui.components.settings_list import SettingRow, SettingsList
@@ -35,15 +35,6 @@ class SettingsSelectors:
         self._ui = ui
         self._appearance = look
         self._on_kept = on_kept
-
-    def approvals(self) -> None:
-        """Choose which tool calls need an approval."""
-
-        async def found(engine: Engine) -> tuple[str, Mapping[str, str]]:
-            approvals = engine.conversation.approvals
-            return approvals.policy, approvals.policies
-
-        self._ui.call(found, lambda found: self._open_approvals(*found))
 
     def theme(self, name: str = "") -> None:
         """Choose the theme; the one with the pointer is shown."""
@@ -108,18 +99,6 @@ class SettingsSelectors:
             self._on_kept()
 
         self._ui.call(keep, kept)
-
-    def _open_approvals(self, current: str, policies: Mapping[str, str]) -> None:
-        items = [SelectItem(name, name, meaning, name == current) for name, meaning in policies.items()]
-        self._ui.lists.choose("Approvals", items, self._choose_approvals)
-
-    def _choose_approvals(self, policy: str) -> None:
-        async def change(engine: Engine) -> str:
-            chosen = engine.conversation.approvals.choose(policy)
-            engine.refresh_status()
-            return chosen
-
-        self._ui.call(change, lambda now: self._ui.say(f"approvals: {now}", "success"))
 
 
 def _row(setting: Setting, preferences: Preferences) -> SettingRow:

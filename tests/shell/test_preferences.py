@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.frontends.interactive.preferences import SETTINGS, Preferences, load_preferences, parse_preferences
+from kaa.shell.preferences import SETTINGS, Preferences, load_preferences, parse_preferences
 
 
 def parsed(**values: object) -> tuple[Preferences, tuple[str, ...]]:

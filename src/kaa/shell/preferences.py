@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kaa.frontends.interactive.user_file import UserFileError, read_json
+from kaa.shell.user_file import UserFileError, read_json
 
 _FILE = "settings.json"
 
