@@ -11,10 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from kaa.core.messages import Json
+from tests.support.model_faults import API_KEY
 from tests.support.model_server import MODEL_ID, ModelServer, Received, Wire
 from tests.support.patience import HANG_SECONDS
 
-SECRET = "sk-very-secret-0123456789abcdef"
+SECRET = API_KEY
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
 

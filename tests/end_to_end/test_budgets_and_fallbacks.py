@@ -39,11 +39,11 @@ _PRICED: dict[str, Json] = {"cost": {"input": 100, "output": 0, "cacheRead": 0, 
     ],
 )
 def test_a_run_without_anybody_ends_behind_the_tool_with_a_code_of_its_own(
-    kaa: Kaa, wire: Wire, flag: tuple[str, str], words: str
+    kaa: Kaa, flag: tuple[str, str], words: str
 ) -> None:
     write = msgspec.structs.replace(call("write", path="done.txt", content="yes"), usage=Tokens(prompt=7000))
     with ModelServer([write, say("never")]) as server:
-        kaa.use(server, wire, **_PRICED)
+        kaa.use(server, "anthropic-messages", **_PRICED)
         done = kaa.run("-p", *flag, "go")
 
     assert done.code == _BUDGET, done.err
@@ -53,9 +53,9 @@ def test_a_run_without_anybody_ends_behind_the_tool_with_a_code_of_its_own(
     assert len(server.requests) == 1
 
 
-def test_a_request_that_costs_more_than_allowed_is_not_sent(kaa: Kaa, wire: Wire) -> None:
+def test_a_request_that_costs_more_than_allowed_is_not_sent(kaa: Kaa) -> None:
     with ModelServer([say("never")]) as server:
-        kaa.use(server, wire, cost={"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75})
+        kaa.use(server, "anthropic-messages", cost={"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75})
         done = kaa.run("-p", "--max-cost", "0.0030", "go")
 
     assert done.code == _BUDGET, done.err
@@ -75,10 +75,10 @@ def test_what_the_server_says_that_a_reply_cost_counts_before_its_list_price(kaa
     assert "$0.60 of the $0.50 for this run" in done.err
 
 
-def test_replies_that_break_off_use_up_a_limit_of_tokens(kaa: Kaa, wire: Wire) -> None:
+def test_replies_that_break_off_use_up_a_limit_of_tokens(kaa: Kaa) -> None:
     broken = Answer(text=("word " * 8000, "never"), usage=None, fault=Fault("early_end"))
     with ModelServer([broken, broken]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         done = kaa.run("-p", "--max-tokens", "8k", "go")
 
     assert done.code == _BUDGET, done.err
@@ -102,9 +102,9 @@ def test_programs_are_told_in_events(kaa: Kaa) -> None:
     assert (end["type"], end["reason"]) == ("agent_end", "budget")
 
 
-def test_time_ends_a_reply_that_does_not_come(kaa: Kaa, wire: Wire) -> None:
+def test_time_ends_a_reply_that_does_not_come(kaa: Kaa) -> None:
     with ModelServer([Answer(text=("Well ", "never"), fault=Fault("stall"))]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         done = kaa.run("-p", "--max-time", "0.3s", "go")
 
     assert done.code == _BUDGET
@@ -171,9 +171,9 @@ def test_programs_are_told_of_it(kaa: Kaa) -> None:
     assert (fallback["fromModel"], fallback["toModel"]) == (f"test/{MODEL_ID}", "spare/other")
 
 
-def test_a_limit_for_an_hour_is_told_with_the_time_of_day_and_the_setting(kaa: Kaa, wire: Wire) -> None:
+def test_a_limit_for_an_hour_is_told_with_the_time_of_day_and_the_setting(kaa: Kaa) -> None:
     with ModelServer([rate_limited("3600")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "anthropic-messages")
         done = kaa.run("-p", "go")
 
     assert done.code == 1

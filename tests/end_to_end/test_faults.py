@@ -1,54 +1,39 @@
 """Whatever a server does wrong: kaa gets over it, or says clearly what happened and exits with the right code."""
 
+import itertools
 import socket
+from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 
 from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
+from tests.support.model_faults import BAD_CALLS, LASTING, TRANSIENT
 from tests.support.model_server import (
-    CONTEXT_OVERFLOW,
     OVERLOADED,
-    SERVER_ERROR,
     WRONG_KEY,
     Answer,
     Call,
     Fault,
     ModelServer,
-    Refusal,
     ScriptItem,
     Wire,
-    rate_limited,
     say,
 )
 
-_TEXT = ("Some ", "words.")
-
-_TRANSIENT: dict[str, ScriptItem] = {
-    "429-retry-after": rate_limited("0"),
-    "500": SERVER_ERROR,
-    "529": OVERLOADED,
-    "502-from-a-proxy": Refusal(502, body="<html><title>502 Bad Gateway</title></html>"),
-    "reset-mid-stream": Answer(text=_TEXT, fault=Fault("reset")),
-    "early-end": Answer(text=_TEXT, fault=Fault("early_end")),
-    "malformed-event": Answer(text=_TEXT, fault=Fault("malformed")),
-    "error-event": Answer(text=_TEXT, fault=Fault("error")),
-    "empty-reply": Answer(),
-    "only-thinking": Answer(thinking=("Well, ", "I wonder.")),
-    "only-blanks": Answer(text=(" ", "\n")),
-    "reset-mid-call": Answer(calls=(Call("bash", '{"command":"touch must-not-run"}'),), fault=Fault("reset")),
-}
-
-_FATAL: dict[str, tuple[ScriptItem, str]] = {
-    "401": (WRONG_KEY, "API key"),
-    "401-that-repeats-the-key": (Refusal(401, body=f'{{"error":{{"message":"bad key {SECRET}"}}}}'), "API key"),
-    "context-overflow": (CONTEXT_OVERFLOW, "context window"),
-    "404": (Refusal(404, body='{"error":{"message":"no such model"}}'), "no such model"),
-    "429-for-an-hour": (rate_limited("3600"), "too many requests"),
-    "no-credit": (Refusal(429, body='{"error":{"message":"You exceeded your current quota"}}'), "credit"),
-}
+# Each fault once: tests/shell/test_model_faults.py has all of them in every wire format, in one process.
+_WIRES = get_args(Wire)
 
 
-@pytest.mark.parametrize("fault", _TRANSIENT.values(), ids=_TRANSIENT)
+def _with_wires(cases: Mapping[str, object]) -> list[object]:
+    """A wire format for each case, in turn."""
+    return [
+        pytest.param(wire, case, id=f"{name}-{wire}")
+        for wire, (name, case) in zip(itertools.cycle(_WIRES), cases.items(), strict=False)
+    ]
+
+
+@pytest.mark.parametrize(("wire", "fault"), _with_wires(TRANSIENT))
 def test_transient_fault_is_tried_again(kaa: Kaa, wire: Wire, fault: ScriptItem) -> None:
     with ModelServer([fault, say("Got over it.")]) as server:
         kaa.use(server, wire)
@@ -67,7 +52,7 @@ def test_stalled_stream_is_tried_again(kaa: Kaa) -> None:
     # Every wire format's silence is in tests/llm/test_over_http.py. The second answer has to come in this time too.
     kaa.settings(httpIdleTimeoutMs=2000)
 
-    with ModelServer([Answer(text=_TEXT, fault=Fault("stall")), say("Got over it.")]) as server:
+    with ModelServer([Answer(text=("Some ", "words."), fault=Fault("stall")), say("Got over it.")]) as server:
         kaa.use(server, "openai-completions")
         done = kaa.run("-p", "go")
 
@@ -76,8 +61,9 @@ def test_stalled_stream_is_tried_again(kaa: Kaa) -> None:
     assert "retry 1 of 5" in done.err
 
 
-@pytest.mark.parametrize(("fault", "reason"), _FATAL.values(), ids=_FATAL)
-def test_lasting_fault_ends_with_the_reason(kaa: Kaa, wire: Wire, fault: ScriptItem, reason: str) -> None:
+@pytest.mark.parametrize(("wire", "case"), _with_wires(LASTING))
+def test_lasting_fault_ends_with_the_reason(kaa: Kaa, wire: Wire, case: tuple[ScriptItem, str]) -> None:
+    fault, reason = case
     with ModelServer([fault]) as server:
         kaa.use(server, wire)
         done = kaa.run("-p", "go")
@@ -150,16 +136,9 @@ def test_failed_run_can_be_continued(kaa: Kaa) -> None:
     assert [text for who, text in conversation(server.requests[1]) if who == "user"] == ["first", "second"]
 
 
-@pytest.mark.parametrize(
-    ("bad_call", "told"),
-    [
-        (Call("no_such_tool", "{}"), "no_such_tool"),
-        (Call("read", '{"limit": 3}'), "path"),
-        (Call("read", '{"path": "missing.txt"}'), "missing.txt"),
-    ],
-    ids=["unknown-tool", "wrong-arguments", "failing-tool"],
-)
-def test_bad_call_is_explained_to_the_model(kaa: Kaa, wire: Wire, bad_call: Call, told: str) -> None:
+@pytest.mark.parametrize(("wire", "case"), _with_wires(BAD_CALLS))
+def test_bad_call_is_explained_to_the_model(kaa: Kaa, wire: Wire, case: tuple[Call, str]) -> None:
+    bad_call, told = case
     with ModelServer([Answer(calls=(bad_call,)), say("I see.")]) as server:
         kaa.use(server, wire)
         done = kaa.run("-p", "go")

@@ -89,8 +89,7 @@ def test_reply_is_kept_as_far_as_it_was_shown(kaa: Kaa, wire: Wire, number: sign
 @pytest.mark.parametrize(
     ("wire", "number", "code"),
     [
-        ("openai-completions", signal.SIGKILL, -signal.SIGKILL),
-        ("anthropic-messages", signal.SIGKILL, -signal.SIGKILL),
+        ("openai-responses", signal.SIGKILL, -signal.SIGKILL),
         ("openai-completions", signal.SIGINT, 130),
         ("anthropic-messages", signal.SIGTERM, 143),
     ],
@@ -144,11 +143,11 @@ def test_finished_tool_is_not_lost_with_its_slow_neighbour(kaa: Kaa) -> None:
     assert results[1] == "quick result"
 
 
-def test_kill_in_a_torrent_loses_nothing_that_was_printed(kaa: Kaa, wire: Wire) -> None:
+def test_kill_in_a_torrent_loses_nothing_that_was_printed(kaa: Kaa) -> None:
     words = tuple(f"word{number} " for number in range(20_000))
 
     with ModelServer([Answer(text=words), say("ok")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "google-generative-ai")
         with kaa.running("-p", "talk") as process:
             assert process.stdout is not None
             printed = process.stdout.read(20_000)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.end_to_end.kaa_process import Kaa, conversation
-from tests.support.model_server import Answer, ModelServer, Wire
+from tests.support.model_server import Answer, ModelServer
 
 
-def test_sessions_are_begun_continued_and_copied_by_id(kaa: Kaa, wire: Wire) -> None:
+def test_sessions_are_begun_continued_and_copied_by_id(kaa: Kaa) -> None:
     with ModelServer([Answer(text=(text,)) for text in ("1", "2", "3")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         kaa.run("--session-id", "nightly", "--name", "my work", "-p", "one")
         kaa.run("--session-id", "nightly", "-p", "two")
         copied = kaa.run("--fork", "nightly", "-p", "three")
@@ -26,10 +26,10 @@ def test_sessions_are_begun_continued_and_copied_by_id(kaa: Kaa, wire: Wire) -> 
     assert (source["messageCount"], copy["messageCount"]) == (4, 6)
 
 
-def test_a_session_is_found_by_what_was_said_and_ends_in_the_trash(kaa: Kaa, wire: Wire, tmp_path: Path) -> None:
+def test_a_session_is_found_by_what_was_said_and_ends_in_the_trash(kaa: Kaa, tmp_path: Path) -> None:
     kaa.setenv(XDG_DATA_HOME=str(tmp_path / "data"))
     with ModelServer([Answer(text=("I like read_head",))]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         kaa.run("-p", "look at the parser")
 
     (hit,) = _objects(kaa, "search", "ead_hea")
@@ -48,9 +48,9 @@ def test_a_session_is_found_by_what_was_said_and_ends_in_the_trash(kaa: Kaa, wir
     assert kaa.run("sessions", "search", "read_head").code == 1
 
 
-def test_what_follows_an_import_goes_to_the_imported_session(kaa: Kaa, wire: Wire) -> None:
+def test_what_follows_an_import_goes_to_the_imported_session(kaa: Kaa) -> None:
     with ModelServer([Answer(text=("1",)), Answer(text=("2",))]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-completions")
         kaa.run("-p", "one")
         kaa.run("-c", "-p", "/export run.jsonl --no-tools")
         alone = kaa.run("--session-id", "other", "-p", "/import run.jsonl")

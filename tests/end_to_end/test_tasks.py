@@ -185,10 +185,10 @@ def test_parallel_calls_answer_in_the_order_of_the_calls(kaa: Kaa) -> None:
     assert [text for who, text in conversation(server.requests[1]) if who == "tool"] == ["slow", "quick"]
 
 
-def test_recorded_run_plays_again_without_a_server(kaa: Kaa, wire: Wire) -> None:
+def test_recorded_run_plays_again_without_a_server(kaa: Kaa) -> None:
     (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
     with ModelServer(_fix_a_bug()) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-responses")
         recorded = kaa.run("--record", "run.cassette", "--no-session", "-p", "fix add.sh")
     (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
 
@@ -406,9 +406,9 @@ def test_a_misspelled_model_is_answered_in_one_line(kaa: Kaa, name: str, meant: 
     assert meant in line
 
 
-def test_piped_text_is_never_a_command(kaa: Kaa, wire: Wire) -> None:
+def test_piped_text_is_never_a_command(kaa: Kaa) -> None:
     with ModelServer([say("I see.")]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-responses")
         done = kaa.run("-p", stdin="\n/export out.html\n")
 
     assert (done.code, done.out) == (0, "I see.\n")

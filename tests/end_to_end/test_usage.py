@@ -7,7 +7,7 @@ import pytest
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, enter
 from tests.support.model_script import Refusal, rate_limited
-from tests.support.model_server import MODEL_ID, Answer, ModelServer, Tokens, Wire
+from tests.support.model_server import MODEL_ID, Answer, ModelServer, Tokens
 
 _RATES = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
@@ -16,9 +16,9 @@ def _measured(prompt: int, cached: int) -> Answer:
     return Answer(text=("ok",), usage=Tokens(prompt, cached, 100))
 
 
-def test_a_miss_is_told_priced_and_found_again_later(kaa: Kaa, wire: Wire) -> None:
+def test_a_miss_is_told_priced_and_found_again_later(kaa: Kaa) -> None:
     with ModelServer([_measured(40_000, 30_000), _measured(41_000, 0)]) as server:
-        kaa.use(server, wire, cost=_RATES)
+        kaa.use(server, "anthropic-messages", cost=_RATES)
         run = kaa.run("--mode", "json", "-p", "one", "two")
         cost = kaa.run("-c", "-p", "/cost")
         misses = kaa.run("-c", "-p", "/cost misses")
@@ -30,10 +30,10 @@ def test_a_miss_is_told_priced_and_found_again_later(kaa: Kaa, wire: Wire) -> No
     assert misses.out.splitlines()[1].split()[0] == "40,000"
 
 
-def test_small_misses_of_each_process_are_found_by_the_next(kaa: Kaa, wire: Wire) -> None:
+def test_small_misses_of_each_process_are_found_by_the_next(kaa: Kaa) -> None:
     replies = [_measured(4_000, 3_000), _measured(4_100, 1_000), _measured(4_200, 2_000)]
     with ModelServer(replies) as server:
-        kaa.use(server, wire, cost=_RATES)
+        kaa.use(server, "anthropic-messages", cost=_RATES)
         for text in ("one", "two", "three"):
             kaa.run("-c", "-p", text)
         misses = kaa.run("-c", "-p", "/cost misses")
@@ -59,9 +59,9 @@ def test_programs_take_no_unknown_price_for_nothing(kaa: Kaa, rates: dict[str, A
     assert shown["cost"] == cost
 
 
-def test_a_failure_tells_programs_its_kind(kaa: Kaa, wire: Wire) -> None:
+def test_a_failure_tells_programs_its_kind(kaa: Kaa) -> None:
     with ModelServer([rate_limited(), Refusal(401)]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-responses")
         done = kaa.run("--mode", "json", "-p", "go")
 
     told = {event["type"]: event for event in done.events}
@@ -69,9 +69,9 @@ def test_a_failure_tells_programs_its_kind(kaa: Kaa, wire: Wire) -> None:
     assert told["message_update"]["assistantMessageEvent"]["errorType"] == "AuthError"
 
 
-def test_statistics_are_those_of_all_sessions(kaa: Kaa, wire: Wire) -> None:
+def test_statistics_are_those_of_all_sessions(kaa: Kaa) -> None:
     with ModelServer([_measured(1_000, 0), _measured(2_000, 0)]) as server:
-        kaa.use(server, wire, cost=_RATES)
+        kaa.use(server, "openai-responses", cost=_RATES)
         kaa.run("-p", "one")
         kaa.run("-p", "two")
     table, rows = kaa.run("stats"), _objects(kaa, "--by", "session")
@@ -82,9 +82,9 @@ def test_statistics_are_those_of_all_sessions(kaa: Kaa, wire: Wire) -> None:
     assert all(row["cost"] > 0 for row in rows)
 
 
-def test_names_are_events_and_stay(kaa: Kaa, wire: Wire) -> None:
+def test_names_are_events_and_stay(kaa: Kaa) -> None:
     with ModelServer([_measured(1_000, 0)]) as server:
-        kaa.use(server, wire)
+        kaa.use(server, "openai-responses")
         run = kaa.run("--mode", "json", "-p", "one", "/name first try")
         later = kaa.run("-c", "-p", "/name")
 
