@@ -1,6 +1,6 @@
 """The real network behind the `Transport` seam: HTTP/1.1 over asyncio's own connections.
 
-Why no library does all of it: docs/architecture.md, "Choices that differ from the first design".
+Why no library does all of it: docs/architecture.md, "Decisions".
 """
 
 import os
