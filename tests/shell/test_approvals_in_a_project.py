@@ -20,7 +20,6 @@ from kaa.ext.questions import (
     Escalation,
     Question,
 )
-from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions
@@ -30,6 +29,7 @@ from kaa.workspace.sandbox.options import SandboxOptions
 from tests.end_to_end.kaa_process import conversation as said_in
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
+from tests.support.hosts import conversing
 from tests.support.model_server import Answer as Reply
 from tests.support.model_server import ModelServer, call, say
 from tests.support.person import AnswerT, Person
@@ -56,13 +56,12 @@ class Project:
             try:
                 if not (await workspace.sandbox.status()).confined:
                     pytest.skip("this machine cannot confine anything")
-                return await _talk(
-                    (
-                        await Host(HostOptions(), Home(self.home), environ, lambda _: None, person).open(
-                            ConversationOptions(model="m", approvals=policy), workspace
-                        )
-                    ).conversation
-                )
+                host = Host(HostOptions(), Home(self.home), environ, lambda _: None, person)
+                options = ConversationOptions(model="m", approvals=policy)
+                async with conversing(host, options, workspace) as conversation:
+                    end = await conversation.submit("work")
+                    assert isinstance(end, AgentEnd)
+                    return end
             finally:
                 await workspace.close()
 
@@ -70,15 +69,6 @@ class Project:
             end = run(whole(server))
             told = [text for who, text in said_in(server.requests[-1]) if who == "tool"]
         return end, told
-
-
-async def _talk(conversation: Conversation) -> AgentEnd:
-    try:
-        end = await conversation.submit("work")
-        assert isinstance(end, AgentEnd)
-        return end
-    finally:
-        await conversation.close()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Several conversations in one process: their extensions, projects, trust, notifications, and going to another one."""
 
 import asyncio
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -260,6 +261,59 @@ def test_notifications_name_the_conversation(stage: Stage) -> None:
 
     assert len(set(ids)) == 2
     assert [notification.conversation for notification in told if "not trusted" in notification.text] == ids
+
+
+class TestModels:
+    """Are the process's: conversations borrow them."""
+
+    def test_are_reached_over_one_connection_that_outlives_conversations(self, stage: Stage) -> None:
+        stage.server.begin([say("one"), say("two"), say("three")])
+
+        async def scenario() -> None:
+            host = stage.host()
+            first, second = [await host.open(_OPTIONS, MemoryWorkspace()) for _ in range(2)]
+            for hosted in (first, second):
+                await hosted.conversation.submit("work")
+            await host.end(first)
+            await second.conversation.submit("work")
+            assert len(stage.server.connections) == 1
+            await host.close()
+
+        run(scenario())
+
+    def test_are_read_again_for_all(self, stage: Stage) -> None:
+        file = stage.home / "models.json"
+
+        async def scenario() -> None:
+            host = stage.host()
+            first, second = [(await host.open(_OPTIONS, MemoryWorkspace())).conversation for _ in range(2)]
+            provider = {
+                "baseUrl": stage.server.url,
+                "api": "openai-completions",
+                "apiKey": "k",
+                "models": [{"id": "n"}],
+            }
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(json.dumps({"providers": {"mine": provider}}))
+            await first.reload()
+            for conversation in (first, second):
+                assert "mine/n" in [model.qualified_id for model in conversation.models.available()]
+            await host.close()
+
+        run(scenario())
+
+    def test_do_not_share_the_key_that_was_given_for_one_conversation(self, stage: Stage) -> None:
+        given = ConversationOptions(model="anthropic/claude-opus-4-1", api_key="k")
+
+        async def scenario() -> None:
+            host = stage.host()
+            first = (await host.open(given, MemoryWorkspace())).conversation
+            second = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
+            known = [{model.provider for model in one.models.available()} for one in (first, second)]
+            assert ["anthropic" in providers for providers in known] == [True, False]
+            await host.close()
+
+        run(scenario())
 
 
 class TestQuestionsAndEvents:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -18,18 +19,17 @@ from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
+from tests.support.hosts import conversing
 from tests.support.model_script import call, say
 from tests.support.person import AnswerT, Person
 from tests.support.stage import Stage
 
 
-async def opened(
-    stage: Stage,
-    workspace: Workspace,
-    options: ConversationOptions | None = None,
-) -> Conversation:
+def opened(
+    stage: Stage, workspace: Workspace, options: ConversationOptions | None = None
+) -> AbstractAsyncContextManager[Conversation]:
     options = options or ConversationOptions(model="m", trust="stored", approvals="auto")
-    return (await stage.host().open(options, workspace)).conversation
+    return conversing(stage.host(), options, workspace)
 
 
 def test_what_the_user_was_asked_about_is_what_is_used(stage: Stage) -> None:
@@ -46,9 +46,8 @@ def test_what_the_user_was_asked_about_is_what_is_used(stage: Stage) -> None:
                 return question.fit(TrustDecision("stored"))
 
         stage.asker = Trusting()
-        conversation = await opened(stage, workspace, ConversationOptions(model="m", trust=None))
-        await conversation.submit("hello")
-        await conversation.close()
+        async with opened(stage, workspace, ConversationOptions(model="m", trust=None)) as conversation:
+            await conversation.submit("hello")
 
     run(scenario())
 
@@ -74,15 +73,14 @@ def test_one_conversation_after_another_works_in_one_workspace(stage: Stage, tmp
                 pytest.skip("nothing can be confined on this machine")
             sessions = []
             for _ in range(2):
-                conversation = await opened(stage, workspace)
-                outcome = await conversation.submit("write it")
-                assert isinstance(outcome, AgentEnd)
-                assert outcome.reason == "done"
-                sessions.append(conversation.session_id)
-                await conversation.close()
-            again = await opened(stage, workspace, ConversationOptions(model="m", session=ResumeSession(sessions[0])))
-            assert len(again.navigation.points()) == 1
-            await again.close()
+                async with opened(stage, workspace) as conversation:
+                    outcome = await conversation.submit("write it")
+                    assert isinstance(outcome, AgentEnd)
+                    assert outcome.reason == "done"
+                    sessions.append(conversation.session_id)
+            resumed = ConversationOptions(model="m", session=ResumeSession(sessions[0]))
+            async with opened(stage, workspace, resumed) as again:
+                assert len(again.navigation.points()) == 1
             return sessions
         finally:
             await workspace.close()
@@ -120,10 +118,10 @@ def test_a_step_of_closing_that_fails_skips_no_other(stage: Stage, tmp_path: Pat
             raise BrokenPipeError  # as when standard error is a pipe that nobody reads any more
 
     async def scenario() -> None:
-        recorded = await opened(stage, MemoryWorkspace(), options=ConversationOptions(model="m", wire=Record(cassette)))
-        await recorded.submit("hello")
-        await recorded.submit("and again")
-        await recorded.close()
+        options = ConversationOptions(model="m", wire=Record(cassette))
+        async with opened(stage, MemoryWorkspace(), options) as recorded:
+            await recorded.submit("hello")
+            await recorded.submit("and again")
         host = Host(HostOptions(), Home(stage.home), stage.environ, lambda notification: broken(notification.text))
         replayed = (await host.open(ConversationOptions(wire=Replay(cassette)), MemoryWorkspace())).conversation
         await replayed.submit("hello")

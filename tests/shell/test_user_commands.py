@@ -21,6 +21,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
+from tests.support.hosts import conversing
 from tests.support.model_script import Answer, Call, say
 from tests.support.stage import Stage
 
@@ -189,15 +190,12 @@ class TestOnThisMachine:
 
         async def whole() -> T:
             workspace = LocalWorkspace.start(str(folder / "project"), env=environ, sandbox=sandbox)
-            conversation = (
-                await Host(HostOptions(), Home(folder / "home"), environ, lambda _: None).open(
-                    ConversationOptions(model="openai/gpt-4.1", api_key="k"), workspace
-                )
-            ).conversation
+            host = Host(HostOptions(), Home(folder / "home"), environ, lambda _: None)
+            options = ConversationOptions(model="openai/gpt-4.1", api_key="k")
             try:
-                return await scene(conversation)
+                async with conversing(host, options, workspace) as conversation:
+                    return await scene(conversation)
             finally:
-                await conversation.close()
                 await workspace.close()
 
         return run(whole())

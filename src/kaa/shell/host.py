@@ -18,6 +18,7 @@ from kaa.session.errors import SessionError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
+from kaa.shell.models.access import ModelAccess
 from kaa.shell.opening import Surroundings, open_conversation
 from kaa.shell.options import ConversationOptions, HostOptions, switch_kind, switch_target
 from kaa.shell.settings import load_user_settings
@@ -109,6 +110,7 @@ class Host:
         self._notify = notify
         self._asker = asker
         self._extensions = LoadedExtensions(options, home, self._tell)
+        self._models = ModelAccess(home, environ)
         self._trust: dict[str, TrustDecisions] = {}
         self._conversations: dict[str, HostedConversation] = {}
         self._numbers = count(1)
@@ -149,7 +151,15 @@ class Host:
             if isinstance(workspace, LocalWorkspace):
                 workspace = undo.enter_context(workspace.of_conversation())
             at = Surroundings(
-                name, workspace, self.home, self._environ, self._telling(name), asker, self._extensions, decisions
+                name,
+                workspace,
+                self.home,
+                self._environ,
+                self._telling(name),
+                asker,
+                self._extensions,
+                self._models,
+                decisions,
             )
             conversation = await open_conversation(options, at, configuration)
             hosted = HostedConversation(name, conversation, reason, undo.pop_all())
@@ -210,6 +220,7 @@ class Host:
         """End all conversations, unload extensions, close workspaces; one step that fails skips no other."""
         async with AsyncExitStack() as closing:
             closing.push_async_callback(self.workspaces.close)
+            closing.push_async_callback(self._models.close)
             closing.callback(self._extensions.close)
             for hosted in self.conversations:
                 closing.push_async_callback(self.end, hosted)

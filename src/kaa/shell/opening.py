@@ -17,7 +17,6 @@ from kaa.ext.asking import Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.registry import Registry
 from kaa.host.log import LOG
-from kaa.llm.models.registry import ModelRegistry
 from kaa.session.context import SessionContext, build_context
 from kaa.session.entries import SessionHeader
 from kaa.session.naming import unix_milliseconds
@@ -36,6 +35,7 @@ from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home, expanded, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
+from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
 from kaa.shell.navigating import Navigation
@@ -68,6 +68,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         asker: asks the person.
         extensions: those of the process.
+        models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
     """
 
@@ -78,6 +79,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     notify: Callable[[str], None]
     asker: Asker
     extensions: LoadedExtensions
+    models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
 
 
@@ -226,9 +228,9 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
 
 async def _models(options: ConversationOptions, settings: Settings, session: _Session, at: Surroundings) -> AgentModels:
     """The session's model and the others. A key that was given for it serves its provider's other models, too."""
-    registry = ModelRegistry(at.home.path, at.environ, settings.tuning, proxy=settings.http_proxy)
+    registry, live = at.models.registry(settings), at.models.transport(settings)
     placeholders = _placeholders(at.workspace, session.store)
-    link = await link_session_model(options, settings, session.context, registry, placeholders, at.notify)
+    link = await link_session_model(options, settings, session.context, registry, live, placeholders, at.notify)
     if options.api_key is not None and link.resolved.endpoint.api_key == options.api_key:
         registry.use_key(link.resolved.model.provider, options.api_key)
     return AgentModels(

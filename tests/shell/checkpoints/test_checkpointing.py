@@ -24,6 +24,7 @@ from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions,
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
+from tests.support.hosts import conversing
 from tests.support.model_script import Answer, Call, say
 from tests.support.model_server import ModelServer
 from tests.support.person import yes_or_no
@@ -70,20 +71,19 @@ class Scene:
                 "OPENAI_BASE_URL": f"{self._server.url}/v1",
             }
             workspace = LocalWorkspace.start(str(self.project), env=environ, sandbox=sandbox)
-            conversation = (
-                await Host(
-                    HostOptions(),
-                    Home(self.home),
-                    environ,
-                    lambda notification: self.notices.append(notification.text),
-                    asker,
-                ).open(ConversationOptions(model="m", session=session or NewSession(), approvals="never"), workspace)
-            ).conversation
-            conversation.subscribe(self.events.append)
+            host = Host(
+                HostOptions(),
+                Home(self.home),
+                environ,
+                lambda notification: self.notices.append(notification.text),
+                asker,
+            )
+            options = ConversationOptions(model="m", session=session or NewSession(), approvals="never")
             try:
-                return await act(conversation)
+                async with conversing(host, options, workspace) as conversation:
+                    conversation.subscribe(self.events.append)
+                    return await act(conversation)
             finally:
-                await conversation.close()
                 await workspace.close()
 
         return run(whole())

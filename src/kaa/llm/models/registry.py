@@ -4,6 +4,7 @@ Only the user's own home and environment are read here. A project never sets an 
 """
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -103,6 +104,53 @@ class ListedModel(msgspec.Struct, frozen=True):
     is_usable: bool
 
 
+class _Known:
+    """What all who share a registry know: the user's files, servers that were found, and how models are asked.
+
+    Args:
+        models_file: describes providers.
+        auth_file: has keys and logins.
+        environ: the environment variables.
+        tuning: how the user wants models asked.
+    """
+
+    def __init__(self, models_file: Path, auth_file: Path, environ: Mapping[str, str], tuning: Tuning) -> None:
+        self._models_file = models_file
+        self._auth_file = auth_file
+        self._environ = environ
+        self._found: dict[str, ProviderConfig] = {}
+        self.tune(tuning)
+        self.read()
+
+    def read(self) -> None:
+        """Read the files, again."""
+        self.stamps = (_stamp(self._models_file), _stamp(self._auth_file))
+        providers, self._mistakes = load_providers(self._models_file, self._environ)
+        self.set_up = frozenset(providers)
+        self.store = CredentialStore(self._auth_file, self._environ)
+        found = {name: _found_provider(name, self._found[name]) for name in self._found.keys() - self.set_up}
+        self.providers = {**providers, **found}  # at once: others may look from another thread
+
+    def tune(self, tuning: Tuning) -> None:
+        """Have models asked in another way."""
+        self.tuning, self._untunable = in_environment(tuning, self._environ)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with models.json and the environment."""
+        return (*self._mistakes, *self._untunable)
+
+    def add_found(self, name: str, config: ProviderConfig) -> None:
+        """See `ModelRegistry.add_found`."""
+        self._found[name] = config
+        if name not in self.set_up:
+            self.providers[name] = _found_provider(name, config)
+
+    def was_found(self, name: str) -> bool:
+        """Whether a provider is a server that was found, and nothing that the user set up."""
+        return name in self._found and name not in self.set_up
+
+
 class ModelRegistry:
     """All providers and models.
 
@@ -111,10 +159,6 @@ class ModelRegistry:
         environ: the environment variables.
         tuning: how the user wants models asked.
         proxy: URL of the HTTP proxy through which logins are renewed, as `LiveTransport` takes it.
-
-    Attributes:
-        problems: what is wrong with models.json and the environment, one line each; the rest of it is in use.
-        tuning: how models are asked: what the environment says counts before what the user's settings say.
     """
 
     def __init__(
@@ -122,33 +166,40 @@ class ModelRegistry:
     ) -> None:
         self._environ = environ
         self._proxy = proxy
-        self.tuning, self._untunable = in_environment(tuning, environ)
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
+        self._known = _Known(self._models_file, self._auth_file, environ, tuning)
+        self._stamps = self._known.stamps
         self._given_keys: dict[str, str] = {}
-        self._found: dict[str, ProviderConfig] = {}
-        self._stamps: tuple[_Stamp, _Stamp] = (None, None)
-        self.reload()
+
+    def borrowed(self) -> "ModelRegistry":
+        """The same registry for one conversation: only the keys that are given for it are its own."""
+        view = copy(self)
+        view._given_keys = {}
+        return view
 
     def reload(self) -> bool:
-        """Read models.json and auth.json, again. Keys that were given for this run stay.
+        """Read models.json and auth.json again, for all who share this. Keys that were given for this run stay.
 
-        Returns whether one of the files is not what it was.
+        Returns whether one of the files is not what it was when this conversation asked last.
         """
-        before, self._stamps = self._stamps, (_stamp(self._models_file), _stamp(self._auth_file))
-        self._providers, problems = load_providers(self._models_file, self._environ)
-        self._set_up = frozenset(self._providers)
-        for name, config in self._found.items():
-            self.add_found(name, config)
-        self.problems = (*problems, *self._untunable)
-        store = CredentialStore(self._auth_file, self._environ)
-        self._keys = ProviderKeys(store, self._environ, self._models_file, self._given_keys)
-        self._lookup = Lookup(self._providers, self._is_usable)
+        self._known.read()
+        before, self._stamps = self._stamps, self._known.stamps
         return before != self._stamps
 
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way from now on; those that were resolved already stay as they are."""
-        self.tuning, self._untunable = in_environment(tuning, self._environ)
+        self._known.tune(tuning)
+
+    @property
+    def tuning(self) -> Tuning:
+        """How models are asked: what the environment says counts before what the user's settings say."""
+        return self._known.tuning
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with models.json and the environment, one line each; the rest of it is in use."""
+        return self._known.problems
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -158,17 +209,15 @@ class ModelRegistry:
     @property
     def set_up(self) -> frozenset[str]:
         """Names of the providers that kaa or the user knows, without those that were found."""
-        return self._set_up
+        return self._known.set_up
 
     def add_found(self, name: str, config: ProviderConfig) -> None:
         """Know a server that was found on this machine, until the end. One that is set up keeps its name."""
-        self._found[name] = config
-        if name not in self._set_up:
-            self._providers[name] = ConfiguredProvider(name, config.base_url, config, official=False)
+        self._known.add_found(name, config)
 
     def models(self) -> list[Model]:
         """All models that are known, in order of preference."""
-        return [known.model for provider in self._providers.values() for known in provider.models]
+        return [known.model for provider in self._known.providers.values() for known in provider.models]
 
     def available(self) -> list[Model]:
         """The models that could be used now: kaa speaks their format, and the key is there or not needed.
@@ -182,7 +231,7 @@ class ModelRegistry:
         """The models in order of preference, with what lists say of them: those of `available`, or all."""
         return [
             one
-            for provider in (self._lookup.usable() if usable else self._providers.values())
+            for provider in (self._lookup.usable() if usable else self._known.providers.values())
             for one in self._listed(provider)
             if one.is_usable or not usable
         ]
@@ -193,7 +242,7 @@ class ModelRegistry:
 
     def find(self, provider: str, model_id: str) -> Model | None:
         """A model by its names, None if it is not known."""
-        named = self._providers.get(current_name(provider))
+        named = self._known.providers.get(current_name(provider))
         known = named.find(model_id) if named is not None else None
         return known.model if known is not None else None
 
@@ -261,7 +310,7 @@ class ModelRegistry:
     def obstacles(self) -> tuple[str, ...]:
         """Why providers the user has set up cannot be used, one line each. Evaluates no command."""
         reasons: dict[str, None] = {}  # what is wrong with auth.json is wrong for every provider
-        for provider in self._providers.values():
+        for provider in self._known.providers.values():
             if provider.api not in SUPPORTED_APIS:
                 if provider.config.api is None:
                     continue  # of the table, and nothing the user has done
@@ -277,6 +326,14 @@ class ModelRegistry:
     def _unspoken(provider: ConfiguredProvider, api: str) -> str:
         return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {', '.join(SUPPORTED_APIS)}"
 
+    @property
+    def _keys(self) -> ProviderKeys:
+        return ProviderKeys(self._known.store, self._environ, self._models_file, self._given_keys)
+
+    @property
+    def _lookup(self) -> Lookup:
+        return Lookup(self._known.providers, self._is_usable)
+
     def _is_usable(self, provider: ConfiguredProvider) -> bool:
         return not provider.needs_key or self._keys.has(provider)
 
@@ -284,7 +341,7 @@ class ModelRegistry:
         has_key = self._keys.has(provider)
         key: Literal["there", "missing", "not needed", "local"]
         key = "there" if has_key else "missing" if provider.needs_key else "not needed"
-        if key == "not needed" and provider.name in self._found and provider.name not in self._set_up:
+        if key == "not needed" and self._known.was_found(provider.name):
             key = "local"
         for known in provider.models:
             is_usable = key != "missing" and known.model.api in SUPPORTED_APIS
@@ -374,6 +431,10 @@ class ModelRegistry:
         return OAuthAuthorizer(
             AuthFile(self._auth_file), provider.name, provider.config.oauth, partial(LiveTransport, proxy=self._proxy)
         )
+
+
+def _found_provider(name: str, config: ProviderConfig) -> ConfiguredProvider:
+    return ConfiguredProvider(name, config.base_url, config, official=False)
 
 
 def _stamp(file: Path) -> _Stamp:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kaa.core.provider import Model, Provider
-from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import is_address
 from kaa.llm.models.adapters import create_provider
@@ -28,7 +27,7 @@ class ModelLink:
 
     Args:
         resolved: the model.
-        transport: carries the requests; closed with the link.
+        transport: carries the requests; closed with the link, unless it is borrowed.
         fixed: why no other model can be had over this transport, in a sentence; None if it can.
         farewell: called when the link is closed.
     """
@@ -54,7 +53,7 @@ class ModelLink:
         return self.provider
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Let go of the transport."""
         await self.transport.close()
         if self._farewell is not None:
             self._farewell()
@@ -65,6 +64,7 @@ async def link_session_model(
     settings: Settings,
     context: SessionContext,
     models: ModelRegistry,
+    live: Transport,
     placeholders: Mapping[str, str],
     notify: Notify,
 ) -> ModelLink:
@@ -75,6 +75,7 @@ async def link_session_model(
         settings: the defaults.
         context: of the session so far.
         models: what there is.
+        live: the way to servers.
         placeholders: values of this run that a cassette stores by name.
         notify: told of models that cannot be used, and of harmless divergences from a cassette.
 
@@ -106,9 +107,8 @@ async def link_session_model(
             options.wire,
             choice,
             models,
+            live=live,
             placeholders=placeholders,
-            idle_timeout=settings.http_idle_timeout_ms / 1000,
-            proxy=settings.http_proxy,
             notify=notify,
         )
 
@@ -149,36 +149,22 @@ async def _link(
     choice: ModelChoice,
     models: ModelRegistry,
     *,
+    live: Transport,
     placeholders: Mapping[str, str],
-    idle_timeout: float,
-    proxy: str | None,
     notify: Notify,
 ) -> ModelLink:
     """Resolve the model and connect to it."""
     match wire:
         case Live():
-            live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
-            return ModelLink(await _found(models, choice, live, notify), live)
+            return ModelLink(await find_model(models, choice, live, notify=notify), live)
         case Record(cassette=cassette):
-            live = LiveTransport(idle_timeout=idle_timeout, proxy=proxy)
-            resolved = await _found(models, choice, live, notify)
+            resolved = await find_model(models, choice, live, notify=notify)
             return ModelLink(resolved, _recording(live, resolved, cassette, placeholders), fixed=_RECORDED)
         case Replay():
             return await _replaying(wire, choice, models, placeholders, notify)
 
 
-async def _found(models: ModelRegistry, choice: ModelChoice, live: LiveTransport, notify: Notify) -> ResolvedModel:
-    """The model that is meant. If there is none, the connections to servers that were asked for it are closed."""
-    try:
-        return await find_model(models, choice, live, notify=notify)
-    except BaseException:
-        await live.close()
-        raise
-
-
-def _recording(
-    live: LiveTransport, resolved: ResolvedModel, cassette: Path, placeholders: Mapping[str, str]
-) -> Transport:
+def _recording(live: Transport, resolved: ResolvedModel, cassette: Path, placeholders: Mapping[str, str]) -> Transport:
     """The network with a tape running."""
     from kaa.llm.cassette import RecordedModel, RecordingTransport  # lazy: few runs are recorded
 
