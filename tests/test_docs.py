@@ -215,7 +215,7 @@ def test_every_setting_is_documented() -> None:
 
 def test_the_flags_for_safety_are_those_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.main(["--help"])
+        cli.run(["--help"])
     group = capsys.readouterr().out.partition("safety:\n")[2].partition("\n\n")[0]
     flags = set(re.findall(r"^  (--[a-z-]+)", group, re.MULTILINE))
 

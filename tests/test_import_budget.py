@@ -39,7 +39,7 @@ def modules_after(statements: str) -> set[str]:
 
 
 def test_version_loads_nothing_but_the_argument_parser() -> None:
-    loaded = modules_after("import kaa.cli\ntry: kaa.cli.main(['--version'])\nexcept SystemExit: pass")
+    loaded = modules_after("import kaa.cli\ntry: kaa.cli.run(['--version'])\nexcept SystemExit: pass")
 
     ours = {name for name in loaded if name.split(".")[0] == "kaa"}
     assert ours == {"kaa", "kaa.cli"}

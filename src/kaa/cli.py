@@ -303,10 +303,17 @@ def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWor
     return headless.main
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
+    """Be the `kaa` command. Returns the exit code if `end` leaves the end to the interpreter."""
+    code = run(sys.argv[1:])
+    from kaa.host.process import end  # lazy: not for `kaa --version`
+
+    return end(code)
+
+
+def run(arguments: Sequence[str]) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
-    arguments = sys.argv[1:] if argv is None else list(argv)
     if _INFORMING.isdisjoint(arguments):
         from kaa.host.process import forbid_dumps, leave_out_current_directory  # lazy: not for `kaa --version`
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-_KAA = [sys.executable, "-c", "import sys; from kaa.cli import main; sys.exit(main(sys.argv[1:]))"]
+_KAA = [sys.executable, "-c", "import sys; from kaa.cli import run; sys.exit(run(sys.argv[1:]))"]
 _RECORDING = Path(__file__).parent / "anthropic_messages.jsonl"
 _PROJECT = Path(__file__).parents[2] / "src/kaa/demo/project"
 

@@ -115,7 +115,7 @@ def test_a_collector_that_is_not_there_harms_nothing(kaa: Kaa) -> None:
 
 def test_without_the_extra_one_notice_says_how_to_get_it(kaa: Kaa) -> None:
     kaa.settings(otel={"enabled": True})
-    blocked = "import sys; sys.modules['opentelemetry'] = None; from kaa.cli import main; sys.exit(main(['-p', 'go']))"
+    blocked = "import sys; sys.modules['opentelemetry'] = None; from kaa.cli import run; sys.exit(run(['-p', 'go']))"
     with ModelServer([say("done")]) as server:
         kaa.use(server, "openai-completions")
         done = subprocess.run(

@@ -28,21 +28,21 @@ def written(tmp_path: Path) -> list[str]:
 def test_a_session_is_exported_under_a_name_of_its_own(
     session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["sessions", "export", str(session)]) == ExitCode.DONE
+    assert cli.run(["sessions", "export", str(session)]) == ExitCode.DONE
 
     assert written(tmp_path) == ["The-pendulum-66b696a1.html"]
     assert capsys.readouterr().out.startswith(f"wrote {tmp_path}/project/The-pendulum-66b696a1.html (")
 
 
 def test_as_with_pi_a_file_may_follow(session: Path, tmp_path: Path) -> None:
-    assert cli.main(["--export", str(session), "run.html"]) == ExitCode.DONE
-    assert cli.main(["--export", str(session)]) == ExitCode.DONE
+    assert cli.run(["--export", str(session), "run.html"]) == ExitCode.DONE
+    assert cli.run(["--export", str(session)]) == ExitCode.DONE
 
     assert written(tmp_path) == ["The-pendulum-66b696a1.html", "run.html"]
 
 
 def test_the_format_can_be_said_beside_the_name(session: Path, tmp_path: Path) -> None:
-    assert cli.main(["sessions", "export", str(session), "-o", "run.txt", "--format", "markdown"]) == ExitCode.DONE
+    assert cli.run(["sessions", "export", str(session), "-o", "run.txt", "--format", "markdown"]) == ExitCode.DONE
 
     assert (tmp_path / "project" / "run.txt").read_text().startswith("# The pendulum")
 
@@ -50,7 +50,7 @@ def test_the_format_can_be_said_beside_the_name(session: Path, tmp_path: Path) -
 def test_what_is_left_out_is_left_out(session: Path, tmp_path: Path) -> None:
     command = ["sessions", "export", str(session), "-o", "run.jsonl", "--all-branches", "--no-thinking", "--no-tools"]
 
-    assert cli.main(command) == ExitCode.DONE
+    assert cli.run(command) == ExitCode.DONE
 
     text = (tmp_path / "project" / "run.jsonl").read_text()
     assert "Now write it in Rust" in text
@@ -61,12 +61,12 @@ def test_what_is_left_out_is_left_out(session: Path, tmp_path: Path) -> None:
 def test_an_exported_session_can_be_imported_and_found(
     session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cli.main(["sessions", "export", str(session), "-o", "run.jsonl", "--all-branches"])
+    cli.run(["sessions", "export", str(session), "-o", "run.jsonl", "--all-branches"])
 
-    assert cli.main(["sessions", "import", "run.jsonl"]) == ExitCode.DONE
+    assert cli.run(["sessions", "import", "run.jsonl"]) == ExitCode.DONE
 
     assert f"go on with it: kaa --session {HEADER['id']}" in capsys.readouterr().out
-    cli.main(["sessions", "list", "--json"])
+    cli.run(["sessions", "list", "--json"])
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [HEADER["id"]]
 
 
@@ -74,9 +74,9 @@ def test_what_cannot_be_done_is_said(session: Path, tmp_path: Path, capsys: pyte
     write_session(tmp_path / "project" / "there.html", user_entry("a", None, "hi"))
 
     codes = [
-        cli.main(["sessions", "export", "no-such-session"]),
-        cli.main(["sessions", "export", str(session), "-o", "there.html"]),
-        cli.main(["sessions", "import", "missing.jsonl"]),
+        cli.run(["sessions", "export", "no-such-session"]),
+        cli.run(["sessions", "export", str(session), "-o", "there.html"]),
+        cli.run(["sessions", "import", "missing.jsonl"]),
     ]
 
     assert codes == [ExitCode.USAGE, ExitCode.FAILED, ExitCode.USAGE]
@@ -91,6 +91,6 @@ def test_what_cannot_be_done_is_said(session: Path, tmp_path: Path, capsys: pyte
 )
 def test_what_is_called_wrongly_is_bad_usage(session: Path, command: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main(command)
+        cli.run(command)
 
     assert ended.value.code == ExitCode.USAGE

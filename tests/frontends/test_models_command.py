@@ -153,9 +153,9 @@ def test_the_flag_of_pi_lists_the_same(
 ) -> None:
     _lab(home, {"id": "small"}, {"id": "large"})
 
-    assert cli.main(["--list-models", "small"]) == 0
+    assert cli.run(["--list-models", "small"]) == 0
     by_flag = capsys.readouterr().out
-    assert cli.main(["models", "small"]) == 0
+    assert cli.run(["models", "small"]) == 0
 
     assert capsys.readouterr().out == by_flag
     assert "lab/small" in by_flag

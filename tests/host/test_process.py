@@ -1,9 +1,10 @@
-"""kaa's own process leaves nothing of its memory behind, and loads no code of the current directory."""
+"""kaa's own process leaves nothing of its memory behind, loads no code of the current directory, and ends at once."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -69,3 +70,31 @@ def test_other_programs_inherit_the_absolute_entries(tmp_path: Path, monkeypatch
     assert not leave_out_current_directory(environ)
     assert environ == {"PYTHONPATH": "/lib"}
     assert str(tmp_path) not in sys.path
+
+
+def ended(statements: str, stdout: int | IO[str] = subprocess.PIPE) -> "subprocess.CompletedProcess[str]":
+    """How a program ends that runs these statements and then `end(3)`, with something written that is not flushed."""
+    source = f"import sys\nfrom kaa.host.process import end\n{statements}\nsys.stdout.write('said ')\nsys.exit(end(3))"
+    command = [sys.executable, "-I", "-c", source]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_the_end_keeps_output_and_runs_what_waits_for_it() -> None:
+    done = ended("import atexit\natexit.register(print, 'goodbye')")
+
+    assert (done.returncode, done.stdout) == (3, "said goodbye\n")
+
+
+def test_the_end_waits_for_threads() -> None:
+    slow = "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.1), print('worked'))).start()"
+
+    assert ended(slow).stdout == "said worked\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_the_end_reports_lost_output() -> None:
+    with open("/dev/full", "w") as full:
+        done = ended("", full)
+
+    assert done.returncode == 120
+    assert "No space left" in done.stderr

@@ -1,5 +1,6 @@
-"""Keeps what kaa's own process has in memory, keys above all, out of files and from other programs of the user."""
+"""kaa's own process: what it has in memory stays out of files and from other programs of the user; and its end."""
 
+import atexit
 import os
 import sys
 from collections.abc import Container, Iterator, Mapping, MutableMapping
@@ -27,6 +28,25 @@ def forbid_dumps() -> None:
         program = _ctypes.dlopen(None, _RTLD_NOW)  # type: ignore[arg-type]  # None: what is loaded, as for ctypes.CDLL
         prctl = _ctypes.dlsym(program, "prctl")
         _ctypes.call_function(prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0))
+
+
+def end(code: int) -> int:
+    """End this process at once. The interpreter would free every object first, a tenth of the CPU time of a turn.
+
+    Returns:
+        The exit code, if the interpreter has to end it: threads still work, or it has to report lost output.
+    """
+    import threading  # lazy: not for `kaa --version`
+
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        return code
+    atexit._run_exitfuncs()  # what the interpreter does, and `multiprocessing` for its processes
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return code
+    os._exit(code)
 
 
 def current_directory() -> str | None:
