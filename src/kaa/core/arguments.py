@@ -6,7 +6,6 @@ from typing import TypeVar, cast
 import msgspec
 from msgspec import inspect
 
-from kaa.core.mended_json import BrokenJsonError, mend
 from kaa.core.messages import Json
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -118,6 +117,8 @@ def _parse_json_text(value: Json) -> Json:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):  # the latter for nesting without end
         pass
+    from kaa.core.mended_json import BrokenJsonError, mend  # lazy: few models write broken JSON
+
     try:
         mended = mend(value)
     except BrokenJsonError:

@@ -6,7 +6,6 @@ import msgspec
 
 from kaa.core import events, provider
 from kaa.core.errors import EndlessReplyError
-from kaa.core.mended_json import BrokenJsonError, mend
 from kaa.core.messages import (
     AssistantContent,
     AssistantMessage,
@@ -134,6 +133,8 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
             return msgspec.json.decode(text, type=dict[str, Json]), None, False
         except msgspec.DecodeError:
             pass
+        from kaa.core.mended_json import BrokenJsonError, mend  # lazy: few models write broken JSON
+
         try:
             mended = mend(text)
         except BrokenJsonError as error:

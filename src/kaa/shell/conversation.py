@@ -23,14 +23,11 @@ from kaa.shell import options
 from kaa.shell.accounting import Accounting
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.budgeting import Budgeting
-from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
-from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
-from kaa.shell.navigating import Navigation
 from kaa.shell.options import SessionChoice
 from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.reloading import Reloading
@@ -44,6 +41,9 @@ from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
+    from kaa.shell.checkpoints.travel import FileTravel
+    from kaa.shell.exporting import Exporting
+    from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
     from kaa.shell.user_settings import UserSettings
     from kaa.workspace.git import Head
@@ -188,9 +188,9 @@ class Conversation:
         return self._session.budgeting
 
     @property
-    def navigation(self) -> Navigation:
+    def navigation(self) -> "Navigation":
         """Goes elsewhere in the session."""
-        return self._session.navigation
+        return self._session.navigation()
 
     @property
     def sessions(self) -> OtherSessions:
@@ -198,9 +198,9 @@ class Conversation:
         return self._session.others
 
     @property
-    def checkpoints(self) -> FileTravel:
+    def checkpoints(self) -> "FileTravel":
         """What the project's files were like."""
-        return self._session.navigation.files
+        return self._session.navigation().files
 
     @property
     def naming(self) -> Naming:
@@ -213,16 +213,16 @@ class Conversation:
         return self._session.compaction
 
     @property
-    def exporting(self) -> Exporting:
+    def exporting(self) -> "Exporting":
         """Writes the session into files of the user's, and takes such files in."""
-        return self._session.exporting
+        return self._session.exporting()
 
     @property
     def sharing(self) -> "Sharing":
         """Puts the session where others can read it."""
         from kaa.shell.sharing import Sharing  # lazy: few sessions are shared
 
-        return Sharing(self._session.exporting)
+        return Sharing(self._session.exporting())
 
     @property
     def asker(self) -> Asker:

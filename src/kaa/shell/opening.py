@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from logging import INFO
 from typing import TYPE_CHECKING
 
@@ -25,20 +26,17 @@ from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.agent_building import AgentModels, AgentSpec, BuiltAgent, build_agent
 from kaa.shell.budgeting import merged
-from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.checkpoints.turns import TurnCheckpoints, take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Conversation
-from kaa.shell.exporting import Exporting
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home, expanded, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
-from kaa.shell.navigating import Navigation
 from kaa.shell.options import ConversationOptions
 from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
@@ -54,6 +52,8 @@ from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.shell.exporting import Exporting
+    from kaa.shell.navigating import Navigation
     from kaa.shell.trust.decisions import TrustDecisions
 
 
@@ -300,6 +300,21 @@ def _session_parts(
     agent, store, recorder = built.agent, session.store, session.recorder
     summarizer = Summarizer(agent, models.link, built.models, store, lambda: reloading.settings)
     folder = session_folder(options.session_dir, reloading.settings.session_dir)
+
+    @cache
+    def exporting() -> "Exporting":
+        from kaa.shell.exporting import Exporting  # lazy, as below: few turns need it
+
+        return Exporting(store, at.workspace.root, at.environ, at.home, folder)
+
+    @cache
+    def navigation() -> "Navigation":
+        from kaa.shell.checkpoints.travel import FileTravel
+        from kaa.shell.navigating import Navigation
+
+        files = FileTravel(agent, store, recorder, checkpoints)
+        return Navigation(agent, store, recorder, files, summarizer, registry.session.before_navigation)
+
     return SessionParts(
         store,
         recorder,
@@ -307,16 +322,9 @@ def _session_parts(
         built.budgeting,
         Naming(agent, store, recorder, summarizer, lambda: reloading.settings.auto_title),
         Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
-        Exporting(store, at.workspace.root, at.environ, at.home, folder),
+        exporting,
         checkpoints,
-        Navigation(
-            agent,
-            store,
-            recorder,
-            FileTravel(agent, store, recorder, checkpoints),
-            summarizer,
-            registry.session.before_navigation,
-        ),
+        navigation,
         OtherSessions(at.home, at.workspace.root, folder),
     )
 

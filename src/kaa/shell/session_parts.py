@@ -1,5 +1,8 @@
 """What a conversation does with its session, each thing with an owner of its own."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from kaa.session.recorder import SessionRecorder
@@ -8,10 +11,12 @@ from kaa.shell.accounting import Accounting
 from kaa.shell.budgeting import Budgeting
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.compaction.compacting import Compacting
-from kaa.shell.exporting import Exporting
 from kaa.shell.naming import Naming
-from kaa.shell.navigating import Navigation
 from kaa.shell.other_sessions import OtherSessions
+
+if TYPE_CHECKING:
+    from kaa.shell.exporting import Exporting
+    from kaa.shell.navigating import Navigation
 
 
 class SessionParts(msgspec.Struct, frozen=True):
@@ -24,9 +29,9 @@ class SessionParts(msgspec.Struct, frozen=True):
         budgeting: keeps that within limits.
         naming: gives it a name.
         compaction: condenses it.
-        exporting: writes it into files of the user's.
+        exporting: gives what writes it into files of the user's; loaded when it is used.
         checkpoints: are taken of the project's files.
-        navigation: goes elsewhere in it.
+        navigation: gives what goes elsewhere in it; loaded when it is used.
         others: the other sessions there are.
     """
 
@@ -36,7 +41,7 @@ class SessionParts(msgspec.Struct, frozen=True):
     budgeting: Budgeting
     naming: Naming
     compaction: Compacting
-    exporting: Exporting
+    exporting: "Callable[[], Exporting]"
     checkpoints: TurnCheckpoints
-    navigation: Navigation
+    navigation: "Callable[[], Navigation]"
     others: OtherSessions

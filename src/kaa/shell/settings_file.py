@@ -10,7 +10,6 @@ from pathlib import Path
 from kaa.core.messages import Json
 from kaa.host.regular_files import read_regular
 from kaa.llm.jsonc import JsoncError
-from kaa.shell.jsonc_splice import splice
 from kaa.shell.settings import SettingsError
 
 _PRIVATE_FILE = 0o600
@@ -45,6 +44,8 @@ class SettingsFile:
             raise SettingsError(f"{self.path} cannot be changed: {error.strerror}") from error
 
     def _changed(self, content: bytes, changes: Mapping[str, Json]) -> bytes:
+        from kaa.shell.jsonc_splice import splice  # lazy: most conversations change no setting
+
         try:
             text = content.decode()
             return splice(text if text.strip() else "{}\n", changes).encode()

@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import msgspec
 
 from kaa.workspace.channel import Channel
+from kaa.workspace.protocol import WorkspaceUnavailableError
 
 if TYPE_CHECKING:
     from kaa.workspace.hands import Hands  # who gives them out knows what they are
 
 SlotKind: TypeAlias = Literal["files", "command", "checkpoints", "guard"]
+
+
+class GuardLostError(WorkspaceUnavailableError):
+    """The guard is gone, or so busy that it does not answer. Nothing may run without it."""
 
 
 class Slot(msgspec.Struct, frozen=True):

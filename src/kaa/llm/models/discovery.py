@@ -1,7 +1,7 @@
 """Finds the model that is meant where a server has to be asked: one known by its address, or one on this machine."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -9,13 +9,12 @@ from kaa.core.errors import ProviderError
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
-from kaa.llm.local.loading import with_loaded
-from kaa.llm.local.servers import LocalServer, ask_server_at, look_around
-from kaa.llm.models.local_providers import described
 from kaa.llm.models.matching import split_thinking
-from kaa.llm.models.model_list import served_models
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
+
+if TYPE_CHECKING:
+    from kaa.llm.local.servers import LocalServer
 
 Notify = Callable[[str], None]
 
@@ -79,6 +78,10 @@ async def find_local_model(
         raise registry.no_model(str(error)) from None
     if address is None:
         return None
+    from kaa.llm.local.loading import with_loaded  # lazy, as below: most models are not on this machine
+    from kaa.llm.local.servers import ask_server_at
+    from kaa.llm.models.local_providers import described
+
     server = await ask_server_at(address.root, transport, registry.environ)
     host = address.root.partition("://")[2]
     if server is None:
@@ -95,6 +98,9 @@ async def find_local_model(
 
 async def look_for_servers(registry: ModelRegistry, transport: Transport) -> tuple[str, ...]:
     """Ask at the usual ports of this machine, a second at most. Returns the models found, as `provider/id`."""
+    from kaa.llm.local.servers import look_around
+    from kaa.llm.models.local_providers import described
+
     servers = await look_around(transport, registry.environ, registry.set_up)
     for server in servers:
         registry.add_found(server.name, described(server))
@@ -130,7 +136,7 @@ def _address(registry: ModelRegistry, choice: ModelChoice, query: str) -> Addres
     return address_of_provider(provider, model.removeprefix(f"{provider}/"), registry.environ)
 
 
-def _model_of(registry: ModelRegistry, server: LocalServer, wanted: str) -> str:
+def _model_of(registry: ModelRegistry, server: "LocalServer", wanted: str) -> str:
     """The id of the model that is meant.
 
     Raises:
@@ -154,7 +160,7 @@ def _model_of(registry: ModelRegistry, server: LocalServer, wanted: str) -> str:
 def _resolve_found(
     registry: ModelRegistry,
     choice: ModelChoice,
-    server: LocalServer,
+    server: "LocalServer",
     model_id: str,
     level: ThinkingLevel | None,
     notify: Notify,
@@ -180,6 +186,8 @@ async def ask_server(registry: ModelRegistry, server: UnlistedServer, transport:
     Raises:
         NoModelError: the server does not say what it has.
     """
+    from kaa.llm.models.model_list import served_models  # lazy: most servers are known with their models
+
     try:
         listed = await served_models(server.endpoint, server.model.model.api, transport)
     except ProviderError as error:

@@ -15,7 +15,6 @@ from kaa.llm.models.matching import (
 )
 from kaa.llm.models.product_names import providers_of
 from kaa.llm.models.providers import ConfiguredProvider
-from kaa.llm.models.unknown_models import family_of, is_slip, may_be_new
 from kaa.llm.thinking_levels import LEVELS
 
 FoundModel = tuple[ConfiguredProvider, KnownModel | None]
@@ -108,6 +107,8 @@ class Lookup:
         if len(servers) == 1:
             self._refuse_slip(query, servers[0])
             return servers[0], servers[0].unknown_model(query)
+        from kaa.llm.models.unknown_models import family_of  # lazy, as below: most models are known
+
         sole = usable[0] if len(usable) == 1 else None
         if sole is not None and sole.name in providers_of(family_of(query)) and _may_have(sole, query):
             return sole, sole.unknown_model(query)
@@ -133,6 +134,8 @@ class Lookup:
         vendors = [vendor for vendor in vendors if vendor.official and (listed or self._is_usable(vendor))]
         pool = [known.model for provider in (*vendors, *([server] if listed else ())) for known in provider.models]
         _refuse_misspelled_level(query, pool, cutoff=_LEVEL_SLIP)
+        from kaa.llm.models.unknown_models import is_slip
+
         if is_slip(query, [model.id for model in pool]):
             raise _unknown(query, pool, server.name)
 
@@ -182,6 +185,8 @@ class Lookup:
 
 
 def _may_have(provider: ConfiguredProvider, name: str) -> bool:
+    from kaa.llm.models.unknown_models import may_be_new
+
     return may_be_new(provider.name, name, [known.model.id for known in provider.models])
 
 

@@ -13,7 +13,6 @@ from kaa.llm.http.transport import host_of
 from kaa.llm.models.gateways import behind_gateway
 from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.models.provider_table import BUILTINS, Builtin, Family, KeyKind
-from kaa.llm.models.unknown_models import likely_model
 from kaa.llm.wire import Ambient, AuthStyle
 
 
@@ -113,6 +112,8 @@ class ConfiguredProvider:
         like = self.default
         if base_url is None and like is not None and like.model.api == api:
             base_url = like.base_url
+        from kaa.llm.models.unknown_models import likely_model  # lazy: most models are known
+
         if self.official and (likely := likely_model(self.name, model_id, api)):
             return msgspec.structs.replace(likely, base_url=base_url)
         kinds: tuple[Literal["text", "image"], ...] = ("text", "image") if self.official else ("text",)

@@ -6,6 +6,7 @@ it is, whatever its text says.
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +22,10 @@ from kaa.core.provider import (
     StreamEvent,
     TextChunk,
 )
-from kaa.llm.written_calls.notations import Tools, WrittenCall, read_calls
 from kaa.llm.written_calls.watching import MarkWatch
+
+if TYPE_CHECKING:
+    from kaa.llm.written_calls.notations import Tools, WrittenCall
 
 
 class WrittenCalls:
@@ -56,7 +59,7 @@ async def _read(
 class _Block:
     """A text block of which the end is held back."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: "Tools") -> None:
         self.watch = MarkWatch(tools)
         self.ended = False
 
@@ -126,6 +129,8 @@ class _Reply:
         """The text and the calls of a block, each a block of its own behind the first call."""
         watch = self._blocks.pop(key).watch
         given = _given(self._request)
+        from kaa.llm.written_calls.notations import WrittenCall, read_calls  # lazy: few models write calls as text
+
         pieces = read_calls(watch.rest(), self._tools, complete=complete, line_before=watch.line_before, given=given)
         text_key = key
         for number, piece in enumerate(pieces):
@@ -137,7 +142,7 @@ class _Reply:
                 yield TextChunk(text_key, piece.text)
         yield BlockEnd(text_key)
 
-    def _call(self, call: WrittenCall) -> Iterator[StreamEvent]:
+    def _call(self, call: "WrittenCall") -> Iterator[StreamEvent]:
         self._calls += 1
         call_id = f"{self._call_id}_{self._calls}"
         yield CallChunkStart(call_id, call_id, call.name)

@@ -6,6 +6,8 @@ the session; until that is written, everything is as before.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kaa.core.agent import Agent, AgentBusyError
 from kaa.core.events import CompactionEnd, CompactionReason, CompactionStart
@@ -19,10 +21,12 @@ from kaa.session.context import build_context
 from kaa.session.entries import Compaction, Leaf
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.shell.compaction.condensing import Condensing, Prepared, Written
 from kaa.shell.compaction.guard import CompactionGuard
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
 from kaa.shell.settings import CompactionSettings
+
+if TYPE_CHECKING:
+    from kaa.shell.compaction.condensing import Condensing, Prepared, Written
 
 
 class Compacting:
@@ -51,7 +55,8 @@ class Compacting:
         self._recorder = recorder
         self._settings = settings
         self._overhead = context_parts(agent.system_prompt, agent.tool_schemas, ()).total
-        self._condensing = Condensing(store, summarizer, registry, self._overhead)
+        self._summarizer = summarizer
+        self._registry = registry
         self._meter = ContextMeter(self._overhead)
         self._guard = CompactionGuard()
         self._remark: str | None = None  # for the next compaction
@@ -133,16 +138,22 @@ class Compacting:
             )
         return await self._condense(prepared, "manual", instructions)
 
+    @cached_property
+    def _condensing(self) -> "Condensing":
+        from kaa.shell.compaction.condensing import Condensing  # lazy: most conversations fit into the window
+
+        return Condensing(self._store, self._summarizer, self._registry, self._overhead)
+
     async def _automatic(self, reason: CompactionReason) -> bool:
         prepared = await self._prepare(reason)
         if prepared is None:
             return False
         return (await self._condense(prepared, reason, "")).error is None
 
-    async def _prepare(self, reason: CompactionReason) -> Prepared | None:
+    async def _prepare(self, reason: CompactionReason) -> "Prepared | None":
         return await self._condensing.prepare(self._tokens(), self._budget(), reason)
 
-    async def _condense(self, prepared: Prepared, reason: CompactionReason, instructions: str) -> CompactionEnd:
+    async def _condense(self, prepared: "Prepared", reason: CompactionReason, instructions: str) -> CompactionEnd:
         """Make the compaction, and tell of it."""
         self._agent.emit(CompactionStart(reason))
         try:
@@ -164,7 +175,7 @@ class Compacting:
         return end
 
     def _adopt(
-        self, prepared: Prepared, entry: Compaction, written: Written, reason: CompactionReason
+        self, prepared: "Prepared", entry: Compaction, written: "Written", reason: CompactionReason
     ) -> CompactionEnd:
         """Write the entry and go on from it; nothing may come between."""
         self._recorder.note(entry)

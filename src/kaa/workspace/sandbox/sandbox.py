@@ -23,13 +23,13 @@ from kaa.workspace.sandbox.findings import Carrier, Findings
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
-from kaa.workspace.sandbox.watch import GuardLostError, GuardWatch
-from kaa.workspace.slots import Slot, SlotKind
+from kaa.workspace.slots import GuardLostError, Slot, SlotKind
 
 if TYPE_CHECKING:
     from kaa.workspace.network.forwarding import PortForwards
     from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
+    from kaa.workspace.sandbox.watch import GuardWatch
 
 _SCANS = (
     "The project has too many directories to watch all of them: after each command kaa reads all of them, which takes"
@@ -377,6 +377,8 @@ class Sandbox:
 
     async def _change_guard(self, slot: Slot) -> None:
         """Have another guard watch, from the moment on until which the former one has."""
+        from kaa.workspace.sandbox.watch import GuardWatch  # lazy: a conversation without commands needs none
+
         former, new = self._watch, GuardWatch(slot, self._root, self._stop_commands, self.findings.deliver)
         if former is None:
             self._watch = new

@@ -15,7 +15,7 @@ from kaa.hands import wire
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import WorkspaceUnavailableError
-from kaa.workspace.slots import Slot
+from kaa.workspace.slots import GuardLostError, Slot
 
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
 _ALARMS = 65536  # bytes; as many as a pipe holds
@@ -44,10 +44,6 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 _FLOOD = Blocked("flood")
-
-
-class GuardLostError(WorkspaceUnavailableError):
-    """The guard is gone, or so busy that it does not answer. Nothing may run without it."""
 
 
 class GuardWatch:
