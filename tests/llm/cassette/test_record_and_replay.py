@@ -16,11 +16,9 @@ from kaa.core.provider import Model
 from kaa.llm.cassette import (
     CassetteDivergence,
     CassetteError,
-    Divergence,
     RecordedModel,
     RecordingTransport,
     ReplayTransport,
-    refuse_divergence,
 )
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
@@ -85,10 +83,9 @@ def _replay(
     path: Path,
     *requests: HttpRequest,
     placeholders: Mapping[str, str] | None = None,
-    on_divergence: Callable[[Divergence], None] = refuse_divergence,
 ) -> list[list[bytes]]:
     async def run() -> list[list[bytes]]:
-        transport = ReplayTransport(path, placeholders or {}, on_divergence)
+        transport = ReplayTransport(path, placeholders or {})
         return [await _ask(transport, request) for request in requests]
 
     return asyncio.run(run())
@@ -131,7 +128,7 @@ def test_a_replay_has_status_and_meaningful_headers_only(path: Path) -> None:
     _record(path, _Server([_delta("a")]), _request("one"))
 
     async def run() -> HttpResponse:
-        async with ReplayTransport(path, {}, refuse_divergence).send(_request("one")) as response:
+        async with ReplayTransport(path, {}).send(_request("one")) as response:
             return response
 
     response = asyncio.run(run())
@@ -156,7 +153,7 @@ def test_the_model_that_answered_is_kept_without_the_secrets_of_its_address(path
     answered_by = RecordedModel(model, "https://me:hunter2@host/v1?key=k3y", thinking="low")
     RecordingTransport(_Server(), path, {}, answered_by=answered_by)
 
-    replay = ReplayTransport(path, {}, refuse_divergence)
+    replay = ReplayTransport(path, {})
 
     assert replay.answered_by == RecordedModel(model, "https://host/v1?key=[redacted]", thinking="low")
 
@@ -196,7 +193,7 @@ def test_a_broken_connection_breaks_again(path: Path, error: ProviderError) -> N
     received: list[bytes] = []
 
     async def run() -> None:
-        transport = ReplayTransport(path, {}, refuse_divergence)
+        transport = ReplayTransport(path, {})
         async with transport.send(_request("one")) as response:
             chunks = response.chunks()
             received.append(await anext(chunks))
@@ -258,7 +255,7 @@ def test_another_question_ends_the_run_and_says_where(path: Path) -> None:
     _record(path, _Server([_delta("a")], [_delta("b")]), _request("one"), _request("two"))
 
     with pytest.raises(CassetteDivergence) as caught:
-        _replay(path, _request("one"), _request("tow"), on_divergence=lambda _: None)
+        _replay(path, _request("one"), _request("tow"))
 
     assert not caught.value.transient
     assert str(caught.value) == (
@@ -276,29 +273,17 @@ def test_more_requests_than_recorded_end_the_run(path: Path) -> None:
         _replay(path, _request("one"), _request("two"))
 
 
-def test_harmless_differences_are_reported_once_per_place(path: Path) -> None:
-    _record(path, _Server([_delta("a")], [_delta("b")]), _request("one"), _request("two"))
-    reported: list[Divergence] = []
-
-    other = [_request(text, system="You are boa.") for text in ("one", "two")]
-    answers = _replay(path, *other, on_divergence=reported.append)
-
-    assert answers == [[_delta("a")], [_delta("b")]]
-    assert [(d.exchange, d.place) for d in reported] == [(1, "messages[0].content")]
-
-
-def test_the_strict_policy_refuses_harmless_differences_too(path: Path) -> None:
+def test_another_system_prompt_does_not_end_the_run(path: Path) -> None:
     _record(path, _Server([_delta("a")]), _request("one"))
 
-    with pytest.raises(CassetteDivergence, match=r"messages\[0\]\.content"):
-        _replay(path, _request("one", system="You are boa."))
+    assert _replay(path, _request("one", system="You are boa.")) == [[_delta("a")]]
 
 
 def test_unused_exchanges_are_counted(path: Path) -> None:
     _record(path, _Server([_delta("a")], [_delta("b")]), _request("one"), _request("two"))
 
     async def run() -> tuple[int, int]:
-        transport = ReplayTransport(path, {}, refuse_divergence)
+        transport = ReplayTransport(path, {})
         await _ask(transport, _request("one"))
         await transport.close()
         return transport.unused, len(transport.recorded)
@@ -327,12 +312,12 @@ def test_a_damaged_cassette_is_refused_with_its_line(path: Path, damage: Callabl
     path.write_text(damage(path.read_text()), errors="surrogateescape")
 
     with pytest.raises(CassetteError, match=complaint):
-        ReplayTransport(path, {}, refuse_divergence)
+        ReplayTransport(path, {})
 
 
 def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
     with pytest.raises(CassetteError, match="cannot be read"):
-        ReplayTransport(tmp_path / "none.jsonl", {}, refuse_divergence)
+        ReplayTransport(tmp_path / "none.jsonl", {})
     with pytest.raises(CassetteError, match="cannot be written"):
         RecordingTransport(_Server(), tmp_path / "none" / "run.jsonl", {})
 

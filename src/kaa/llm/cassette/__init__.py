@@ -4,17 +4,14 @@ Everything above the transport runs for real in a replay: adapters, the loop, to
 tests all of it, and it is how `kaa demo` works without a key.
 """
 
-from kaa.llm.cassette._comparison import Divergence
 from kaa.llm.cassette._format import CassetteDivergence, CassetteError, RecordedModel
 from kaa.llm.cassette._recording import RecordingTransport
-from kaa.llm.cassette._replay import ReplayTransport, refuse_divergence
+from kaa.llm.cassette._replay import ReplayTransport
 
 __all__ = [
     "CassetteDivergence",
     "CassetteError",
-    "Divergence",
     "RecordedModel",
     "RecordingTransport",
     "ReplayTransport",
-    "refuse_divergence",
 ]

@@ -2,12 +2,12 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from kaa.core import errors
-from kaa.llm.cassette._comparison import Divergence, compare
+from kaa.llm.cassette._comparison import difference
 from kaa.llm.cassette._edits import rewrite_stream, rewrite_text
 from kaa.llm.cassette._format import CassetteDivergence, CassetteError, Exchange, RecordedResponse, load
 from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
@@ -17,14 +17,12 @@ from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 class ReplayTransport:
     """Answers each request with the next recorded response, if it is the request that was recorded.
 
-    What decides the recorded answer must be the same: the model, the conversation, the tool calls. A difference there
-    ends the run. What legitimately differs from run to run (the system prompt, tool schemas, what tools
-    printed, sampling parameters) is reported, once per place, and the run goes on.
+    The endpoint, the model and the user's texts must be the same: a difference there ends the run. The system prompt,
+    tool schemas, tool outputs and sampling parameters may differ.
 
     Args:
         path: the cassette, read at once.
         placeholders: the values of this run for the names the cassette uses.
-        on_divergence: gets the harmless divergences; `refuse_divergence` makes them end the run.
         delay: seconds between the chunks of a response, for people who watch.
 
     Attributes:
@@ -35,13 +33,7 @@ class ReplayTransport:
         CassetteError: the cassette cannot be read, or uses a placeholder that has no value.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        placeholders: Mapping[str, str],
-        on_divergence: Callable[[Divergence], None],
-        delay: float = 0.0,
-    ) -> None:
+    def __init__(self, path: Path, placeholders: Mapping[str, str], delay: float = 0.0) -> None:
         header, self._exchanges = load(path)
         missing = [name for name in header.placeholders if name not in placeholders]
         if missing:
@@ -51,10 +43,8 @@ class ReplayTransport:
         self._path = path
         # Only the names of the recording: others were ordinary text to it.
         self._placeholders = CassettePlaceholders({name: placeholders[name] for name in header.placeholders})
-        self._on_divergence = on_divergence
         self._delay = delay
         self._next = 0
-        self._reported: set[str] = set()
 
     @property
     def unused(self) -> int:
@@ -88,14 +78,10 @@ class ReplayTransport:
             )
         exchange = self._exchanges[self._next]
         actual = Scrubber(self._placeholders, (), request).request()
-        for divergence in compare(number, exchange.request, actual):
-            if divergence.severity == "hard":
-                raise CassetteDivergence(
-                    f"the run has left its recording {self._path} at {divergence}\nRecord it again"
-                )
-            if divergence.place not in self._reported:
-                self._reported.add(divergence.place)
-                self._on_divergence(divergence)
+        if (differs := difference(exchange.request, actual)) is not None:
+            raise CassetteDivergence(
+                f"the run has left its recording {self._path} at request {number}, {differs}\nRecord it again"
+            )
         self._next += 1
         return exchange
 
@@ -114,15 +100,6 @@ class ReplayTransport:
                 return kind(rewrite_text(exchange.error, self._placeholders.reveal()))
         what = exchange.error or "it was cancelled"
         return CassetteError(f"the recording {self._path} ends in the middle of a reply ({what}): record it again")
-
-
-def refuse_divergence(divergence: Divergence) -> None:
-    """The strict policy: every difference ends the run.
-
-    Raises:
-        CassetteDivergence: always.
-    """
-    raise CassetteDivergence(f"the run differs from its recording at {divergence}")
 
 
 def _bytes_of(response: RecordedResponse, placeholders: CassettePlaceholders) -> list[bytes]:

@@ -77,7 +77,7 @@ async def link_session_model(
         models: what there is.
         live: the way to servers.
         placeholders: values of this run that a cassette stores by name.
-        notify: told of models that cannot be used, and of harmless divergences from a cassette.
+        notify: receives warnings about models that cannot be used, and about unused replies of a cassette.
 
     Raises:
         NoModelError: there is no model to talk to.
@@ -186,17 +186,14 @@ async def _replaying(
     wire: Replay, choice: ModelChoice, models: ModelRegistry, placeholders: Mapping[str, str], notify: Notify
 ) -> ModelLink:
     """A tape. Unless the user names a model, it is the recorded one, so that no key is needed."""
-    from kaa.llm.cassette import Divergence, ReplayTransport  # lazy: few runs are replayed
+    from kaa.llm.cassette import ReplayTransport  # lazy: few runs are replayed
     from kaa.llm.wire import Endpoint
-
-    def on_divergence(difference: Divergence) -> None:
-        notify(f"replay: differs from the recording at {difference}")
 
     def farewell() -> None:
         if tape.unused:
             notify(f"replay: {tape.unused} recorded replies were not asked for")
 
-    tape = ReplayTransport(wire.cassette, placeholders, on_divergence, wire.delay)
+    tape = ReplayTransport(wire.cassette, placeholders, wire.delay)
     recorded = None if choice.query or choice.provider else tape.answered_by
     if recorded is None:
         resolved = await find_model(models, choice, tape, look=False)  # servers of this machine are not on it
