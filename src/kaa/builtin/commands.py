@@ -1,8 +1,19 @@
-"""The built-in slash commands."""
+"""The small built-in slash commands: help, the sandbox, the name, undo and redo, compaction."""
 
-from kaa.builtin.completing import among
+from kaa.builtin.amounts import counted
+from kaa.builtin.completing import among, flags
+from kaa.builtin.step_options import STEP_OPTIONS, step_option
+from kaa.core.events import CompactionEnd
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError
+
+# How people call what was dropped: one, and several.
+_KINDS = {
+    "user": ("message of yours", "messages of yours"),
+    "assistant": ("reply", "replies"),
+    "toolResult": ("tool result", "tool results"),
+    "other": ("note", "notes"),
+}
 
 
 def extend(api: ExtensionAPI) -> None:
@@ -28,6 +39,42 @@ def extend(api: ExtensionAPI) -> None:
         while_running=True,
     )
     api.register_command("reload", "Read settings, rules, models and keys again", _reload, while_running=True)
+    api.register_command(
+        "name",
+        "Show or set the session's name; --suggest asks the model, --clear removes it",
+        _name,
+        argument_hint="[TEXT|--suggest|--clear]",
+        complete=flags("--suggest", "--clear"),
+        while_running=True,
+    )
+    api.register_command(
+        "undo",
+        "Take back your last message and what it did to files",
+        _undo,
+        argument_hint="[--all|--conversation]",
+        complete=among(*STEP_OPTIONS["undo"]),
+    )
+    api.register_command(
+        "redo",
+        "Return to where the conversation and its files were",
+        _redo,
+        argument_hint="[--conversation]",
+        complete=among(*STEP_OPTIONS["redo"]),
+    )
+    api.register_command(
+        "label",
+        "Name the last thing said, to find it in the tree",
+        _label,
+        argument_hint="[NAME]",
+        while_running=True,
+    )
+    api.register_command(
+        "compact",
+        "Condense the conversation; the text says what the summary is to look at",
+        _compact,
+        argument_hint="[TEXT]",
+    )
+    api.register_command("uncompact", "Take the last compaction on this branch back", _uncompact)
 
 
 async def _help(_arguments: str, context: CommandContext) -> CommandAction:
@@ -65,3 +112,70 @@ async def _forward(arguments: str, context: CommandContext) -> CommandAction:
         raise CommandError("give a port: /forward 3000, or /forward 3000 8080 for another one here")
     port = await context.forward(*map(int, words))
     return Reply(f"http://127.0.0.1:{port} leads to port {words[0]} of the sandbox")
+
+
+async def _name(arguments: str, context: CommandContext) -> CommandAction:
+    naming = context.naming
+    match arguments.strip():
+        case "":
+            if naming.name is None:
+                return Reply("this session has no name; give it one: /name TEXT, or /name --suggest")
+            return Reply(naming.name)
+        case "--clear":
+            naming.set_name("")
+            return Reply("this session has no name any more")
+        case "--suggest":
+            name = naming.set_name(await naming.suggest())
+        case option if option.startswith("--"):
+            raise CommandError(f"{option} is no option of /name: use --suggest or --clear, or give a name")
+        case text:
+            name = naming.set_name(text)
+    return Reply(f"named: {name}")
+
+
+async def _undo(arguments: str, context: CommandContext) -> CommandAction:
+    match step_option("undo", arguments):
+        case "--all":
+            return Reply(await context.navigation.undo(uncertain="restore"))
+        case "--conversation":
+            return Reply(await context.navigation.undo(restore="conversation"))
+        case "":
+            return Reply(await context.navigation.undo())
+
+
+async def _redo(arguments: str, context: CommandContext) -> CommandAction:
+    if step_option("redo", arguments) == "--conversation":
+        return Reply(await context.navigation.redo(restore="conversation"))
+    return Reply(await context.navigation.redo())
+
+
+async def _label(arguments: str, context: CommandContext) -> CommandAction:
+    context.navigation.label_here(arguments)
+    return Reply(f"named it {arguments}" if arguments else "it has no name now")
+
+
+async def _compact(arguments: str, context: CommandContext) -> CommandAction:
+    end = await context.compaction.compact(arguments)
+    if end.aborted:
+        return Reply("stopped: the conversation is as it was")
+    if end.error is not None:
+        raise CommandError(f"the conversation is as it was: {end.error}")
+    return Reply(_told(end))
+
+
+async def _uncompact(_arguments: str, context: CommandContext) -> CommandAction:
+    return Reply(await context.compaction.uncompact())
+
+
+def _told(end: CompactionEnd) -> str:
+    kinds = [counted(end.kinds[kind], *names) for kind, names in _KINDS.items() if end.kinds.get(kind)]
+    lines = [
+        f"condensed: {end.tokens_before:,} tokens → about {end.tokens_after:,}",
+        f"a summary stands for {_listed(kinds)}; your own words were carried over",
+        "/uncompact takes this back",
+    ]
+    return "\n".join([*lines, *([end.warning] if end.warning else [])])
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -2,8 +2,8 @@
 
 import time
 
+from kaa.builtin.amounts import dollars
 from kaa.builtin.columns import aligned
-from kaa.builtin.dollars import dollars
 from kaa.core.usage import prompt_tokens
 from kaa.ext.api import CommandContext
 from kaa.session.figures import SessionFigures

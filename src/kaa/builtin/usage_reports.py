@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.columns import aligned
 from kaa.builtin.completing import among
-from kaa.builtin.counted import counted
-from kaa.builtin.dollars import dollars
 from kaa.core.events import CacheMiss
 from kaa.core.spending import Purpose, Spending
 from kaa.core.usage import Spent, prompt_tokens

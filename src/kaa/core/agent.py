@@ -7,19 +7,17 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from kaa.core.aside import SideRequest
 from kaa.core.budget import Allowance, Unlimited
-from kaa.core.context_limiter import ContextLimiter, NoContextLimiter
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
-from kaa.core.fallback import Fallback, NoFallback
 from kaa.core.history import History
 from kaa.core.hooks import FixedHooks, Hooks
 from kaa.core.loop import Loop, RunLimits
 from kaa.core.messages import Message, UserMessage
 from kaa.core.model_caller import ModelCaller
-from kaa.core.provider import Model, Provider, Request, ThinkingLevel, ToolSchema
+from kaa.core.provider import Model, Provider, Request, SideRequest, ThinkingLevel, ToolSchema
 from kaa.core.queues import DrainMode, MessageQueue
+from kaa.core.recovery import ContextLimiter, Fallback, NoContextLimiter, NoFallback
 from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts
 from kaa.core.tool import Tool, ToolRun

@@ -11,14 +11,13 @@ from typing import Literal, TypeVar
 import msgspec
 
 from kaa.core.budget import Allowance, BudgetExhaustedError
-from kaa.core.context_limiter import ContextLimiter
 from kaa.core.errors import ContextOverflowError, HookError, MalformedStreamError, ProviderError
 from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
-from kaa.core.fallback import Fallback, worth_another_model
 from kaa.core.history import repair
 from kaa.core.hooks import BeforeRequest, Hooks
 from kaa.core.messages import AssistantMessage
 from kaa.core.provider import Provider, Request, StreamEvent
+from kaa.core.recovery import ContextLimiter, Fallback, worth_another_model
 from kaa.core.reply import ReplyBuilder
 from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts

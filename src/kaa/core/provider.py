@@ -5,7 +5,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from kaa.core.messages import Json, Message, StopReason, Usage
+from kaa.core.messages import AssistantMessage, Json, Message, StopReason, Usage
 
 ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 
@@ -173,3 +173,21 @@ class Provider(Protocol):
             ProviderError: at any point of the iteration.
         """
         ...
+
+
+class SideRequest(msgspec.Struct, frozen=True):
+    """A request beside the conversation, such as for a summary, and how it ended.
+
+    Attributes:
+        request: the request.
+        began_ns: its start, in nanoseconds of Unix time.
+        reply: None if it failed or was stopped.
+        error: why there is no reply, in words.
+        error_type: the same for programs: `ProviderError.kind`, or `aborted`.
+    """
+
+    request: Request
+    began_ns: int
+    reply: AssistantMessage | None = None
+    error: str | None = None
+    error_type: str | None = None

@@ -12,8 +12,7 @@ from kaa.frontends.browser import open_in_browser
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.llm.auth.errors import CredentialError
-from kaa.llm.auth.oauth.errors import LoginError
+from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.models.verification import KeyVerdict
 from kaa.shell.logins import LoginOption, Logins, Method
 from kaa.shell.settings import SettingsError

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from kaa.builtin.amounts import counted
 from kaa.builtin.columns import fitted
-from kaa.builtin.counted import counted
 from kaa.core.provider import ModelRates, Rates
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode

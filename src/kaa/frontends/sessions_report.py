@@ -4,9 +4,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.columns import aligned
-from kaa.builtin.counted import counted
-from kaa.builtin.dollars import dollars
 from kaa.session.catalogue.records import SearchHit, SessionSummary, UsageRow
 from kaa.tui.sanitize import sanitize, squeezed
 

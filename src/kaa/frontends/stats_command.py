@@ -10,9 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.columns import fitted
-from kaa.builtin.counted import counted
-from kaa.builtin.dollars import dollars
 from kaa.core.spending import IsFree, is_price_unknown
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode

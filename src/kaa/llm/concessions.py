@@ -1,4 +1,4 @@
-"""ModelCaller once more without what a server has refused."""
+"""Repeats a request without the parts that a server has refused."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing

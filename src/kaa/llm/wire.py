@@ -9,8 +9,7 @@ import msgspec
 from kaa.core.provider import Request
 from kaa.llm.compat import Compat
 from kaa.llm.http.authorized import Authorizer, authorized
-from kaa.llm.http.transport import Transport, host_of
-from kaa.llm.http.with_variables import with_variables
+from kaa.llm.http.transport import Transport, host_of, with_variables
 from kaa.llm.sampling import Sampling
 from kaa.llm.thinking_levels import ThinkingLevels
 from kaa.llm.tuning import CacheRetention, PromptCache, Tuning

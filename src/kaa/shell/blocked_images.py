@@ -1,4 +1,4 @@
-"""Tells the user once that images are withheld from models, when the first one is: see `kaa.llm.without_images`."""
+"""Tells the user once that images are withheld from models, when the first one is: see `kaa.llm.models.adapters`."""
 
 from collections.abc import Callable
 

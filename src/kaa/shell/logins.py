@@ -8,10 +8,8 @@ import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.credentials import CredentialStore
-from kaa.llm.auth.errors import CredentialError
-from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError
-from kaa.llm.auth.oauth.grants import KEY_GRANTS
+from kaa.llm.auth.errors import CredentialError, LoginError
+from kaa.llm.auth.oauth.config import KEY_GRANTS, OAuthConfig
 from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.auth.private_file import PrivateFileError

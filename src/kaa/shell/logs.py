@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kaa import __version__
 from kaa.core.agent import Agent
-from kaa.core.aside import SideRequest
 from kaa.core.events import (
     AgentEnd,
     AgentStart,
@@ -30,7 +29,7 @@ from kaa.core.events import (
     UserCommandEnd,
 )
 from kaa.core.messages import AssistantMessage, Json
-from kaa.core.provider import Request
+from kaa.core.provider import Request, SideRequest
 from kaa.core.terminal_text import plain_text
 from kaa.core.usage import estimate
 from kaa.host.log import LOG

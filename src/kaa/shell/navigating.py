@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.core.agent import Agent, AgentBusyError
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage

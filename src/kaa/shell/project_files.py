@@ -4,8 +4,10 @@ Settings and system prompts come from a configuration that the user trusts, or n
 read in one round trip; those of a project that is not trusted inform the model and do not instruct it.
 """
 
+import os
 import posixpath
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +17,6 @@ from kaa.ext.api import ContextFile
 from kaa.host.regular_files import read_regular
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.ownership import stranger_above
 from kaa.tui.invisible import replace_invisible
 from kaa.workspace.protocol import Workspace
 
@@ -161,3 +162,29 @@ def _own(file: Path, texts: _Texts) -> str | None:
 
 def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
+
+
+_SYSTEM = 0  # the user id of root
+
+
+def stranger_above(path: str) -> str | None:
+    """Why a file in a directory above the project is not used, None if only the user and root can change it.
+
+    The brain examines owners and modes itself: in the hands' user namespace, root and other users have the same number.
+    """
+    folder = os.path.dirname(path)
+    try:
+        above = os.stat(folder)
+        entry, file = os.lstat(path), os.stat(path)
+    except FileNotFoundError:  # the workspace is not on this machine
+        return None
+    except OSError as error:
+        return f"it cannot be examined ({error.strerror})"
+    for name, status in (("its directory", above), ("it", file), ("the link", entry)):
+        if status.st_uid not in (os.geteuid(), _SYSTEM):
+            return f"{name} belongs to another user (uid {status.st_uid})"
+    if file.st_mode & stat.S_IWOTH:
+        return "every user can write it"
+    if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
+        return "every user can write its directory"
+    return None

@@ -18,9 +18,8 @@ from kaa.core.messages import (
 from kaa.core.usage import tokens_in
 from kaa.session.as_user_message import branch_summary_message, command_message, compaction_message
 from kaa.session.compaction.files import TouchedFiles, touched_files
-from kaa.session.compaction.quoting import in_record, in_summary
+from kaa.session.compaction.quoting import in_record, in_summary, shortened
 from kaa.session.compaction.serialization import newest_pieces, passages, pieces
-from kaa.session.compaction.shortening import shortened
 from kaa.session.compaction.steps import PathStep
 from kaa.session.compaction.summary import prose_of, put_together
 from kaa.session.compaction.verbatim import choose_words, users_words

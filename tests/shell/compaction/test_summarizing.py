@@ -1,11 +1,11 @@
-"""ModelCaller models beside the conversation, and summaries of branches."""
+"""Requests to models beside the conversation, and summaries of branches."""
 
 from typing import Any
 
 import pytest
 
-from kaa.core.aside import SideRequest
 from kaa.core.events import AgentEnd, Event, MessageEnd
+from kaa.core.provider import SideRequest
 from kaa.session.entries import BranchSummary
 from kaa.shell.compaction.summarizing import ModelSummary, Summarizer, SummaryError, SummaryTooLongError
 from kaa.shell.conversation import Conversation

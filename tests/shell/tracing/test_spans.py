@@ -10,16 +10,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from kaa.core.agent import AgentConfig
-from kaa.core.aside import SideRequest
 from kaa.core.errors import AuthError, OverloadedError
 from kaa.core.messages import AssistantMessage, TextContent, Usage
-from kaa.core.provider import Request
+from kaa.core.provider import Request, SideRequest
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import ToolResult, ToolRun
 from kaa.llm.redaction import Redactor
 from kaa.llm.scripted import ScriptItem, reply
-from kaa.llm.semantic_names import semantic_provider_name
-from kaa.shell.tracing.spans import Spans
+from kaa.shell.tracing.spans import Spans, semantic_provider_name
 from tests.support.agents import MODEL, Scene, echo_tool, run, say, tool
 
 SECRET = "correct-horse-battery-staple"

@@ -3,12 +3,13 @@
 The seam between wire formats and the network: `LiveTransport` is the real one, record and replay are others.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 
 class Headers(msgspec.Struct, frozen=True):
@@ -85,3 +86,28 @@ def host_of(url: str) -> str:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError:
         return ""
+
+
+class TransportWithVariables:
+    """Sends every request with `variables`; see `HttpRequest.variables`.
+
+    Closing it leaves `transport` open, which others use too.
+    """
+
+    def __init__(self, transport: Transport, variables: Mapping[str, str]) -> None:
+        self._transport = transport
+        self._variables = dict(variables)
+
+    @asynccontextmanager
+    async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
+        """See `Transport`."""
+        async with self._transport.send(replace(request, variables=self._variables)) as response:
+            yield response
+
+    async def close(self) -> None:
+        """See `Transport`."""
+
+
+def with_variables(transport: Transport, variables: Mapping[str, str]) -> Transport:
+    """`transport` as it is, or with network variables of its own."""
+    return TransportWithVariables(transport, variables) if variables else transport

@@ -1,4 +1,4 @@
-"""ModelCaller a proxy to pass bytes on to a server: CONNECT over HTTP, or SOCKS5."""
+"""Asks a proxy to pass bytes on to a server: CONNECT over HTTP, or SOCKS5."""
 
 import asyncio
 import ipaddress

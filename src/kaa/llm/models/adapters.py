@@ -1,6 +1,10 @@
 """From a model's wire format to the adapter that speaks it. An adapter is imported when its first model is used."""
 
-from kaa.core.provider import Provider
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.resolved import ResolvedModel
 
@@ -25,7 +29,7 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
     """
     provider = _adapter(resolved, transport)
     if resolved.endpoint.tuning.block_images:
-        from kaa.llm.without_images import WithoutImages
+        from kaa.llm.models.adapters import WithoutImages
 
         provider = WithoutImages(provider)
     if resolved.endpoint.compat.inline_thinking:
@@ -65,3 +69,15 @@ def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
             return GoogleGemini(resolved.endpoint, transport)
         case api:
             raise ValueError(f"no adapter for the wire format {api!r}")
+
+
+class WithoutImages:
+    """Wraps a provider and sends no images, for the setting `images.blockImages`."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        """See `Provider.stream`."""
+        blind = msgspec.structs.replace(request.model, input=("text",))
+        return self._provider.stream(msgspec.structs.replace(request, model=blind))

@@ -1,5 +1,6 @@
 """The providers there are: the built-in ones, and what the user's models.json and environment make of them."""
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +11,9 @@ import msgspec
 from kaa.core.provider import Model
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.http.transport import host_of
-from kaa.llm.models.gateways import behind_gateway
 from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.models.provider_table import BUILTINS, Builtin, Family, KeyKind
+from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 from kaa.llm.wire import Ambient, AuthStyle
 
 
@@ -165,3 +166,27 @@ def _configured(name: str, config: ProviderConfig, environ: Mapping[str, str]) -
 def _is_official(base_url: str, builtin: Builtin) -> bool:
     host = host_of(base_url)
     return host == host_of(builtin.base_url) or any(host.endswith(f".{end}") for end in builtin.own_hosts)
+
+
+def behind_gateway(known: KnownModel) -> KnownModel:
+    """The model where a gateway or an own server passes the vendor's off as its own.
+
+    It is all at one address there, and of OpenAI's formats, Chat Completions is the one that such servers speak;
+    `api` in models.json says otherwise.
+    """
+    if known.model.api != "openai-responses":
+        return msgspec.structs.replace(known, base_url=None)
+    model = msgspec.structs.replace(known.model, api="openai-completions")
+    return msgspec.structs.replace(known, model=model, thinking_levels=_levels_with_tools(known), base_url=None)
+
+
+def _levels_with_tools(known: KnownModel) -> ThinkingLevels:
+    """What is left over Chat Completions, where OpenAI's models from GPT-5.4 on take tools only if they do not think.
+
+    Source: developers.openai.com, the models' pages (2026-11-20).
+    """
+    version = re.match(r"gpt-(\d+)(?:\.(\d+))?", known.model.id)
+    new = version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 4)
+    if not new or known.thinking_levels.get("off") is None:
+        return known.thinking_levels
+    return {**dict.fromkeys(LEVELS), "off": known.thinking_levels["off"]}

@@ -20,7 +20,7 @@ from kaa.core.errors import (
 )
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
-from kaa.llm.auth.oauth.errors import LoginError
+from kaa.llm.auth.errors import LoginError
 from kaa.llm.failures import failure_of_response
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.adapters import create_provider

@@ -1,6 +1,6 @@
-r"""Keeps what tools, files and models said from passing for the marks that we put around it.
+r"""Text of tools, files and models in a summarizing request: escaped marks, and long texts cut in the middle.
 
-A backslash takes away their look, and nothing else: `<\/conversation>`, `\[User]:`.
+A backslash escapes what looks like a mark of ours, and changes nothing else: `<\/conversation>`, `\[User]:`.
 """
 
 import re
@@ -37,3 +37,19 @@ def in_record(text: str) -> str:
 def in_summary(text: str) -> str:
     """`text` as a part of a summary: it does not pretend to be one of its sections."""
     return _SECTION_TAG.sub(r"<\\", text)
+
+
+# What is said last in an output says more often how it went; what is said first, what it is.
+_HEAD_SHARE = 0.6
+# About what the marker takes: cutting less out would make the text longer.
+_MARKER_CHARACTERS = 40
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text` with at most about `limit` characters of it: its beginning and its end."""
+    if len(text) <= limit + _MARKER_CHARACTERS:
+        return text
+    head = int(limit * _HEAD_SHARE)
+    tail = limit - head
+    left_out = f"[… {len(text) - limit:,} characters left out …]"
+    return f"{text[:head]}\n{left_out}\n{text[len(text) - tail :] if tail else ''}".rstrip("\n")

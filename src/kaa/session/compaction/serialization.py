@@ -19,8 +19,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.usage import CHARACTERS_PER_TOKEN, tokens_in
-from kaa.session.compaction.quoting import in_record
-from kaa.session.compaction.shortening import shortened
+from kaa.session.compaction.quoting import in_record, shortened
 from kaa.session.compaction.steps import PathStep
 from kaa.session.entries import BashExecution, BranchSummary, CustomMessage, CustomNote, MessageEntry
 

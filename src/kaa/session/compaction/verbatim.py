@@ -6,7 +6,7 @@ import msgspec
 
 from kaa.core.messages import ImageContent, UserMessage
 from kaa.core.usage import CHARACTERS_PER_TOKEN
-from kaa.session.compaction.shortening import shortened
+from kaa.session.compaction.quoting import shortened
 from kaa.session.edits import Edits, message_of
 from kaa.session.entries import MessageEntry
 from kaa.session.file.jsonl import UNREADABLE

@@ -8,7 +8,7 @@
     outside bash: docker ps     the same, and it runs outside the sandbox
 
 An allow rule without `outside` never lets anything out of the sandbox. With both `outside` and ` *` it may name only
-programs that cannot read or write any file (`outside.py`). A deny rule holds for everything that begins
+programs that cannot read or write any file (`risk_of_any_words`). A deny rule holds for everything that begins
 with its words, and its options may stand anywhere: `bash: git push --force` forbids `git push origin --force`.
 """
 
@@ -22,7 +22,6 @@ import msgspec
 
 from kaa.ext.api import Risk
 from kaa.shell.approvals.grammar import SimpleCommand, Words
-from kaa.shell.approvals.outside import risk_of_any_words
 from kaa.shell.approvals.places import confusable
 from kaa.shell.approvals.programs import distrust
 from kaa.shell.approvals.words import split
@@ -213,3 +212,23 @@ def _is_given(option: str, given: Sequence[str]) -> bool:
         return True
     letters = "".join(one[1:] for one in given if _LETTERS.fullmatch(one))
     return _LETTERS.fullmatch(option) is not None and set(option[1:]) <= set(letters)
+
+
+# The programs that a rule ending in `*` may let out of the sandbox. The sandbox hides secrets: a program outside it
+# discloses them to the model if a further word can name a file, as `git commit -F ~/.ssh/id_rsa` and then `git log`. So
+# these programs are harmless: no further word of theirs names a file, a directory, a program or another machine.
+# Source: the manual pages of GNU coreutils 9.7, procps 4 and Docker 28.
+_ANY_WORDS = frozenset(
+    {("docker", "images"), ("docker", "logs"), ("docker", "port"), ("docker", "ps")}
+    | {(name,) for name in ("arch", "echo", "false", "groups", "id", "nproc", "sleep", "true", "uname", "whoami")}
+)
+
+
+def risk_of_any_words(words: Sequence[str]) -> str | None:
+    """Why further words after these are a risk outside the sandbox, and what to do instead; None if they are not."""
+    if any(tuple(words[: len(known)]) == known for known in _ANY_WORDS):
+        return None
+    instead = "write the exact command, without *"
+    if words[0] == "git":
+        instead += ". For commits no rule is needed: start kaa with --allow-git"
+    return f"outside the sandbox, further words of {words[0]} could disclose or overwrite any of your files: {instead}"

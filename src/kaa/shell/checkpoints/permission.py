@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.ext.asking import Asker, confirm
 from kaa.shell.settings import CheckpointSettings
 from kaa.workspace.checkpoints.contract import CheckpointLimits, Permit

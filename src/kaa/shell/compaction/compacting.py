@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Compacting:
-    """Keeps one conversation within the window of its model (`kaa.core.context_limiter.ContextLimiter`).
+    """Keeps one conversation within the window of its model (`kaa.core.recovery.ContextLimiter`).
 
     Args:
         agent: goes on from what is left.

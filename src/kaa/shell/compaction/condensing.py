@@ -165,7 +165,7 @@ class Condensing:
 
     def _entry(self, prepared: Prepared, written: Written, texts: Mapping[str, str]) -> Compaction:
         from kaa.session.compaction.files import touched_files  # lazy, as above
-        from kaa.session.compaction.shortening import shortened
+        from kaa.session.compaction.quoting import shortened
         from kaa.session.compaction.summary import put_together
         from kaa.session.compaction.verbatim import choose_words, users_words
         from kaa.session.edits import read_edits

@@ -1,4 +1,4 @@
-"""ModelCaller a model something beside the conversation: for a summary or a title.
+"""Requests to models beside the conversation: for a summary or a title.
 
 Such a request goes the same way as all others, is repeated as they are and can be cancelled, but neither the question
 nor the answer becomes part of the conversation.
@@ -12,11 +12,10 @@ from contextlib import aclosing
 import msgspec
 
 from kaa.core.agent import Agent
-from kaa.core.aside import SideRequest
 from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
 from kaa.core.messages import AssistantMessage, Usage, user_message
-from kaa.core.provider import Provider, Request
+from kaa.core.provider import Provider, Request, SideRequest
 from kaa.core.reply import ReplyBuilder
 from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts
 from kaa.ext.errors import CommandError

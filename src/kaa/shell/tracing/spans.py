@@ -6,6 +6,7 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (attributes as of op
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 from opentelemetry.context import Context
@@ -13,7 +14,6 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_
 from opentelemetry.util.types import AttributeValue
 
 from kaa import __version__
-from kaa.core.aside import SideRequest
 from kaa.core.events import (
     AgentEnd,
     AgentStart,
@@ -27,9 +27,8 @@ from kaa.core.events import (
     ToolExecutionStart,
 )
 from kaa.core.messages import AssistantMessage, Json, Message, TextContent, ToolCall, ToolResultMessage, UserMessage
-from kaa.core.provider import Request
+from kaa.core.provider import Request, SideRequest
 from kaa.core.usage import prompt_tokens
-from kaa.llm.semantic_names import semantic_provider_name
 
 _AGENT = "kaa"
 # What the conventions prescribe for errors without a name of their own.
@@ -236,3 +235,20 @@ def _parts(reply: AssistantMessage) -> Sequence[Json]:
             case _:
                 pass  # what a model thinks is its own
     return parts
+
+
+# Source: the well-known values in opentelemetry-semantic-conventions 0.66.
+_NAMES: Final = {
+    "amazon-bedrock": "aws.bedrock",
+    "azure": "azure.ai.openai",
+    "google": "gcp.gemini",
+    "google-vertex": "gcp.vertex_ai",
+    "mistral": "mistral_ai",
+    "moonshotai": "moonshot_ai",
+    "xai": "x_ai",
+}
+
+
+def semantic_provider_name(provider: str) -> str:
+    """The value of `gen_ai.provider.name`; a provider that the conventions do not list keeps its own name."""
+    return _NAMES.get(provider, provider)

@@ -13,9 +13,9 @@ import pytest
 from kaa.core.errors import NetworkError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.credentials import CredentialStore
+from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.http.transport import HttpRequest

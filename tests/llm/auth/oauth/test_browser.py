@@ -10,11 +10,10 @@ import msgspec
 import pytest
 
 from kaa.core.errors import NetworkError, OverloadedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.browser import challenge_of, get_key_with_browser, log_in_with_browser
-from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.config import KeyGrant, OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens
-from kaa.llm.auth.oauth.grants import KeyGrant
 from kaa.llm.http.live import LiveTransport
 from tests.support.agents import run
 from tests.support.login_screen import Person

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.device import log_in_with_device
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.http.live import LiveTransport
 from tests.support.agents import run

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaa.llm.auth.oauth.errors import LoginError
+from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.exchange import refusal, tokens_of
 from kaa.llm.auth.oauth.loopback import Loopback
 from tests.support.agents import run

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap

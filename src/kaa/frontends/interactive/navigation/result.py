@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.session.transcript import Transcript

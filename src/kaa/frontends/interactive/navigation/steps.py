@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Literal, NamedTuple
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.conversation_tasks import ConversationTasks
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices

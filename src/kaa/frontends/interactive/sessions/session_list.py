@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.sessions.ago import shown_ago
 from kaa.frontends.interactive.sessions.arrangement import MatchingSessions, Order, Score, SessionRow, arranged, orders

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.sessions.ago import shown_ago

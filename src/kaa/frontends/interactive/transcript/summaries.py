@@ -1,6 +1,6 @@
 """What stands in for a part of the conversation, and what extensions say in it."""
 
-from kaa.builtin.counted import counted
+from kaa.builtin.amounts import counted
 from kaa.core.events import CompactionEnd
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, more

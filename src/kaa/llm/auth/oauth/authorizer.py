@@ -6,8 +6,8 @@ import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.llm.auth.auth_file import AuthFile
+from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh, kept_tokens, renew
 from kaa.llm.http.live import LiveTransport

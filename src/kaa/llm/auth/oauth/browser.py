@@ -10,10 +10,9 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.oauth.config import KeyGrant, OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, ask_in_json, secret_of, tokens_of
-from kaa.llm.auth.oauth.grants import KeyGrant
 from kaa.llm.auth.oauth.loopback import Loopback
 from kaa.llm.auth.oauth.metadata import addresses_of
 from kaa.llm.auth.oauth.screen import LoginScreen

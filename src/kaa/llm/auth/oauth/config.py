@@ -1,6 +1,6 @@
-"""How one logs in at a provider: the entry `oauth` of a provider in the user's models.json."""
+"""Logins at providers: the entry `oauth` in the user's models.json, and servers that give API keys without one."""
 
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -71,3 +71,21 @@ def is_confidential(url: str) -> bool:
     if not host or not url.isascii() or not url.isprintable() or " " in url:
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)
+
+
+class KeyGrant(NamedTuple):
+    """A server that gives an API key after its user agrees. It needs no client id.
+
+    Attributes:
+        authorization_url: where the browser is sent, with a `callback_url` and a challenge, but without a state.
+        key_url: where the code that comes back becomes a key; asked in JSON.
+    """
+
+    authorization_url: str
+    key_url: str
+
+
+# Source: https://openrouter.ai/docs/guides/overview/auth/oauth, read in 2026.
+KEY_GRANTS: Final = {
+    "openrouter": KeyGrant("https://openrouter.ai/auth", "https://openrouter.ai/api/v1/auth/keys"),
+}

@@ -6,8 +6,8 @@ from typing import Final
 
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.core.messages import Json
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.config import OAuthConfig, is_confidential
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, refusal, secret_of, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
 from kaa.llm.auth.oauth.screen import LoginScreen

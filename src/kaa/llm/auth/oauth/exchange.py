@@ -10,7 +10,7 @@ import msgspec
 
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.core.messages import Json
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.http.transport import HttpRequest, Transport, host_of
 
 # Tokens have some kilobytes; what sends more is no authorization server.

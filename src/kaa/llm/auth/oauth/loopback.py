@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.exchange import refusal
 
 _LONGEST_HEAD_BYTES: Final = 16 * 1024

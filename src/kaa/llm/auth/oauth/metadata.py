@@ -4,8 +4,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from kaa.core.messages import Json
+from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.config import OAuthConfig, is_confidential
-from kaa.llm.auth.oauth.errors import LoginError
 from kaa.llm.auth.oauth.exchange import read
 from kaa.llm.http.transport import Transport
 

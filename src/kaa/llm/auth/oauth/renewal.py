@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from kaa.llm.auth.auth_file import AuthFile
+from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.config import OAuthConfig
-from kaa.llm.auth.oauth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
 from kaa.llm.auth.private_file import PrivateFileError

@@ -1,6 +1,8 @@
-"""The interface that keeps a conversation within the context window of its model."""
+"""What the model caller can try when a request fails: make room in the context window, or use another model."""
 
 from typing import Protocol
+
+from kaa.core.errors import BadRequestError, ModelNotFoundError, ProviderError
 
 
 class ContextLimiter(Protocol):
@@ -38,3 +40,24 @@ class NoContextLimiter:
     async def make_room(self, window: int | None) -> bool:
         """Never possible."""
         return False
+
+
+class Fallback(Protocol):
+    """May put another model in the place of one that does not answer."""
+
+    async def take_over(self, error: ProviderError) -> bool:
+        """The model in force was given up because of `error`. Returns whether another one answers from now on."""
+        ...
+
+
+class NoFallback:
+    """There is no other model."""
+
+    async def take_over(self, error: ProviderError) -> bool:
+        """It never does."""
+        return False
+
+
+def worth_another_model(error: ProviderError) -> bool:
+    """Whether another model may do better: not with a wrong request, or a conversation that is too long."""
+    return isinstance(error, ModelNotFoundError) or not isinstance(error, BadRequestError)

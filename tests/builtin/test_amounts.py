@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.builtin.dollars import dollars
+from kaa.builtin.amounts import dollars
 
 
 @pytest.mark.parametrize(
