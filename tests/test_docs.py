@@ -98,7 +98,7 @@ def test_the_example_extension_works_as_it_stands(tmp_path: Path) -> None:
     registry.load("example", load_extension(tmp_path / "example.py"))
 
     (count,) = registry.tools
-    (hook,) = registry.before
+    (hook,) = registry.run.before
     sections = registry.prompt_sections(PromptContext("/p", "2026-01-01", registry.tools))
     assert any("British" in text for _, text in sections)
     assert list(registry.commands) == ["review"]

@@ -300,6 +300,10 @@ class TestRetry:
 
         assert end.reason == "aborted"
         assert scene.of(AutoRetryStart)[0].delay_ms == 30_000
+        assert scene.of(AutoRetryEnd) == [AutoRetryEnd(success=False, attempt=1, final_error="stopped by the user")]
+        (turn,) = scene.of(TurnEnd)
+        assert (turn.message.stop_reason, turn.message.text, turn.tool_results) == ("aborted", "", ())
+        assert turn.message not in end.messages
 
     def test_delays_double_up_to_the_cap(self) -> None:
         policy = RetryPolicy()
@@ -330,6 +334,7 @@ class TestAbort:
         end = run(scenario())
 
         assert end.reason == "done"
+        assert [(turn.turn, turn.message.text) for turn in scene.of(TurnEnd)] == [(1, "half a sen"), (1, "Understood.")]
         assert scene.provider.closed == 1
         sent = scene.provider.requests[1].messages
         assert [getattr(message, "text", None) for message in sent] == ["go", "half a sen", "shorter"]
@@ -360,6 +365,8 @@ class TestAbort:
         end = run(scenario())
 
         assert end.reason == "aborted"
+        turn = scene.of(TurnEnd)[0]
+        assert sorted(result.tool_name for result in turn.tool_results) == ["endless", "quick"]
         results = {m.tool_name: m for m in end.messages if isinstance(m, ToolResultMessage)}
         assert results["quick"].text == "quick"
         assert results["endless"].is_error

@@ -1,6 +1,8 @@
 """rpc mode, driven as a client would: a real process, JSON lines in both directions."""
 
+import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,7 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import pausing
 from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import RpcClient, rpc
 
 
@@ -43,6 +46,7 @@ def test_a_prompt_is_answered_with_events(kaa: Kaa, server: ModelServer) -> None
     assert order.index("response") < order.index("message_end")
     assert order[-2:] == ["agent_end", "agent_settled"]
     assert client.seen[-1] == {"type": "agent_settled", "aborted": False}
+    assert next(line for line in client.seen if line["type"] == "turn_end")["toolResults"] == []
 
 
 def test_the_state_names_model_session_and_queues(kaa: Kaa, server: ModelServer) -> None:
@@ -91,10 +95,59 @@ def test_abort_ends_the_run(kaa: Kaa, server: ModelServer) -> None:
         client.data("prompt", message="go")
         client.event("tool_execution_start")
         client.data("abort")
-        end, settled = client.event("agent_end"), client.event("agent_settled")
+        turn, end, settled = (client.event(kind) for kind in ("turn_end", "agent_end", "agent_settled"))
 
+    assert [result["toolName"] for result in turn["toolResults"]] == ["bash"]
     assert end["reason"] == "aborted"
     assert settled["aborted"] is True
+
+
+def test_a_run_is_settled_once_and_commands_that_run_nothing_are_not(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="sleep 60"), say("Done.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.data("prompt", message="go")
+        client.event("tool_execution_start")
+        client.data("abort")
+        client.event("agent_settled")
+        client.data("prompt", message="/cost")
+        client.error("prompt", message="/redo now")
+        client.prompt("again")
+        client.data("get_state")
+
+    settled = [line["aborted"] for line in client.seen if line["type"] == "agent_settled"]
+    assert settled == [True, False]
+
+
+def test_every_new_entry_of_the_session_is_reported(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="true"), say("Done.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.prompt("go")
+        client.data("set_session_name", name="a name")
+        entries = client.data("get_entries")["entries"]
+
+    assert [line["entry"] for line in client.seen if line["type"] == "entry_appended"] == entries
+
+
+def test_a_failure_of_an_extension_is_reported_once_with_its_path(kaa: Kaa, server: ModelServer) -> None:
+    extension(kaa, _FAILING)
+    server.begin([call("bash", command="true"), say("Done.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.prompt("go")
+
+    (failed,) = [line for line in client.seen if line["type"] == "extension_error"]
+    path = str(kaa.home / "extensions" / "mine.py")
+    assert failed == {
+        "type": "extension_error",
+        "extensionPath": path,
+        "event": "before_tool hook",
+        "error": "failed: ValueError: bug",
+    }
+    assert not any(line["type"] == "extension_ui_request" for line in client.seen)
+    refused = f"bash was not run: Extension {path}: before_tool hook failed: ValueError: bug. Tell the user."
+    assert ("tool", refused) in conversation(server.requests[-1])
 
 
 class TestQuestions:
@@ -277,6 +330,15 @@ def test_commands_of_the_person_run_beside(kaa: Kaa, server: ModelServer) -> Non
     assert (done["output"], done["exitCode"], done["cancelled"]) == ("beside", 0, False)
     assert stopped["data"]["cancelled"] is True
     assert any("echo beside" in text for _, text in conversation(server.requests[-1]))
+
+
+def test_commands_that_cannot_be_run_are_refused_with_the_reason(kaa: Kaa, server: ModelServer) -> None:
+    with rpc(kaa) as client:
+        assert "the command is empty" in client.error("bash", command=" ")
+        assert "NUL character" in client.error("bash", command="echo \0")
+        assert "the session is empty" in client.error("clone")
+        assert "the name has 5,000 characters" in client.error("set_session_name", name="x" * 5_000)
+        assert "sessionName" not in client.data("get_state")
 
 
 def test_models_and_thinking(kaa: Kaa, server: ModelServer) -> None:
@@ -544,6 +606,28 @@ class TestTheEnd:
             client.process.terminate()
             assert client.process.wait(60) in (128 + signal.SIGTERM, 0)
 
+    def test_a_second_signal_ends_kaa_while_it_waits_for_the_client_to_read(
+        self, kaa: Kaa, server: ModelServer
+    ) -> None:
+        extension(kaa, _TALKATIVE)
+        begun = kaa.home / "extensions" / "begun"
+        os.mkfifo(begun)
+
+        with kaa.running("--mode", "rpc", stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write('{"type": "prompt", "message": "/talk"}\n')
+            process.stdin.flush()
+            assert begun.read_text() == "begun"
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGTERM)
+
+            assert process.wait(HANG_SECONDS) == 128 + signal.SIGTERM
+
+    def test_output_that_cannot_be_written_is_an_error(self, kaa: Kaa, server: ModelServer) -> None:
+        done = kaa.run_in_shell('echo \'{"type":"get_state"}\' | "$KAA" --mode rpc > /dev/full')
+
+        assert (done.code, done.err) == (1, "kaa: the output cannot be written: No space left on device\n")
+
     def test_a_failing_server_is_told_by_events(self, kaa: Kaa, server: ModelServer) -> None:
         server.begin([Refusal(401)])
 
@@ -569,6 +653,27 @@ def extend(api):
         note("end:" + end.reason)
     api.on_session_start(started)
     api.on_session_end(ended)
+"""
+
+_FAILING = """
+async def broken(call, context):
+    raise ValueError("bug")
+
+def extend(api):
+    api.before_tool(broken)
+"""
+
+# Says more at once than kaa keeps for a client that does not read.
+_TALKATIVE = """
+from pathlib import Path
+from kaa.ext.api import Reply
+
+async def talk(arguments, context):
+    Path(__file__).with_name("begun").write_text("begun")
+    return Reply("x" * 20_000_000)
+
+def extend(api):
+    api.register_command("talk", "Talk.", talk)
 """
 
 _ASKING = """

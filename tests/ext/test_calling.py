@@ -7,7 +7,7 @@ from kaa.ext.asking import NOBODY, confirm
 from kaa.ext.calling import call
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError
-from kaa.ext.occasions import SessionEnd
+from kaa.ext.hooks import SessionEnd
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 from kaa.workspace.memory import MemoryWorkspace

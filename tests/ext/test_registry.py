@@ -20,7 +20,7 @@ from kaa.ext.api import (
 from kaa.ext.asking import confirm
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError, MessageBlockedError, RegistrationError
-from kaa.ext.occasions import NavigationRequest, Notification, SessionEnd, SessionStart
+from kaa.ext.hooks import NavigationRequest, Notification, SessionEnd, SessionStart
 from kaa.ext.registry import joined_sections
 from tests.support.agents import echo_tool, run, say, tool
 from tests.support.person import yes_or_no
@@ -122,7 +122,7 @@ def test_hooks_may_change_what_the_user_says(registry: LoadedRegistry) -> None:
     registry.api.on_user_message(polite)
     registry.api.on_user_message(watching)
 
-    changed = run(registry.user_message(say("go")))
+    changed = run(registry.run.user_message(say("go")))
 
     assert changed.content == user_message("go, please").content
 
@@ -141,7 +141,7 @@ def test_a_handler_that_fails_is_reported_and_switched_off(registry: LoadedRegis
     registry.notify(AgentStart())
 
     assert calls == ["broken", "sound", "sound"]
-    assert reports == ["Extension mine: an event handler failed: RuntimeError: bug; it is switched off"]
+    assert reports == ["Extension mine: on_event handler failed: RuntimeError: bug; kaa does not call it again"]
 
 
 def test_an_extension_that_raises_is_named(registry: LoadedRegistry) -> None:
@@ -156,7 +156,7 @@ class TestBrokenExtensions:
     def test_a_prompt_section_is_named(self, registry: LoadedRegistry) -> None:
         registry.api.add_prompt_section("mine", lambda context: str(1 // len(context.tools)))
 
-        with pytest.raises(ExtensionError, match="Extension mine: the prompt section 'mine' failed: ZeroDivisionError"):
+        with pytest.raises(ExtensionError, match="Extension mine: prompt section 'mine' failed: ZeroDivisionError"):
             registry.prompt_sections(PromptContext("/project", "2026-11-20"))
 
     def test_a_message_is_not_sent_unchecked(self, registry: LoadedRegistry) -> None:
@@ -166,7 +166,7 @@ class TestBrokenExtensions:
         registry.api.on_user_message(check)
 
         with pytest.raises(ExtensionError, match="RuntimeError: bug"):
-            run(registry.user_message(say("hi")))
+            run(registry.run.user_message(say("hi")))
 
     def test_a_message_is_replaced_by_messages_only(self, registry: LoadedRegistry) -> None:
         async def shorten(_: UserMessage, __: object) -> UserMessage | None:
@@ -174,8 +174,8 @@ class TestBrokenExtensions:
 
         registry.api.on_user_message(shorten)
 
-        with pytest.raises(ExtensionError, match="return UserMessage or Block"):
-            run(registry.user_message(say("hi")))
+        with pytest.raises(ExtensionError, match="return UserMessage, Block or None"):
+            run(registry.run.user_message(say("hi")))
 
     def test_a_command_is_named(self, registry: LoadedRegistry, context: CommandContext) -> None:
         async def crash(_arguments: str, _context: CommandContext) -> None:
@@ -209,7 +209,7 @@ def test_a_text_that_cannot_be_had_is_reported_and_the_others_are_carried() -> N
     registry.api.carry_through_compaction("odd", lambda _: ["milk"])  # type: ignore[arg-type,return-value]  # as authors do
     registry.api.carry_through_compaction("plan", lambda _: "milk")
 
-    assert registry.carried() == {"plan": "milk"}
+    assert registry.session.carried() == {"plan": "milk"}
     assert len(reports) == 2
     assert "'broken'" in reports[0]
     assert "'odd'" in reports[1]
@@ -226,7 +226,7 @@ def test_a_summary_that_says_nothing_is_reported_and_left_to_kaa(text: str) -> N
 
     registry.api.register_compactor(condense)
 
-    assert run(registry.condense(CompactionRequest((), "", "", "manual", 1))) is None
+    assert run(registry.session.condense(CompactionRequest((), "", "", "manual", 1))) is None
     assert "return CondensedText" in reports[0]
 
 
@@ -270,7 +270,7 @@ class TestUnloading:
             api.on_close(lambda: closed.append("last"))
 
         registry.load("other", extend)
-        hooks = (registry.before, registry.after, registry.before_end, registry.before_request)
+        hooks = (registry.run.before, registry.run.after, registry.run.before_end, registry.run.before_request)
         loaded = (registry.tools, registry.commands, *hooks)
         registry.extensions.unload("other")
         registry.notify(AgentStart())
@@ -280,9 +280,9 @@ class TestUnloading:
         assert all(loaded)
         assert not registry.tools
         assert not registry.commands
-        assert not [*registry.before, *registry.after, *registry.before_end, *registry.before_request]
+        assert not [*registry.run.before, *registry.run.after, *registry.run.before_end, *registry.run.before_request]
         assert registry.prompt_sections(PromptContext("/p", "2026-01-01")) == ()
-        assert registry.carried() == {}
+        assert registry.session.carried() == {}
         assert closed == ["last", "first"]
 
     def test_an_extension_that_failed_half_way_leaves_nothing(self, registry: LoadedRegistry) -> None:
@@ -348,7 +348,7 @@ class TestHooks:
         registry.api.on_user_message(refuse)
 
         with pytest.raises(MessageBlockedError, match="no secrets, please"):
-            run(registry.user_message(say("hi")))
+            run(registry.run.user_message(say("hi")))
 
     def test_a_hook_before_the_end_that_fails_is_reported_and_the_next_is_asked(
         self, registry: LoadedRegistry, reports: list[str]
@@ -361,13 +361,13 @@ class TestHooks:
 
         registry.api.before_end(broken)
         registry.api.before_end(unfinished)
-        (hook,) = registry.before_end
+        (hook,) = registry.run.before_end
 
         async def demand() -> Continue | None:
             return await hook(AssistantMessage((), "api", "provider", "m", Usage(), "stop", 1))
 
         assert run(demand()) == Continue("the tests fail")
-        assert reports == ["Extension mine: a hook before the end failed: RuntimeError: bug"]
+        assert reports == ["Extension mine: before_end hook failed: RuntimeError: bug"]
 
     def test_the_person_may_take_as_long_as_it_takes(self) -> None:
         person = yes_or_no(True)
@@ -378,7 +378,7 @@ class TestHooks:
 
         registry.api.on_user_message(ask)
 
-        run(registry.user_message(say("hi")))
+        run(registry.run.user_message(say("hi")))
 
         assert [question.title for question in person.questions] == ["Send this?"]
 
@@ -395,14 +395,14 @@ def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
     assert registry.complete("deploy", "stag", context) == (Suggestion("staging"),)
     assert registry.complete("plain", "", context) == registry.complete("nonsense", "", context) == ()
     assert registry.complete("mumble", "", context) == registry.complete("crash", "", context) == ()
-    assert "the completion of /mumble returned ('text',)" in reports[0]
-    assert "the completion of /crash failed: ZeroDivisionError" in reports[1]
+    assert "completion of /mumble returned ('text',)" in reports[0]
+    assert "completion of /crash failed: ZeroDivisionError" in reports[1]
 
     assert registry.obstacle("deploy", context, is_running=False) is None
     assert "cannot run while the agent works" in str(registry.obstacle("deploy", context, is_running=True))
     assert registry.obstacle("plain", context, is_running=True) == "not here"
     for name in ("mumble", "crash"):
-        with pytest.raises(ExtensionError, match=f"Extension mine: the availability of /{name}"):
+        with pytest.raises(ExtensionError, match=f"Extension mine: availability of /{name}"):
             registry.obstacle(name, context, is_running=False)
 
 

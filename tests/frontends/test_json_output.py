@@ -8,8 +8,10 @@ import pytest
 
 from kaa.core.events import AgentEnd, CompactionEnd, Event, MessageEnd, MessageUpdate, TextDelta, TurnEnd
 from kaa.core.messages import AssistantMessage, Cost, Json, TextContent, Usage, user_message
+from kaa.frontends.event_json import EventJson
 from kaa.frontends.json_output import JsonOutput
 from kaa.llm.models.registry import NoModelError
+from kaa.shell.host import HostNotice
 
 
 def lines(out: io.BytesIO) -> list[dict[str, Json]]:
@@ -20,11 +22,9 @@ def test_every_event_is_one_line_with_its_delta_only() -> None:
     out = io.BytesIO()
     output = JsonOutput(out, io.StringIO())
 
-    output.header({"type": "session", "version": 3})
     output.event(MessageUpdate(TextDelta(0, "two\nlines")))
 
     assert lines(out) == [
-        {"type": "session", "version": 3},
         {
             "type": "message_update",
             "assistantMessageEvent": {"type": "text_delta", "contentIndex": 0, "delta": "two\nlines"},
@@ -68,11 +68,8 @@ def _reply(model: str, usage: Usage) -> AssistantMessage:
 
 def _costs(event: Event) -> list[Json]:
     """What the costs of an event are, as a program reads them."""
-    out = io.BytesIO()
-    output = JsonOutput(out, io.StringIO())
-    output.know_free_models(lambda provider, model: (provider, model) == ("lab", "free/one"))
-    output.event(event)
-    (line,) = lines(out)
+    events = EventJson(lambda provider, model: (provider, model) == ("lab", "free/one"))
+    line = json.loads(msgspec.json.encode(events.of(event)))
     messages: Json = [line["message"]] if "message" in line else line.get("messages", [line])
     return [message["usage"]["cost"] for message in messages if "usage" in message]
 
@@ -81,7 +78,7 @@ _USED = Usage(input=10, output=5)
 _PAID = msgspec.structs.replace(_USED, cost=Cost(total=0.5))
 
 
-@pytest.mark.parametrize("kind", [MessageEnd, lambda message: TurnEnd(1, message)])
+@pytest.mark.parametrize("kind", [MessageEnd, lambda message: TurnEnd(1, message, ())])
 def test_a_price_that_nobody_knows_is_null_and_not_nothing(kind: Callable[[AssistantMessage], Event]) -> None:
     assert _costs(kind(_reply("who", _USED))) == [None]
     assert [cost["total"] for cost in _costs(kind(_reply("who", _PAID)))] == [0.5]
@@ -125,7 +122,7 @@ def test_what_is_told_on_stderr_has_no_control_characters(tmp_path: Path) -> Non
     output = JsonOutput(io.BytesIO(), err)
 
     output.failure("there is no \x1b[2J.txt")
-    output.progress("bye \x9b2J")
+    output.notice(HostNotice("bye \x9b2J"))
     output.no_model(NoModelError("no \x1bc", auth_file=tmp_path, models_file=tmp_path, suggestions=("m\u202e",)))
 
     for shown in ("\\x1b[2J", "\\x9b2J", "\\x1bc", "\\u202e"):

@@ -144,7 +144,7 @@ class TestNavigation:
 
         stage.play(scene)
 
-        assert "a hook before navigation failed: ZeroDivisionError" in "\n".join(stage.notices)
+        assert "before_navigation hook failed: ZeroDivisionError" in "\n".join(stage.notices)
 
 
 class TestNotifications:
@@ -179,4 +179,4 @@ class TestNotifications:
         stage.play(scene)
 
         assert notes.read() == ["called"]
-        assert any("a notification handler failed" in notice for notice in stage.notices)
+        assert any("on_notification handler failed" in notice for notice in stage.notices)

@@ -82,7 +82,7 @@ def test_tracebacks_of_extensions_are_logged_without_secrets(stage: Stage) -> No
 
     text = path.read_text()
     assert re.search(r"extension \S+mine.py loaded", text)
-    assert re.search(r"ERROR extension \S+mine.py: an event handler failed\n    Traceback", text)
+    assert re.search(r"ERROR extension \S+mine.py: on_event handler failed\n    Traceback", text)
     assert "ValueError: key [redacted] of observer" in text
     assert KEY not in text
     assert re.search(r"extension \S+mine.py unloaded", text)

@@ -27,7 +27,8 @@ class LoadedRegistry(Registry):
         self, report: Callable[[str], None] = _fail, workspace: Workspace | None = None, asker: Asker = NOBODY
     ) -> None:
         self.extensions = Extensions(report)
-        super().__init__(self.extensions, ConversationContext(workspace or MemoryWorkspace(), asker), report)
+        context = ConversationContext(workspace or MemoryWorkspace(), asker)
+        super().__init__(self.extensions, context, lambda failure: report(str(failure)))
         self.api: ExtensionAPI
         self.load("mine", self._take)
 

@@ -90,11 +90,13 @@ class RpcClient:
         return end
 
     def end(self) -> tuple[int, str]:
-        """Close the input; the exit code and stderr."""
+        """Close the input and read to the end; the exit code and stderr."""
         assert self.process.stdin is not None
         assert self.process.stderr is not None
         self.process.stdin.close()
         err = self.process.stderr.read().decode()
+        while (line := self._arriving.get(timeout=HANG_SECONDS)) is not None:
+            self.seen.append(line)
         return self.process.wait(HANG_SECONDS), err
 
 

@@ -4,8 +4,9 @@ from typing import Final
 
 from kaa.builtin.completing import among
 from kaa.core.budget import MEASURES, BudgetScope, BudgetUsage, Measure, amount, parse_amount
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, SessionBudget
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError
+from kaa.ext.session_services import SessionBudget
 
 _SCOPES: tuple[BudgetScope, ...] = ("run", "session")
 WORDS: Final[dict[str, Measure]] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}

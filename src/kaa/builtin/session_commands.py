@@ -16,7 +16,7 @@ from kaa.ext.api import (
     Suggestion,
 )
 from kaa.ext.errors import CommandError
-from kaa.ext.places_to_go import PersonsMessage
+from kaa.ext.navigation import PersonsMessage
 
 if TYPE_CHECKING:
     from kaa.session.outline import Outline

@@ -179,11 +179,16 @@ class ToolExecutionEnd(_Event, tag="tool_execution_end", frozen=True):
 
 
 class TurnEnd(_Event, tag="turn_end", frozen=True):
-    """The reply and all its tool calls are done."""
+    """The turn is over: the reply and all its tool calls are done, or the run broke off.
+
+    Attributes:
+        message: the reply; empty and not part of the conversation if the run broke off before the reply began.
+        tool_results: of its calls.
+    """
 
     turn: int
     message: AssistantMessage
-    tool_results: tuple[ToolResultMessage, ...] = ()
+    tool_results: tuple[ToolResultMessage, ...]
 
 
 class QueueUpdate(_Event, tag="queue_update", frozen=True):

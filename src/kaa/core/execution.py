@@ -218,9 +218,8 @@ def _is_being_cancelled() -> bool:
 
 
 def _hook_failed(consequence: str, error: BaseException) -> ToolResult:
-    """What the model is told of an extension that broke; the user can mend it, the model cannot."""
-    reason = f"{type(error).__name__}: {error}"
-    return text_result(f"{consequence}: a hook of an extension failed ({reason}). Tell the user.", is_error=True)
+    """The result for the model if a hook failed. Failures of extensions do not arrive here: they name their owner."""
+    return text_result(f"{consequence}: a hook failed ({type(error).__name__}: {error}). Tell the user.", is_error=True)
 
 
 async def _run_tool(tool: Tool[ToolRun], call: ToolCall, run: _Run) -> ToolResult:

@@ -4,6 +4,7 @@ Read `Loop.run` first; everything else serves it.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +13,7 @@ from kaa.core.events import AgentEnd, AgentStart, Event, MessageEnd, MessageStar
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
 from kaa.core.hooks import Continue, Hooks
-from kaa.core.messages import AssistantMessage, UserMessage, user_message
+from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, user_message
 from kaa.core.model_caller import ModelCaller
 from kaa.core.queues import MessageQueue
 
@@ -29,6 +30,13 @@ class RunLimits(msgspec.Struct, frozen=True):
     max_turns: int | None = None
     max_messages: int | None = None
     max_continuations: int = 10
+
+
+class _Turn(NamedTuple):
+    """A turn under way. `first_message`: its place among the messages of the run."""
+
+    number: int
+    first_message: int
 
 
 class Loop:
@@ -69,6 +77,7 @@ class Loop:
         self._limits = limits
         self._hooks = hooks
         self._continuations = 0
+        self._open_turn: _Turn | None = None
         history.begin_run()
 
     async def run(self, prompts: Sequence[UserMessage]) -> AgentEnd:
@@ -82,13 +91,13 @@ class Loop:
             try:
                 await self._allowance.admit()
                 turn += 1
-                self._emit(TurnStart(turn))
+                self._begin_turn(turn)
                 self._say(self._steering.drain())
                 reply = await self._asking.reply()
             except BudgetExhaustedError as error:
                 return self._end("budget", str(error))
             results = await self._executor.run(reply.tool_calls) if reply.stop_reason != "error" else ()
-            self._emit(TurnEnd(turn, reply, results))
+            self._end_turn(reply, results)
             if reply.stop_reason == "error":
                 return self._end("error", reply.error_message)
             if results or self._steering:
@@ -101,6 +110,24 @@ class Loop:
     def interrupted(self) -> AgentEnd:
         """Close a run that was cancelled."""
         return self._end("aborted", "stopped by the user")
+
+    def _begin_turn(self, number: int) -> None:
+        self._open_turn = _Turn(number, len(self._history.of_run))
+        self._emit(TurnStart(number))
+
+    def _end_turn(self, reply: AssistantMessage, results: tuple[ToolResultMessage, ...]) -> None:
+        if self._open_turn is not None:
+            number, self._open_turn = self._open_turn.number, None
+            self._emit(TurnEnd(number, reply, results))
+
+    def _break_off_turn(self, reason: str) -> None:
+        """End the turn that the run broke off in, if there is one, with the messages that were recorded."""
+        if self._open_turn is None:
+            return
+        recorded = self._history.of_run[self._open_turn.first_message :]
+        replies = [message for message in recorded if isinstance(message, AssistantMessage)]
+        reply = replies[-1] if replies else self._asking.no_reply(reason)
+        self._end_turn(reply, tuple(message for message in recorded if isinstance(message, ToolResultMessage)))
 
     def _say(self, messages: Sequence[UserMessage]) -> None:
         for message in messages:
@@ -147,6 +174,7 @@ class Loop:
         return "done", None
 
     def _end(self, reason: RunEndReason, error: str | None = None) -> AgentEnd:
+        self._break_off_turn(error or reason)
         end = AgentEnd(reason, tuple(self._history.of_run), error)
         self._history.begin_run()  # nobody needs them any more
         self._emit(end)

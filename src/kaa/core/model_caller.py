@@ -86,6 +86,10 @@ class ModelCaller:
                 if given_up.attempt.was_shown:
                     given_up.attempt.fail(given_up.error)
 
+    def no_reply(self, reason: str) -> AssistantMessage:
+        """An empty message in the place of a reply that never began."""
+        return ReplyBuilder(self._request().model).message("aborted", reason)
+
     async def _persistent_reply(self) -> AssistantMessage:
         """One complete reply of the model in force, after as many tries as the policy allows.
 
@@ -93,6 +97,22 @@ class ModelCaller:
             _GivenUpError: there are no more tries.
             BudgetExhaustedError: no further request may be made.
         """
+        retries = _Retries(self._emit)
+        try:
+            reply = await self._tried_reply(retries)
+        except asyncio.CancelledError:
+            retries.end("stopped by the user")
+            raise
+        except _GivenUpError as given_up:
+            retries.end(str(given_up.error))
+            raise
+        except BudgetExhaustedError as error:
+            retries.end(str(error))
+            raise
+        retries.end(reply.error_message if reply.stop_reason == "error" else None)
+        return reply
+
+    async def _tried_reply(self, retries: "_Retries") -> AssistantMessage:
         failures = 0
         while True:
             wanted = self._request()
@@ -110,10 +130,8 @@ class ModelCaller:
                     return broken or attempt.fail(error)
             except ProviderError as error:
                 failures += 1
-                await self._wait_after(error, failures, attempt)
+                await self._wait_after(error, failures, attempt, retries)
             else:
-                if failures:
-                    self._emit(AutoRetryEnd(success=True, attempt=failures))
                 if message.stop_reason == "length" and not message.tool_calls and attempt.request is not wanted:
                     left = attempt.request.reply_limit
                     raise BudgetExhaustedError(f"the budget left {left:,} tokens for the reply, which needed more")
@@ -126,7 +144,7 @@ class ModelCaller:
         stream = with_timeouts(self._provider().stream(attempt.request), self._timeouts)
         return await attempt.stream(stream, refuse_cut_off=self._context_limiter.can_make_room)
 
-    async def _wait_after(self, error: ProviderError, failures: int, attempt: "_Attempt") -> None:
+    async def _wait_after(self, error: ProviderError, failures: int, attempt: "_Attempt", retries: "_Retries") -> None:
         """Wait until the next try makes sense.
 
         Raises:
@@ -134,13 +152,11 @@ class ModelCaller:
         """
         delay = self._retry.delay(error, failures)
         if delay is None:
-            if failures > 1:
-                self._emit(AutoRetryEnd(success=False, attempt=failures - 1, final_error=str(error)))
             raise _GivenUpError(attempt, error) from error
         if attempt.was_shown:
             attempt.fail(error)
         delay_ms = round(delay * 1000)
-        self._emit(AutoRetryStart(failures, self._retry.max_attempts, delay_ms, str(error), error.kind))
+        retries.start(AutoRetryStart(failures, self._retry.max_attempts, delay_ms, str(error), error.kind))
         with suppress(_TimeIsUpError):
             await self._in_time(asyncio.sleep(delay))
 
@@ -177,6 +193,24 @@ async def _changed(request: Request, hooks: Sequence[BeforeRequest]) -> Request:
     if not request.messages:
         raise HookError("The request was not sent: hooks of extensions left no message in it.")
     return request
+
+
+class _Retries:
+    """Reports retries: one `AutoRetryEnd` follows the last `AutoRetryStart`, however the request ends."""
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self._emit = emit
+        self._attempt = 0
+
+    def start(self, event: AutoRetryStart) -> None:
+        """Report another try."""
+        self._attempt = event.attempt
+        self._emit(event)
+
+    def end(self, error: str | None) -> None:
+        """Report the end; without an `error` it is a success."""
+        if self._attempt:
+            self._emit(AutoRetryEnd(error is None, self._attempt, error))
 
 
 class _TimeIsUpError(Exception):

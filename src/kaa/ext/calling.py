@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kaa.ext.asking import AnswerT, Asker
 from kaa.ext.context import ConversationContext
-from kaa.ext.errors import ExtensionError
-from kaa.ext.extensions import described
+from kaa.ext.errors import ExtensionFailedError
+from kaa.ext.misuse import described, refuse_coroutine
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 # How long a hook may take, without the time in which it asks the person.
 _HOOK_SECONDS = 60
 
-ResultT = TypeVar("ResultT")
 VerdictT = TypeVar("VerdictT")
 SeenT = TypeVar("SeenT")
 Hook: TypeAlias = Callable[..., Awaitable[object]]
+Report: TypeAlias = Callable[[ExtensionFailedError], None]
 
 
 async def call(
     scope: Scope,
     what: str,
-    hook: Callable[..., Awaitable[ResultT]],
+    hook: Hook,
     *seen: object,
     context: ConversationContext,
     seconds: int = _HOOK_SECONDS,
-) -> ResultT:
+) -> object:
     """Call a hook with a time limit that stands still while the person is asked.
 
     Args:
@@ -42,16 +42,17 @@ async def call(
         seconds: the limit.
 
     Raises:
-        ExtensionError: it raised, or took too long.
+        ExtensionFailedError: it raised, or took too long.
     """
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
-            return await hook(*seen, context.asking(_UntimedAsker(context.asker, limit, seconds)))
+            running = hook(*seen, context.asking(_UntimedAsker(context.asker, limit, seconds)))
+            return await awaitable(running)
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if limit.expired():
             LOG.error("extension %s: %s took over %s seconds", scope.owner, what, seconds, exc_info=error)
-            raise ExtensionError(f"Extension {scope.owner}: {what} took over {seconds} seconds") from error
+            raise ExtensionFailedError(scope.owner, what, f"took over {seconds} seconds") from error
         raise failed(scope, what, error) from error
 
 
@@ -61,7 +62,7 @@ async def first_verdict(
     verdict: type[VerdictT],
     *seen: object,
     context: ConversationContext,
-    report: Callable[[str], None],
+    report: Report,
     seconds: int = _HOOK_SECONDS,
 ) -> tuple[Scope, VerdictT] | None:
     """Call hooks until one returns a verdict. One that raises or returns something else is reported and passed over.
@@ -81,15 +82,15 @@ async def first_verdict(
     for scope, hook in hooks:
         try:
             answer = await call(scope, what, hook, *seen, context=context, seconds=seconds)
-        except ExtensionError as error:
-            report(str(error))
+        except ExtensionFailedError as error:
+            report(error)
             continue
         if answer is None:
             continue
         if isinstance(answer, verdict):
             return scope, answer
         expected = "None" if verdict is type(None) else f"{verdict.__name__} or None"
-        report(str(returned(scope, what, answer, expected)))
+        report(returned(scope, what, answer, expected))
     return None
 
 
@@ -100,7 +101,7 @@ def tell(
     seen: SeenT,
     *,
     context: ConversationContext,
-    report: Callable[[str], None],
+    report: Report,
 ) -> None:
     """Call handlers. One that raises is reported and not called again.
 
@@ -114,22 +115,34 @@ def tell(
     """
     for handler in tuple(handlers):
         try:
-            handler(seen, context)
+            called: Callable[[SeenT, ConversationContext], object] = handler
+            refuse_coroutine(called(seen, context), "it")
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
             if handler in handlers:
                 handlers.remove(handler)
-            report(f"{failed(scope, what, error)}; it is switched off")
+            report(failed(scope, what, error, "; kaa does not call it again"))
 
 
-def failed(scope: Scope, what: str, error: BaseException) -> ExtensionError:
+def failed(scope: Scope, what: str, error: BaseException, consequence: str = "") -> ExtensionFailedError:
     """The error of an extension that raised; its traceback goes to the log."""
     LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
-    return ExtensionError(f"Extension {scope.owner}: {what} failed: {described(error)}")
+    return ExtensionFailedError(scope.owner, what, f"failed: {described(error)}{consequence}")
 
 
-def returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionError:
+def returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionFailedError:
     """The error of an extension that returned something unusable."""
-    return ExtensionError(f"Extension {scope.owner}: {what} returned {value!r}: return {expected}")
+    return ExtensionFailedError(scope.owner, what, f"returned {value!r}: return {expected}")
+
+
+def awaitable(running: object) -> Awaitable[object]:
+    """What a hook returned, if it is async; extensions are not type-checked.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(running, Awaitable):
+        raise TypeError("it must be an async function: write async def")
+    return running
 
 
 class _UntimedAsker:

@@ -1,9 +1,13 @@
 """What the person can choose for a conversation: the model, how hard it thinks, approvals, trust in the project."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from kaa.core.provider import Model, ThinkingLevel
+
+# Whether kaa uses the project's configuration: in this conversation, whatever was decided before; never; or until the
+# configuration changes (`kaa.shell.trust`).
+TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
 
 
 class ModelInForce(Protocol):

@@ -1,12 +1,12 @@
-"""What goes wrong with extensions and commands."""
+"""Errors of extensions and commands."""
 
 
 class RegistrationError(Exception):
-    """An extension registered something that cannot be: a name twice, an invalid name."""
+    """An extension registered something invalid, for example a name twice."""
 
 
 class CommandError(Exception):
-    """What a slash command was asked for cannot be done; the message is for the user."""
+    """A slash command cannot do what the user asked for; the message tells the user why."""
 
 
 class MessageBlockedError(CommandError):
@@ -18,4 +18,20 @@ class NavigationBlockedError(CommandError):
 
 
 class ExtensionError(Exception):
-    """An extension could not be loaded, or raised where its absence would change what the user asked for."""
+    """An extension cannot be loaded, or failed where kaa cannot go on without its result."""
+
+
+class ExtensionFailedError(ExtensionError):
+    """The code of an extension raised, took too long, or returned something unusable.
+
+    Args:
+        extension: the name of the extension: its path, or the module of a built-in one.
+        part: what failed, such as `before_tool hook`.
+        problem: how, such as `failed: ValueError: bug`.
+    """
+
+    def __init__(self, extension: str, part: str, problem: str) -> None:
+        super().__init__(f"Extension {extension}: {part} {problem}")
+        self.extension = extension
+        self.part = part
+        self.problem = problem

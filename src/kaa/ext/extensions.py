@@ -1,10 +1,11 @@
 """The extensions of a process: each is loaded once, whatever number of conversations use it."""
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from logging import DEBUG, INFO
 
-from kaa.ext.api import Extension, ExtensionAPI
 from kaa.ext.errors import ExtensionError, RegistrationError
+from kaa.ext.extension_api import Extension, ExtensionAPI
+from kaa.ext.misuse import described, refuse_coroutine
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 
@@ -41,7 +42,7 @@ class Extensions:
             self._close(self._scopes[name])
         try:
             run: Callable[[ExtensionAPI], object] = extension
-            _require_plain(run(scope))
+            refuse_coroutine(run(scope), "extend")
             self._check_names(scope, beside)
         except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
             self._close(scope)
@@ -116,19 +117,3 @@ class Extensions:
     def _changed(self) -> None:
         for observer in tuple(self._observers):
             observer()
-
-
-def _require_plain(returned: object) -> None:
-    """Make sure that `extend` has run: calling an `async def` only makes a coroutine.
-
-    Raises:
-        TypeError: it is one.
-    """
-    if isinstance(returned, Coroutine):
-        returned.close()
-        raise TypeError("extend must be a plain function, not async")
-
-
-def described(error: BaseException) -> str:
-    """An error of an extension's, in a few words."""
-    return f"{type(error).__name__}: {error}"

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 from types import CodeType
 
-from kaa.ext.api import API_VERSION, Extension
 from kaa.ext.errors import ExtensionError
+from kaa.ext.extension_api import API_VERSION, Extension
 from kaa.ext.places import entry_file, package
 from kaa.host.log import LOG
 

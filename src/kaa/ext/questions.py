@@ -9,7 +9,8 @@ from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.api import Risk, TrustChoice
+from kaa.ext.choices import TrustChoice
+from kaa.ext.tools import Risk
 
 AnswerT = TypeVar("AnswerT")
 

@@ -1,78 +1,47 @@
-"""What a conversation sees of its extensions, as it is at the moment, and how it calls into them."""
+"""What the extensions of a conversation registered, as it is at the moment: tools, commands, prompt sections, hooks."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeGuard, TypeVar
+from collections.abc import Callable, Iterable
 
 from kaa.core.events import Event
-from kaa.core.hooks import (
-    AfterTool,
-    BeforeEnd,
-    BeforeRequest,
-    BeforeTool,
-    Block,
-    Continue,
-    Refuse,
-    ReplaceArguments,
-    ReplaceMessages,
-    RunAgain,
-)
-from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
-from kaa.core.provider import Request
-from kaa.core.tool import Permit, ToolResult
-from kaa.ext.api import (
-    AfterToolHook,
-    BeforeRequestHook,
-    BeforeToolHook,
-    Command,
-    CommandAction,
-    CommandContext,
-    CompactionRequest,
-    CondensedText,
-    PromptContext,
-    RegisteredTool,
-    Risk,
-    Suggestion,
-)
-from kaa.ext.calling import call, failed, first_verdict, returned, tell
+from kaa.ext.calling import Report, awaitable, failed, returned, tell
+from kaa.ext.command_context import CommandContext
+from kaa.ext.commands import Command, CommandAction, Suggestion
 from kaa.ext.context import ConversationContext
-from kaa.ext.errors import (
-    CommandError,
-    ExtensionError,
-    MessageBlockedError,
-    RegistrationError,
-)
+from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
+from kaa.ext.prompt_sections import PromptContext
+from kaa.ext.run_hooks import RunHooks
 from kaa.ext.scope import Scope
 from kaa.ext.session_hooks import SessionHooks
+from kaa.ext.tools import RegisteredTool, Risk
 from kaa.session.errors import SessionError
-
-ResultT = TypeVar("ResultT")
 
 
 class Registry:
-    """The extensions of one conversation. Nothing is kept: what is unloaded is gone with the next look.
+    """The extensions of one conversation. It keeps no copies: what is unloaded disappears at once.
 
     Args:
         extensions: of the process.
         context: what hooks and handlers get.
-        report: told, in a sentence, of what goes wrong where nothing can be raised.
+        report: gets failures that are not raised.
         names: the extensions that this conversation uses; None uses all.
 
     Attributes:
-        session: hooks for what happens to the session.
+        run: hooks that step into runs.
+        session: hooks for changes of the session.
     """
 
     def __init__(
         self,
         extensions: Extensions,
         context: ConversationContext,
-        report: Callable[[str], None],
+        report: Report,
         names: Iterable[str] | None = None,
     ) -> None:
         self._extensions = extensions
         self.session = SessionHooks(lambda: self._scopes, context, report)
-        self._context = self.session.context
-        self._report = report
+        self._context, self._report = self.session.context, self.session.report
+        self.run = RunHooks(lambda: self._scopes, self._context, self._report)
         self._names = None if names is None else frozenset(names)
         self._failing_completions: set[str] = set()  # were reported; not again for each key that is typed
 
@@ -98,26 +67,6 @@ class Registry:
     def commands(self) -> dict[str, Command]:
         """All slash commands by name."""
         return {name: command for scope in self._scopes for name, command in scope.commands.items()}
-
-    @property
-    def before_request(self) -> Sequence[BeforeRequest]:
-        """See `kaa.core.hooks.Hooks`."""
-        return [self._before_request(scope, hook) for scope in self._scopes for hook in scope.before_requests]
-
-    @property
-    def before(self) -> Sequence[BeforeTool]:
-        """See `kaa.core.hooks.Hooks`."""
-        return [self._before_tool(scope, hook) for scope in self._scopes for hook in scope.before_tools]
-
-    @property
-    def after(self) -> Sequence[AfterTool]:
-        """See `kaa.core.hooks.Hooks`."""
-        return [self._after_tool(scope, hook) for scope in self._scopes for hook in scope.after_tools]
-
-    @property
-    def before_end(self) -> Sequence[BeforeEnd]:
-        """See `kaa.core.hooks.Hooks`; the one hook there is asks all those of extensions."""
-        return [self._demand] if any(scope.before_ends for scope in self._scopes) else []
 
     def select_tools(
         self, only: Iterable[str] | None = None, without: Iterable[str] = (), *, built_in: bool = True
@@ -160,29 +109,8 @@ class Registry:
                 Exception,
                 SystemExit,
             ) as error:  # isolation boundary: names the extension instead of a bare traceback
-                raise failed(scope, f"the prompt section {name!r}", error) from error
+                raise failed(scope, f"prompt section {name!r}", error) from error
         return tuple(texts)
-
-    async def user_message(self, message: UserMessage) -> UserMessage:
-        """The message after every hook saw it.
-
-        Raises:
-            MessageBlockedError: a hook keeps it from the model.
-            ExtensionError: a hook raised; what it was to check or change is not known to be fit for the model.
-        """
-        for scope in self._scopes:
-            for hook in tuple(scope.message_hooks):
-                changed: object = await self._call(scope, "a hook for user messages", hook, message)
-                match changed:
-                    case UserMessage():
-                        message = changed
-                    case Block(reason=reason):
-                        raise MessageBlockedError(reason)
-                    case None:
-                        pass
-                    case _:
-                        raise returned(scope, "a hook for user messages", changed, "UserMessage or Block")
-        return message
 
     async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
         """Do what a slash command does.
@@ -194,14 +122,14 @@ class Registry:
         """
         scope, command = self._command(name)
         try:
-            action: object = await command.handler(arguments, context)
+            action: object = await awaitable(command.handler(arguments, context))
         except (CommandError, SessionError):
             raise
         except (Exception, SystemExit) as error:  # isolation boundary, as above
-            raise failed(scope, f"the command /{name}", error) from error
+            raise failed(scope, f"command /{name}", error) from error
         if action is None or isinstance(action, CommandAction):
             return action
-        raise returned(scope, f"the command /{name}", action, "an action, such as Reply, or None")
+        raise returned(scope, f"command /{name}", action, "an action, such as Reply, or None")
 
     def obstacle(self, name: str, context: CommandContext, *, is_running: bool) -> str | None:
         """Why a slash command cannot be used now, in a sentence; None if it can.
@@ -222,10 +150,10 @@ class Registry:
         try:
             reason: object = command.available(context)
         except (Exception, SystemExit) as error:  # isolation boundary, as above
-            raise failed(scope, f"the availability of /{name}", error) from error
+            raise failed(scope, f"availability of /{name}", error) from error
         if isinstance(reason, str | None):
             return reason
-        raise returned(scope, f"the availability of /{name}", reason, "str or None")
+        raise returned(scope, f"availability of /{name}", reason, "str or None")
 
     def complete(self, name: str, typed: str, context: CommandContext) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, none if there is no such command.
@@ -243,52 +171,21 @@ class Registry:
         try:
             found = tuple(command.complete(typed, context))
             if not all(isinstance(one, Suggestion) for one in found):
-                raise returned(scope, f"the completion of /{name}", found, "a sequence of Suggestion")
+                raise returned(scope, f"completion of /{name}", found, "a sequence of Suggestion")
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
             if name not in self._failing_completions:
                 self._failing_completions.add(name)
-                is_ours = isinstance(error, ExtensionError)
-                self._report(str(error if is_ours else failed(scope, f"the completion of /{name}", error)))
+                what = f"completion of /{name}"
+                self._report(error if isinstance(error, ExtensionFailedError) else failed(scope, what, error))
             return ()
         self._failing_completions.discard(name)
         return found
-
-    async def condense(self, request: CompactionRequest) -> CondensedText | None:
-        """What the first compactor makes of it that wants to; None if none does."""
-        for scope in self._scopes:
-            for compactor in tuple(scope.compactors):
-                try:
-                    condensed: object = await compactor(request)
-                except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
-                    self._report(str(failed(scope, "a compactor", error)))
-                    continue
-                if _is_summary(condensed):
-                    return condensed
-                if condensed is not None:
-                    self._report(str(returned(scope, "a compactor", condensed, "CondensedText")))
-        return None
-
-    def carried(self) -> dict[str, str]:
-        """What extensions want carried over now, by name."""
-        texts: dict[str, str] = {}
-        for scope in self._scopes:
-            for name, section in scope.carried.items():
-                try:
-                    text: object = section(self._context)
-                except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
-                    self._report(str(failed(scope, f"the carried text {name!r}", error)))
-                    continue
-                if isinstance(text, str) and text.strip():
-                    texts[name] = text
-                elif not isinstance(text, str | None):
-                    self._report(str(returned(scope, f"the carried text {name!r}", text, "str or None")))
-        return texts
 
     def notify(self, event: Event) -> None:
         """Pass an event to every handler; one that raises is reported and not called again."""
         for scope in self._scopes:
             if scope.handlers:
-                tell(scope, "an event handler", scope.handlers, event, context=self._context, report=self._report)
+                tell(scope, "on_event handler", scope.handlers, event, context=self._context, report=self._report)
 
     @property
     def _scopes(self) -> list[Scope]:
@@ -297,57 +194,7 @@ class Registry:
     def _command(self, name: str) -> tuple[Scope, Command]:
         return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
 
-    def _before_tool(self, scope: Scope, hook: BeforeToolHook) -> BeforeTool:
-        async def before(call: ToolCall) -> Block | ReplaceArguments | Permit | None:
-            return await self._call(scope, "a hook before tools", hook, call)
-
-        return before
-
-    def _after_tool(self, scope: Scope, hook: AfterToolHook) -> AfterTool:
-        async def after(call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
-            return await self._call(scope, "a hook after tools", hook, call, result)
-
-        return after
-
-    async def _demand(self, reply: AssistantMessage) -> Continue | None:
-        """What the first hook wants that does not let the run end."""
-        hooks = ((scope, hook) for scope in self._scopes for hook in tuple(scope.before_ends))
-        what, context = "a hook before the end", self._context
-        found = await first_verdict(hooks, what, Continue, reply, context=context, report=self._report)
-        return None if found is None else found[1]
-
-    def _before_request(self, scope: Scope, hook: BeforeRequestHook) -> BeforeRequest:
-        async def before(request: Request) -> ReplaceMessages | None:
-            what = "a hook before requests"
-            change: object = await self._call(scope, what, hook, request)
-            if change is None or _is_replacement(change):
-                return change
-            raise returned(scope, what, change, "ReplaceMessages with messages, or None")
-
-        return before
-
-    async def _call(self, scope: Scope, what: str, hook: Callable[..., Awaitable[ResultT]], *seen: object) -> ResultT:
-        return await call(scope, what, hook, *seen, context=self._context)
-
 
 def joined_sections(sections: Iterable[tuple[str, str]]) -> str:
     """The system prompt that sections make, one empty line apart."""
     return "\n\n".join(text for _, text in sections)
-
-
-def _is_replacement(value: object) -> TypeGuard[ReplaceMessages]:
-    """Extensions are not type-checked."""
-    if not isinstance(value, ReplaceMessages):
-        return False
-    messages: object = value.messages
-    return isinstance(messages, tuple | list) and all(
-        isinstance(message, UserMessage | AssistantMessage | ToolResultMessage) for message in messages
-    )
-
-
-def _is_summary(value: object) -> TypeGuard[CondensedText]:
-    """Extensions are not type-checked: an own field may hold anything too."""
-    if not isinstance(value, CondensedText):
-        return False
-    text: object = value.text
-    return isinstance(text, str) and bool(text.strip())

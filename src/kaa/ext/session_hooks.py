@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from kaa.core.events import CompactionEnd
 from kaa.core.hooks import Block
-from kaa.ext.api import CompactionRequest
 from kaa.ext.asking import NOBODY, AnswerT, Asker
-from kaa.ext.calling import Hook, first_verdict, tell
+from kaa.ext.calling import Hook, Report, failed, first_verdict, returned, tell
 from kaa.ext.context import ConversationContext
-from kaa.ext.errors import NavigationBlockedError
-from kaa.ext.occasions import NavigationRequest, Notification, SessionEnd, SessionStart
+from kaa.ext.errors import ExtensionFailedError, NavigationBlockedError
+from kaa.ext.hooks import (
+    CompactionRequest,
+    CondensedText,
+    NavigationRequest,
+    Notification,
+    SessionEnd,
+    SessionStart,
+)
 from kaa.ext.scope import Scope
 
 if TYPE_CHECKING:
@@ -29,25 +35,28 @@ class SessionHooks:
     Args:
         scopes: gives the extensions as they are at the moment.
         context: of the conversation.
-        report: told, in a sentence, of what goes wrong.
+        report: gets failures that are not raised; `on_notification` handlers get them afterwards.
 
     Attributes:
         context: the same, but questions are announced to extensions.
     """
 
-    def __init__(
-        self, scopes: Callable[[], list[Scope]], context: ConversationContext, report: Callable[[str], None]
-    ) -> None:
+    def __init__(self, scopes: Callable[[], list[Scope]], context: ConversationContext, report: Report) -> None:
         self._scopes = scopes
-        self._report = report
+        self._tell_user = report
         self.context = context.asking(_AnnouncingAsker(context.asker, self.announce))
+
+    def report(self, failure: ExtensionFailedError) -> None:
+        """Report a failure to the user and to extensions."""
+        self._tell_user(failure)
+        self.announce(Notification("notice", str(failure)))
 
     def announce(self, notification: Notification) -> None:
         """Pass on what is for the user's attention; a handler that raises is reported and not called again."""
         for scope in self._scopes():
             if scope.notification_handlers:
                 handlers = scope.notification_handlers
-                tell(scope, "a notification handler", handlers, notification, context=self.context, report=self._report)
+                tell(scope, "on_notification handler", handlers, notification, context=self.context, report=self.report)
 
     def announcing(self, notify: Callable[[str], None]) -> Callable[[str], None]:
         """`notify` that passes each notice on to extensions, too."""
@@ -61,24 +70,55 @@ class SessionHooks:
     async def started(self, start: SessionStart) -> None:
         """Call the hooks for the start of the session."""
         hooks = self._hooks(lambda scope: scope.session_starts)
-        await self._first(hooks, "a hook for the start of sessions", NoneType, start)
+        await self._first(hooks, "on_session_start hook", NoneType, start)
 
     async def ended(self, end: SessionEnd) -> None:
         """Call the hooks for the end of the session, each for a few seconds. Nobody can be asked any more."""
         hooks, context = self._hooks(lambda scope: scope.session_ends), self.context.asking(NOBODY)
-        what = "a hook for the end of sessions"
-        await first_verdict(hooks, what, NoneType, end, context=context, report=self._report, seconds=_END_SECONDS)
+        what = "on_session_end hook"
+        await first_verdict(hooks, what, NoneType, end, context=context, report=self.report, seconds=_END_SECONDS)
 
     async def before_compaction(self, request: CompactionRequest) -> str | None:
         """Why the first hook that does not want a compaction does not want it; None if none objects."""
         hooks = self._hooks(lambda scope: scope.before_compactions)
-        found = await self._first(hooks, "a hook before compactions", Block, request)
+        found = await self._first(hooks, "before_compaction hook", Block, request)
         return None if found is None else _objection(*found)
 
     async def after_compaction(self, end: CompactionEnd) -> None:
         """Call the hooks after a compaction."""
         hooks = self._hooks(lambda scope: scope.after_compactions)
-        await self._first(hooks, "a hook after compactions", NoneType, end)
+        await self._first(hooks, "after_compaction hook", NoneType, end)
+
+    async def condense(self, request: CompactionRequest) -> CondensedText | None:
+        """The summary of the first compactor that writes one; None if none does."""
+        for scope in self._scopes():
+            for compactor in tuple(scope.compactors):
+                try:
+                    condensed: object = await compactor(request)
+                except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
+                    self.report(failed(scope, "compactor", error))
+                    continue
+                if _is_summary(condensed):
+                    return condensed
+                if condensed is not None:
+                    self.report(returned(scope, "compactor", condensed, "CondensedText or None"))
+        return None
+
+    def carried(self) -> dict[str, str]:
+        """The texts that extensions carry through a compaction now, by name."""
+        texts: dict[str, str] = {}
+        for scope in self._scopes():
+            for name, section in scope.carried.items():
+                try:
+                    text: object = section(self.context)
+                except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
+                    self.report(failed(scope, f"carried text {name!r}", error))
+                    continue
+                if isinstance(text, str) and text.strip():
+                    texts[name] = text
+                elif not isinstance(text, str | None):
+                    self.report(returned(scope, f"carried text {name!r}", text, "str or None"))
+        return texts
 
     async def before_navigation(self, wanted: NavigationRequest) -> None:
         """Ask the hooks whether the user may go there.
@@ -87,7 +127,7 @@ class SessionHooks:
             NavigationBlockedError: one objects.
         """
         hooks = self._hooks(lambda scope: scope.before_navigations)
-        if (found := await self._first(hooks, "a hook before navigation", Block, wanted)) is not None:
+        if (found := await self._first(hooks, "before_navigation hook", Block, wanted)) is not None:
             raise NavigationBlockedError(_objection(*found))
 
     def _hooks(self, of: Callable[[Scope], Sequence[Hook]]) -> Iterator[tuple[Scope, Hook]]:
@@ -98,11 +138,19 @@ class SessionHooks:
     async def _first(
         self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[VerdictT], *seen: object
     ) -> tuple[Scope, VerdictT] | None:
-        return await first_verdict(hooks, what, verdict, *seen, context=self.context, report=self._report)
+        return await first_verdict(hooks, what, verdict, *seen, context=self.context, report=self.report)
 
 
 def _objection(scope: Scope, block: Block) -> str:
     return f"{block.reason} (extension {scope.owner})"
+
+
+def _is_summary(value: object) -> TypeGuard[CondensedText]:
+    """Extensions are not type-checked: an own field may hold anything too."""
+    if not isinstance(value, CondensedText):
+        return False
+    text: object = value.text
+    return isinstance(text, str) and bool(text.strip())
 
 
 class _AnnouncingAsker:

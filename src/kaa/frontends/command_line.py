@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kaa.core.budget import Budget
-from kaa.ext.api import TrustChoice
+from kaa.ext.choices import TrustChoice
 from kaa.frontends.sandbox_flags import sandbox_flags
 from kaa.shell.home import expanded
 from kaa.shell.options import (

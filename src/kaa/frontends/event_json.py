@@ -1,4 +1,7 @@
-"""Events as other programs get them, in JSON and rpc mode: those of kaa, with the fields that pi's clients look at."""
+"""Events as other programs get them, in JSON and rpc mode: those of kaa, with the fields that pi's clients look at.
+
+New session entries and failures of extensions are events there too, as in pi.
+"""
 
 from typing import Any
 
@@ -8,20 +11,32 @@ from kaa.core.events import AgentEnd, CompactionEnd, Event, MessageEnd, TurnEnd,
 from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.spending import IsFree, is_price_unknown
 from kaa.core.usage import prompt_tokens
+from kaa.ext.errors import ExtensionFailedError
 
 
 def _nothing_is_free(_provider: str, _model: str) -> bool:
     return False
 
 
+def entry_appended(line: bytes) -> dict[str, object]:
+    """The event for a new entry of the session; `line` is the entry as the session file has it."""
+    return {"type": "entry_appended", "entry": msgspec.Raw(line)}
+
+
+def extension_error(failure: ExtensionFailedError) -> dict[str, object]:
+    """The event for the failure of an extension."""
+    path, part, problem = failure.extension, failure.part, failure.problem
+    return {"type": "extension_error", "extensionPath": path, "event": part, "error": problem}
+
+
 class EventJson:
-    """Turns events into what is written."""
+    """Turns events into what is written.
 
-    def __init__(self) -> None:
-        self._is_free: IsFree = _nothing_is_free
+    Args:
+        is_free: tells a price of nothing from an unknown one.
+    """
 
-    def know_free_models(self, is_free: IsFree) -> None:
-        """From now on prices of nothing are told from unknown ones; before, none is nothing."""
+    def __init__(self, is_free: IsFree = _nothing_is_free) -> None:
         self._is_free = is_free
 
     def of(self, event: Event) -> object:

@@ -12,8 +12,7 @@ from typing import Protocol
 import msgspec
 
 from kaa.core.events import AgentEnd, Event
-from kaa.core.messages import Json, UserMessage
-from kaa.core.spending import IsFree
+from kaa.core.messages import UserMessage
 from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
@@ -40,19 +39,15 @@ class Output(Protocol):
         """Write one event."""
         ...
 
-    def know_free_models(self, is_free: IsFree) -> None:
-        """Be told how to tell a price of nothing from an unknown one."""
-        ...
-
-    def header(self, session: dict[str, Json]) -> None:
-        """Write what identifies the session."""
+    def begin(self, conversation: Conversation) -> None:
+        """Write what identifies the session, and from now on what happens in it."""
         ...
 
     def reply(self, text: str) -> None:
         """Write what a slash command answered."""
         ...
 
-    def progress(self, line: str) -> None:
+    def notice(self, notice: HostNotice) -> None:
         """Write a notice."""
         ...
 
@@ -95,11 +90,7 @@ def _output(command_line: CommandLine) -> Output:
 
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
-
-    def notify(notice: HostNotice) -> None:
-        output.progress(notice.text)
-
-    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify)
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, output.notice)
     host.workspaces.adopt(workspace, command_line.sandbox)
     try:
         messages, options, hosted = await _open(command_line, host, workspace, output)
@@ -152,9 +143,7 @@ async def _open(
 
 
 async def _begin(hosted: HostedConversation, output: Output) -> None:
-    output.know_free_models(hosted.conversation.models.is_free)
-    output.header(hosted.conversation.session_header)
-    hosted.conversation.subscribe(output.event)
+    output.begin(hosted.conversation)
     await hosted.begin()
 
 

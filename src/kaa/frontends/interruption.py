@@ -17,22 +17,25 @@ def run_to_exit_code(work: Coroutine[Any, Any, int]) -> int:
 
 
 async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
-    """Do `work`; a signal cancels it, a second one ends the process at once."""
+    """Do `work`; a signal cancels it, a second one ends the process at once, also while the event loop is blocked."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     received: list[int] = []
 
-    def interrupt(number: int) -> None:
+    def interrupt(number: int, _frame: object) -> None:
         if received:
             os._exit(128 + number)
         received.append(number)
         if task is not None:
-            task.cancel()
+            loop.call_soon_threadsafe(task.cancel)
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, interrupt, number)
+    # Not handlers of the loop, which run only when the loop does.
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:
         return await work
     except asyncio.CancelledError:
         if not received:
             raise
         return 128 + received[0]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

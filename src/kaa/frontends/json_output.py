@@ -7,13 +7,13 @@ import re
 from typing import BinaryIO, TextIO
 
 from kaa.core.events import AgentEnd, Event
-from kaa.core.messages import Json
-from kaa.core.spending import IsFree
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
-from kaa.frontends.event_json import EventJson
+from kaa.frontends.event_json import EventJson, entry_appended, extension_error
 from kaa.frontends.json_text import encoded
 from kaa.llm.models.registry import NoModelError
+from kaa.shell.conversation import Conversation
+from kaa.shell.host import HostNotice
 from kaa.tui.sanitize import sanitize
 
 # What JSON may hold as it is, but a terminal obeys: DEL and C1, in UTF-8.
@@ -42,25 +42,26 @@ class JsonOutput:
         if isinstance(event, AgentEnd) and event.reason != "done":
             self._tell(f"kaa: {event.error or event.reason}\n")
 
-    def know_free_models(self, is_free: IsFree) -> None:
-        """From now on prices of nothing are told from unknown ones; before, none is nothing."""
-        self._events.know_free_models(is_free)
-
-    def header(self, session: dict[str, Json]) -> None:
-        """Write the session's header."""
-        self._line(encoded(session))
+    def begin(self, conversation: Conversation) -> None:
+        """Write the session's header, and from now on every event and every new entry of the session."""
+        self._events = EventJson(conversation.models.is_free)
+        self._line(encoded(conversation.session_header))
+        conversation.subscribe(self.event)
+        conversation.on_entries(lambda line: self._line(encoded(entry_appended(line))))
 
     def reply(self, text: str) -> None:
         """Write what a slash command answered; it ends as everything else does."""
         self._line(encoded({"type": "command_reply", "text": text}))
         self.event(AgentEnd("done", ()))
 
-    def progress(self, line: str) -> None:
-        """Write a notice; on stderr once everything has ended, as the end is to be the last line."""
+    def notice(self, notice: HostNotice) -> None:
+        """Write a notice; on stderr once everything has ended, because the end is the last line."""
         if self._ended:
-            self._tell(f"{line}\n")
-            return
-        self._line(encoded({"type": "notice", "text": line}))
+            self._tell(f"{notice.text}\n")
+        elif notice.failure is not None:
+            self._line(encoded(extension_error(notice.failure)))
+        else:
+            self._line(encoded({"type": "notice", "text": notice.text}))
 
     def failure(self, message: str) -> None:
         """Say why nothing was done; the last event, in the shape of a run's end."""

@@ -18,10 +18,11 @@ from kaa.core.events import (
     ToolExecutionUpdate,
 )
 from kaa.core.messages import AssistantMessage, Json
-from kaa.core.spending import IsFree
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
 from kaa.llm.models.registry import NoModelError
+from kaa.shell.conversation import Conversation
+from kaa.shell.host import HostNotice
 from kaa.tui.sanitize import sanitize
 
 _SUMMARY_CHARACTERS = 100
@@ -77,11 +78,13 @@ class TextOutput:
             case _:
                 pass
 
-    def know_free_models(self, is_free: IsFree) -> None:
-        """Text output tells no prices."""
+    def begin(self, conversation: Conversation) -> None:
+        """Show what happens in a conversation from now on."""
+        conversation.subscribe(self.event)
 
-    def header(self, session: dict[str, Json]) -> None:
-        """Text output begins with the answer."""
+    def notice(self, notice: HostNotice) -> None:
+        """Show a notice."""
+        self.progress(notice.text)
 
     def reply(self, text: str) -> None:
         """Show what a slash command answered."""

@@ -6,6 +6,7 @@ the targets of `leaf` entries: one that is unknown, the entry itself or later in
 """
 
 import sys
+from collections.abc import Callable
 
 import msgspec
 
@@ -36,6 +37,11 @@ class SessionTree:
         self._nodes: list[Node] = []
         self._by_id: dict[str, Node] = {}
         self._leaf: Node | None = None
+        self._observers: list[Callable[[Node], None]] = []
+
+    def observe(self, observer: Callable[[Node], None]) -> None:
+        """Call `observer` with every entry that is added from now on."""
+        self._observers.append(observer)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -75,6 +81,8 @@ class SessionTree:
         self._by_id[entry_id] = node
         if node.type == "session_info":
             self.info = node
+        for observer in self._observers:
+            observer(node)
         return node
 
     def _target(self, leaf_entry: LineHead, parent: Node | None) -> Node | None:

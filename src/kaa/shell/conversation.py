@@ -14,8 +14,15 @@ from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, Reply, 
 from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
+from kaa.ext.hooks import (
+    NavigationRequest,
+    SessionEnd,
+    SessionEndReason,
+    SessionStart,
+    StartReason,
+    SwitchKind,
+)
 from kaa.ext.invocation import Invocation, invocation_in, unknown_command
-from kaa.ext.occasions import NavigationRequest, SessionEnd, SessionEndReason, SessionStart, StartReason, SwitchKind
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
@@ -293,6 +300,11 @@ class Conversation:
         store = self._session.store
         return [store.line(node) for node in (store.tree.nodes if whole_tree else store.tree.path())]
 
+    def on_entries(self, observer: Callable[[bytes], None]) -> None:
+        """Call `observer` with every entry that the session gets from now on, as the session's file has it."""
+        store = self._session.store
+        store.tree.observe(lambda node: observer(store.line(node)))
+
     @property
     def settings(self) -> Settings:
         """The settings in force."""
@@ -388,7 +400,7 @@ class Conversation:
                 return answer
             message = answer
         self._session.recorder.require_writable()
-        return await self._agent.run(await self._registry.user_message(message))
+        return await self._agent.run(await self._registry.run.user_message(message))
 
     async def steer(self, message: UserMessage) -> None:
         """Give the model this message as soon as the running tools are done.
@@ -397,11 +409,11 @@ class Conversation:
             MessageBlockedError: an extension keeps it from the model.
             ExtensionError: a hook for user messages failed.
         """
-        self._agent.steer(await self._registry.user_message(message))
+        self._agent.steer(await self._registry.run.user_message(message))
 
     async def follow_up(self, message: UserMessage) -> None:
         """Give the model this message when it would stop. Raises as `steer` does."""
-        self._agent.follow_up(await self._registry.user_message(message))
+        self._agent.follow_up(await self._registry.run.user_message(message))
 
     @property
     def queued(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.ext.asking import NOBODY, Asker, AttributingAsker
+from kaa.ext.errors import ExtensionFailedError
 from kaa.ext.extensions import Extensions
-from kaa.ext.occasions import SessionEndReason, StartReason
+from kaa.ext.hooks import SessionEndReason, StartReason
 from kaa.session.errors import SessionError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
@@ -39,10 +40,12 @@ class HostNotice(msgspec.Struct, frozen=True):
     Attributes:
         text: a sentence.
         conversation: the id of the conversation that it is about; None if it is about the process.
+        failure: the failure of an extension that the text describes.
     """
 
     text: str
     conversation: str | None = None
+    failure: ExtensionFailedError | None = None
 
 
 class HostedConversation:
@@ -147,6 +150,9 @@ class Host:
         def decisions() -> "TrustDecisions":
             return self._decisions(workspace)
 
+        def report(failure: ExtensionFailedError) -> None:
+            self._notify(HostNotice(str(failure), name, failure))
+
         with ExitStack() as undo:
             if isinstance(workspace, LocalWorkspace):
                 workspace = undo.enter_context(workspace.of_conversation())
@@ -156,6 +162,7 @@ class Host:
                 self.home,
                 self._environ,
                 self._telling(name),
+                report,
                 asker,
                 self._extensions,
                 self._models,

@@ -28,6 +28,9 @@ _TITLE_TOKENS = 60
 _SAID_CHARACTERS = 2_000
 _SAID_MESSAGES = 6
 
+# Of a text that is given as a name: a longer one is a mistake, such as a whole file.
+_GIVEN_CHARACTERS = 1_000
+
 
 def clean_name(text: str) -> str:
     """A name on one line, without what terminals obey, no longer than lists are wide; empty if nothing is left."""
@@ -72,9 +75,11 @@ class Naming:
         """Call the session so; an empty text takes the name away. Returns the name as it is kept.
 
         Raises:
-            CommandError: there is a text, and nothing of it can be shown.
+            CommandError: the text is far too long for a name, or nothing of it can be shown.
             SessionWriteError: the session cannot be written.
         """
+        if len(text) > _GIVEN_CHARACTERS:
+            raise CommandError(f"the name has {len(text):,} characters: use at most {MAX_LENGTH}, longer names are cut")
         name = clean_name(text) or None
         if name is None and text:
             raise CommandError("nothing of that name can be shown; give it letters")

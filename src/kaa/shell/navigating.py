@@ -12,7 +12,7 @@ from kaa.core.agent import Agent, AgentBusyError
 from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
-from kaa.ext.occasions import NavigationRequest
+from kaa.ext.hooks import NavigationRequest
 from kaa.session.as_user_message import origin_of
 from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE

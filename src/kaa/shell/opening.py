@@ -15,6 +15,7 @@ from kaa.core.loop import RunLimits
 from kaa.core.messages import ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.asking import Asker
+from kaa.ext.calling import Report
 from kaa.ext.context import ConversationContext
 from kaa.ext.registry import Registry
 from kaa.host.log import LOG
@@ -66,6 +67,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         home: the user's folder.
         environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
+        report: gets failures of extensions that do not stop us.
         asker: asks the person.
         extensions: those of the process.
         models: those of the process.
@@ -77,6 +79,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     home: Home
     environ: Mapping[str, str]
     notify: Callable[[str], None]
+    report: Report
     asker: Asker
     extensions: LoadedExtensions
     models: ModelAccess
@@ -124,7 +127,7 @@ async def open_conversation(
     settings = project.settings
     names = at.extensions.load(settings.extensions)
     context = ConversationContext(at.workspace, at.asker, at.id)
-    registry = Registry(at.extensions.loaded, context, at.notify, names)
+    registry = Registry(at.extensions.loaded, context, at.report, names)
     at = msgspec.structs.replace(at, notify=registry.session.announcing(at.notify), asker=registry.context.asker)
     containment = await _contained(at)
 
@@ -352,19 +355,19 @@ class _Hooks:
 
     @property
     def before_request(self) -> Sequence[BeforeRequest]:
-        return self._registry.before_request
+        return self._registry.run.before_request
 
     @property
     def before(self) -> Sequence[BeforeTool]:
-        return (*self._registry.before, self._gate.before, self._before_change)
+        return (*self._registry.run.before, self._gate.before, self._before_change)
 
     @property
     def after(self) -> Sequence[AfterTool]:
-        return (self._gate.after, *self._registry.after)
+        return (self._gate.after, *self._registry.run.after)
 
     @property
     def before_end(self) -> Sequence[BeforeEnd]:
-        return self._registry.before_end
+        return self._registry.run.before_end
 
 
 async def _trace(

@@ -7,8 +7,8 @@ import msgspec
 
 from kaa.core.budget import Budget
 from kaa.core.provider import ThinkingLevel
-from kaa.ext.api import TrustChoice
-from kaa.ext.occasions import SwitchKind
+from kaa.ext.choices import TrustChoice
+from kaa.ext.hooks import SwitchKind
 from kaa.shell.settings import ApprovalPolicy
 
 

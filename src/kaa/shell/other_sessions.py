@@ -17,7 +17,7 @@ _MOST_HITS = 50
 
 
 class ListedSession(msgspec.Struct, frozen=True):
-    """A session as a list shows it. See `kaa.ext.places_to_go.ListedSession`."""
+    """A session as a list shows it. See `kaa.ext.navigation.ListedSession`."""
 
     id: str
     path: str
@@ -25,7 +25,7 @@ class ListedSession(msgspec.Struct, frozen=True):
 
 
 class FoundText(msgspec.Struct, frozen=True):
-    """A place where a text was said. See `kaa.ext.places_to_go.FoundText`."""
+    """A place where a text was said. See `kaa.ext.navigation.FoundText`."""
 
     session: ListedSession
     entry_id: str
@@ -33,7 +33,7 @@ class FoundText(msgspec.Struct, frozen=True):
 
 
 class OtherSessions:
-    """See `kaa.ext.places_to_go.SessionList`.
+    """See `kaa.ext.navigation.SessionList`.
 
     Args:
         home: the user's folder.

@@ -74,8 +74,10 @@ class UserCommands:
         if self._running is not None:
             raise CommandError("a command of yours is still running: stop it, or wait for its end")
         self._recorder.require_writable()
-        if not command.strip() or "\0" in command:
-            raise CommandError("give a command after the !, such as !git status")
+        if not command.strip():
+            raise CommandError("the command is empty: give a shell command, such as git status")
+        if "\0" in command:
+            raise CommandError("the command contains a NUL character: remove it, no shell can run it")
         started, begun = now_ms(), time.monotonic()
         output = OutputCollector(MAX_BYTES, logs=None, on_output=None)
         # From here on there is a task, so that no second command begins and `abort` has something to stop.

@@ -619,7 +619,7 @@ class TestHooks:
 
         assert end.error is None
         assert notes.read_text() == "manual 3\nsummary\n"
-        assert any("a hook before compactions" in notice for notice in stage.notices) == (verdict != "return None")
+        assert any("before_compaction hook" in notice for notice in stage.notices) == (verdict != "return None")
 
     def test_one_can_keep_the_user_from_condensing(self, stage: Stage) -> None:
         stage.server.begin([say("1"), say("2")])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.ext.api import TrustChoice
+from kaa.ext.choices import TrustChoice
 from kaa.shell.conversation import Conversation, SubmitOutcome
 from kaa.shell.home import Home
 from kaa.shell.options import ConversationOptions

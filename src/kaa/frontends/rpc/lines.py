@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
+from kaa.frontends.delivery import OutputError
+
 # A prompt with images is the longest line there is; pi has no limit.
 MAX_LINE_BYTES = 256 * 1024 * 1024
 _READ_BYTES = 64 * 1024
@@ -86,11 +88,15 @@ class LineWriter:
     Args:
         fd: where to; becomes non-blocking until `close`.
         on_gone: called once if the client does not read any more.
+
+    Attributes:
+        error: why nothing can be written any more, where the reason is not the client.
     """
 
     def __init__(self, fd: int, on_gone: Callable[[], None]) -> None:
         self._fd = fd
         self._on_gone = on_gone
+        self.error: OutputError | None = None
         self._loop = asyncio.get_running_loop()
         self._pending = bytearray()
         self._is_watched = False
@@ -142,7 +148,10 @@ class LineWriter:
                 del self._pending[:written]
         except BlockingIOError:
             pass
-        except OSError:
+        except (BrokenPipeError, ConnectionResetError):
+            self._give_up()
+        except OSError as error:
+            self.error = OutputError(f"the output cannot be written: {error.strerror}")
             self._give_up()
         if self._pending:
             self._watch()

@@ -12,6 +12,7 @@ import msgspec
 from kaa.ext.invocation import invocation_in
 from kaa.ext.questions import UnfitAnswerError
 from kaa.frontends.command_line import CommandLine
+from kaa.frontends.event_json import extension_error
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.interruption import run_to_exit_code
@@ -61,8 +62,11 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
     def send(message: object) -> None:
         writer.write(encoded(message))
 
-    def notify(host_notice: HostNotice) -> None:
-        send(notice(host_notice.text, conversation=host_notice.conversation))
+    def notify(told: HostNotice) -> None:
+        if told.failure is None:
+            send(notice(told.text, conversation=told.conversation))
+        else:
+            send({**extension_error(told.failure), "conversation": told.conversation})
 
     dialogs = Dialogs(send)
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs)
@@ -85,6 +89,8 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
         dialogs.close()
         await host.close()
         writer.close()
+    if writer.error is not None:
+        raise writer.error
     return ExitCode.DONE
 
 

@@ -10,7 +10,7 @@ from kaa.core.events import AgentEnd, AgentStart, Event
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, user_message
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.invocation import invocation_in
-from kaa.frontends.event_json import EventJson
+from kaa.frontends.event_json import EventJson, entry_appended
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
@@ -59,10 +59,11 @@ class RpcSession:
         self._options = options
         self._workspace = workspace
         self._send = send
-        self._events = EventJson()
         self._runs: set[asyncio.Task[None]] = set()
         self._beginning: list[Callable[[str], None]] = []  # tell that what was said is under way; messages come first
         self._is_compacting = False
+        self._has_run = False  # since the last `agent_settled`
+        self._was_aborted = False
         self._serve(hosted)
 
     async def carry_out(self, command: rpc.AnyCommand, accept: Accept) -> object:
@@ -180,8 +181,9 @@ class RpcSession:
         self._runs.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._send(notice(error_text(error), "error", conversation=self._hosted.id))
-        if not self._runs and not self._hosted.work.is_busy:
+        if self._has_run and not self._runs and not self._hosted.work.is_busy:
             self._send({"type": "agent_settled", "aborted": self._was_aborted})
+            self._has_run = self._was_aborted = False
 
     async def _run(self, message: UserMessage, *, follow_up: bool) -> None:
         await self._hosted.work.say(message, follow_up=follow_up)
@@ -398,6 +400,8 @@ class RpcSession:
                 text = {"text": message.text}
                 choice = ForkSession(self._path(), entry_id)
             case rpc.Clone():
+                if self._conversation.leaf_id is None:
+                    raise RpcError("the session is empty, so there is nothing to clone: send a prompt first")
                 choice = CloneSession(self._path())
         await self._go_to(choice)
         return {**text, "cancelled": False}
@@ -418,17 +422,25 @@ class RpcSession:
         """From now on the client talks with this conversation."""
         self._hosted = hosted
         self._conversation: Conversation = hosted.conversation
-        self._was_aborted = False
-        self._events.know_free_models(self._conversation.models.is_free)
-        self._conversation.subscribe(lambda event: self._note(event, hosted.id))
+        events = EventJson(self._conversation.models.is_free)
 
-    def _note(self, event: Event, conversation: str) -> None:
-        if self._beginning and isinstance(event, AgentStart):
-            self._beginning[0]("started")
+        def send(event: object) -> None:
+            self._send(msgspec.Raw(encoded(event)[:-1] + b',"conversation":"%s"}' % hosted.id.encode()))
+
+        def note(event: Event) -> None:
+            self._note(event)
+            send(events.of(event))
+
+        self._conversation.subscribe(note)
+        self._conversation.on_entries(lambda line: send(entry_appended(line)))
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, AgentStart):
+            self._has_run = True
+            if self._beginning:
+                self._beginning[0]("started")
         if isinstance(event, AgentEnd):
             self._was_aborted = event.reason == "aborted"
-        line = encoded(self._events.of(event))
-        self._send(msgspec.Raw(line[:-1] + b',"conversation":"%s"}' % conversation.encode()))
 
 
 def _disposition(disposition: str) -> object:

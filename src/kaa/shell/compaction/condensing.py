@@ -106,7 +106,7 @@ class Condensing:
         request = CompactionRequest(messages, previous, instructions, reason, prepared.tokens)
         if (objection := await self._registry.session.before_compaction(request)) is not None:
             raise SummaryError(objection)
-        own = await self._registry.condense(request)
+        own = await self._registry.session.condense(request)
         if own is not None:
             return Written(own.text, own.details, from_hook=True)
         for halved in range(_TRIES - 1):
@@ -124,7 +124,7 @@ class Condensing:
         Raises:
             SessionReadError: the disk failed.
         """
-        return await asyncio.to_thread(self._entry, prepared, written, self._registry.carried())
+        return await asyncio.to_thread(self._entry, prepared, written, self._registry.session.carried())
 
     def _prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> Prepared | None:
         from kaa.session.compaction.plan import plan_compaction  # lazy, as above

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 
-from kaa.ext.api import TrustChoice
 from kaa.ext.asking import Asker
+from kaa.ext.choices import TrustChoice
 from kaa.ext.questions import Trust, TrustDecision
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, survey

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from kaa.ext.api import TrustChoice
+from kaa.ext.choices import TrustChoice
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.store import Changed, Trusted, TrustError, TrustStore

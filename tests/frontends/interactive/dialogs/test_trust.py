@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.ext.api import TrustChoice
+from kaa.ext.choices import TrustChoice
 from kaa.ext.questions import Dismissed, Trust, TrustDecision
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.tui.events import Key

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from kaa.ext.api import TrustChoice
+from kaa.ext.choices import TrustChoice
 from kaa.ext.questions import Dismissed, Trust, TrustDecision
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.paragraph import paragraph

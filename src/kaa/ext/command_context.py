@@ -1,0 +1,178 @@
+"""The context of a slash command: the conversation that it runs in."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from kaa.core.usage import ContextParts, UsageReport
+from kaa.ext.asking import Asker
+from kaa.ext.choices import ProjectTrust, SessionApprovals, SessionModels, SessionSettings
+from kaa.ext.context import StateT
+from kaa.ext.navigation import SessionList, SessionNavigation
+from kaa.ext.session_services import (
+    SessionAccounts,
+    SessionBudget,
+    SessionCompaction,
+    SessionExporting,
+    SessionNaming,
+    SessionSharing,
+)
+from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.ext.commands import Command
+
+
+class CommandContext(Protocol):
+    """What a slash command may know of the conversation it runs in, and do to it."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project: files and commands go through this and nothing else."""
+        ...
+
+    @property
+    def asker(self) -> Asker:
+        """Asks the person (`kaa.ext.asking`, `kaa.ext.questions`)."""
+        ...
+
+    def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
+        """The object of this class that the conversation keeps until it is closed; made where there is none yet."""
+        ...
+
+    @property
+    def session_path(self) -> str | None:
+        """The session's file, None when the session is not kept."""
+        ...
+
+    @property
+    def conversation_id(self) -> str:
+        """Tells the conversations of one process apart; questions and notices carry it."""
+        ...
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        ...
+
+    @property
+    def model_name(self) -> str:
+        """`provider/id` of the model in force."""
+        ...
+
+    @property
+    def models(self) -> SessionModels:
+        """Which model answers, and how hard it thinks."""
+        ...
+
+    @property
+    def approvals(self) -> SessionApprovals:
+        """Which tool calls need the person's approval."""
+        ...
+
+    @property
+    def trust(self) -> ProjectTrust:
+        """Whether the project may configure kaa."""
+        ...
+
+    @property
+    def user_settings(self) -> SessionSettings:
+        """The user's settings: lists them, and changes them permanently."""
+        ...
+
+    @property
+    def active_tools(self) -> tuple[str, ...]:
+        """Names of the active tools."""
+        ...
+
+    def activate_tool(self, name: str) -> None:
+        """Let the model call a registered tool that is not active, from the next request on, in this run of kaa.
+
+        The system prompt does not change: a `snippet` is not added. What servers keep of the conversation is lost
+        once, because tools come before it.
+
+        Raises:
+            RegistrationError: no such tool is registered. That it is active already is no error.
+        """
+        ...
+
+    @property
+    def commands(self) -> tuple["Command", ...]:
+        """All slash commands."""
+        ...
+
+    @property
+    def usage(self) -> UsageReport:
+        """Tokens, money, and how much of the context window is taken."""
+        ...
+
+    def context_parts(self) -> ContextParts:
+        """What the next request consists of, by an estimate."""
+        ...
+
+    @property
+    def accounting(self) -> SessionAccounts:
+        """Where tokens and money went, in detail."""
+        ...
+
+    @property
+    def budget(self) -> SessionBudget:
+        """What runs and the session may use."""
+        ...
+
+    @property
+    def navigation(self) -> SessionNavigation:
+        """Goes elsewhere in the session."""
+        ...
+
+    @property
+    def sessions(self) -> SessionList:
+        """The other sessions there are."""
+        ...
+
+    @property
+    def naming(self) -> SessionNaming:
+        """What the session is called."""
+        ...
+
+    @property
+    def compaction(self) -> SessionCompaction:
+        """Condenses the conversation."""
+        ...
+
+    @property
+    def exporting(self) -> SessionExporting:
+        """Exports the session, imports others."""
+        ...
+
+    @property
+    def sharing(self) -> SessionSharing:
+        """Shares the session."""
+        ...
+
+    async def describe_sandbox(self) -> str:
+        """What holds the tools back, in some lines."""
+        ...
+
+    async def reload(self) -> str:
+        """Read settings, rules, models and keys again. Returns what that did, in some lines.
+
+        Raises:
+            CommandError: a file has a mistake; everything stays as it was.
+        """
+        ...
+
+    def set_network(self, text: str) -> str:
+        """Change what the commands of tools may reach, running ones too: `off`, `on`, or domains. Returns the state.
+
+        Raises:
+            CommandError: it is something else.
+        """
+        ...
+
+    async def forward(self, port: int, host_port: int = 0) -> int:
+        """Make a port that a command of a tool listens on reachable on 127.0.0.1. Returns the port there.
+
+        Raises:
+            CommandError: nobody listens, or the wanted port is taken.
+        """
+        ...

@@ -1,0 +1,88 @@
+"""Slash commands: what they do, how they are completed, and what they can return."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.ext.command_context import CommandContext
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """Show this text to the user. The model does not see it."""
+
+    text: str
+
+
+class Submit(msgspec.Struct, frozen=True):
+    """Send this text to the model. The message is recorded with the origin `command`."""
+
+    text: str
+
+
+class OpenSession(msgspec.Struct, frozen=True):
+    """Continue with another session.
+
+    Attributes:
+        path: its file.
+        text: the result, for the user.
+    """
+
+    path: str
+    text: str = ""
+
+
+class BeginSession(msgspec.Struct, frozen=True):
+    """Continue with a new session. `text`: the result, for the user."""
+
+    text: str = ""
+
+
+class CopySession(msgspec.Struct, frozen=True):
+    """Continue with a copy of a session.
+
+    Attributes:
+        path: the file of the session to copy.
+        text: the result, for the user.
+        before: copy the path to this entry, without the entry; None copies the current branch.
+        draft: text for the editor, if the frontend has one.
+    """
+
+    path: str
+    text: str = ""
+    before: str | None = None
+    draft: str = ""
+
+
+CommandAction: TypeAlias = Reply | Submit | OpenSession | BeginSession | CopySession
+
+
+CommandHandler: TypeAlias = Callable[[str, CommandContext], Awaitable[CommandAction | None]]
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """A completion of a command's arguments. `text` replaces everything after the name."""
+
+    text: str
+    description: str = ""
+
+
+CommandCompleter: TypeAlias = Callable[[str, CommandContext], Sequence[Suggestion]]
+CommandAvailability: TypeAlias = Callable[[CommandContext], str | None]
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A slash command: `/name arguments`. See `ExtensionAPI.register_command`."""
+
+    name: str
+    description: str
+    handler: CommandHandler
+    argument_hint: str = ""
+    complete: CommandCompleter | None = None
+    available: CommandAvailability | None = None
+    while_running: bool = False
+
+    @property
+    def usage(self) -> str:
+        """The name and the argument hint."""
+        return f"/{self.name} {self.argument_hint}".rstrip()

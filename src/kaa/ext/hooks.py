@@ -1,0 +1,120 @@
+"""The arguments and types of all hooks. `kaa.ext.extension_api` says when each hook runs."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.core.events import CompactionEnd, CompactionReason, Event
+from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
+from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
+from kaa.core.provider import Request
+from kaa.core.tool import Permit, ToolResult
+from kaa.ext.context import ConversationContext
+
+SwitchKind: TypeAlias = Literal["new", "resume", "fork", "view"]
+"""How kaa opens another session: a new one, an existing one, a copy, or one that is only viewed."""
+
+StartReason: TypeAlias = Literal["startup"] | SwitchKind
+SessionEndReason: TypeAlias = Literal["quit"] | SwitchKind
+
+
+class SessionStart(msgspec.Struct, frozen=True):
+    """A conversation starts.
+
+    Attributes:
+        reason: `startup` for the first session of the process, otherwise how the user switched to it.
+        session_id: id of the session.
+        path: file of the session; None with `--no-session`.
+    """
+
+    reason: StartReason
+    session_id: str
+    path: str | None
+
+
+class SessionEnd(msgspec.Struct, frozen=True):
+    """A conversation ends.
+
+    Attributes:
+        reason: `quit` if kaa ends, otherwise how the user switches to another session.
+        session_id: id of the session.
+        path: file of the session; None with `--no-session`.
+    """
+
+    reason: SessionEndReason
+    session_id: str
+    path: str | None
+
+
+class NavigationRequest(msgspec.Struct, frozen=True):
+    """The user wants to continue at another entry or in another session.
+
+    Attributes:
+        kind: `tree`, `undo` and `redo` stay in the session; the others open another session.
+        target: within the session, the id of the entry after which the conversation would continue; None is the start.
+            For another session, its path or id; None is a new session.
+        restore: what moves: the conversation, the project's files, or both.
+    """
+
+    kind: Literal["tree", "undo", "redo"] | SwitchKind
+    target: str | None
+    restore: Literal["conversation", "files", "both"] = "conversation"
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A message or question for the user.
+
+    Attributes:
+        kind: `notice`: a message that kaa shows; `question`: kaa waits for an answer.
+        text: the message, or the question in one line.
+    """
+
+    kind: Literal["notice", "question"]
+    text: str
+
+
+class CompactionRequest(msgspec.Struct, frozen=True):
+    """The part of a conversation that a summary will replace.
+
+    Attributes:
+        messages: the messages to summarize, the oldest first. Messages that stay are not included.
+        previous_summary: the summary of everything before them; empty at the first compaction. The new summary replaces
+            it too.
+        instructions: the user's instructions for the summary; may be empty.
+        reason: why kaa compacts now.
+        tokens_before: size of the whole context.
+    """
+
+    messages: tuple[Message, ...]
+    previous_summary: str
+    instructions: str
+    reason: CompactionReason
+    tokens_before: int
+
+
+class CondensedText(msgspec.Struct, frozen=True):
+    """A summary. kaa stores `details` with it in the session and does not read them."""
+
+    text: str
+    details: Json = None
+
+
+SessionStartHook: TypeAlias = Callable[[SessionStart, ConversationContext], Awaitable[None]]
+SessionEndHook: TypeAlias = Callable[[SessionEnd, ConversationContext], Awaitable[None]]
+UserMessageHook: TypeAlias = Callable[[UserMessage, ConversationContext], Awaitable[UserMessage | Block | None]]
+BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | None]]
+BeforeToolHook: TypeAlias = Callable[
+    [ToolCall, ConversationContext], Awaitable[Block | ReplaceArguments | Permit | None]
+]
+AfterToolHook: TypeAlias = Callable[
+    [ToolCall, ToolResult, ConversationContext], Awaitable[ToolResult | RunAgain | Refuse | None]
+]
+BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | None]]
+BeforeCompactionHook: TypeAlias = Callable[[CompactionRequest, ConversationContext], Awaitable[Block | None]]
+AfterCompactionHook: TypeAlias = Callable[[CompactionEnd, ConversationContext], Awaitable[None]]
+BeforeNavigationHook: TypeAlias = Callable[[NavigationRequest, ConversationContext], Awaitable[Block | None]]
+Compactor: TypeAlias = Callable[[CompactionRequest], Awaitable[CondensedText | None]]
+CarriedSection: TypeAlias = Callable[[ConversationContext], str | None]
+EventHandler: TypeAlias = Callable[[Event, ConversationContext], None]
+NotificationHandler: TypeAlias = Callable[[Notification, ConversationContext], None]

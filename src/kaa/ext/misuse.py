@@ -1,0 +1,66 @@
+"""Errors of extensions in a few words, and mistakes in the use of kaa's API with the valid names."""
+
+import re
+from types import CoroutineType
+from typing import Any
+
+# How a method of the API appears in a `TypeError` of Python's.
+_CALL = re.compile(r"Scope\.(\w+)(?=\(\))")
+
+
+def described(error: BaseException) -> str:
+    """An error of an extension's, in a few words."""
+    text = f"{type(error).__name__}: {error}"
+    match error:
+        case AttributeError(name=str(name), obj=obj) if (interface := _interface(obj)) is not None:
+            title, known = interface
+            return f"AttributeError: {title} has no attribute {name!r}: use {', '.join(known)}"
+        case TypeError() if (called := _CALL.match(str(error))) is not None:
+            return f"TypeError: api.{str(error).removeprefix('Scope.')}: call {_signature(called[1])}"
+        case _:
+            return text
+
+
+def refuse_coroutine(returned: object, what: str) -> None:
+    """Make sure that a function was not async: a call of an `async def` does not run it.
+
+    Raises:
+        TypeError: it was.
+    """
+    if isinstance(returned, CoroutineType):
+        returned.close()
+        raise TypeError(f"{what} must be a plain function, not async")
+
+
+def _interface(value: object) -> tuple[str, list[str]] | None:
+    """What an extension knows an object as, and its public names; None if it is no part of the API."""
+    # Lazy, here and below: only for mistakes, and these modules import this one.
+    from kaa.ext.command_context import CommandContext
+    from kaa.ext.context import ConversationContext, ToolContext
+    from kaa.ext.extension_api import ExtensionAPI
+    from kaa.ext.scope import Scope
+
+    match value:
+        case Scope():
+            return "the extension API", _public(ExtensionAPI)
+        case ToolContext():
+            return "the context of a tool", ["workspace", "asker", "conversation_id", "state", "call_id", "update"]
+        case ConversationContext():
+            return "the context of a hook", ["workspace", "asker", "conversation_id", "state"]
+        case _:
+            names = _public(CommandContext)
+            return ("the context of a command", names) if all(hasattr(type(value), name) for name in names) else None
+
+
+def _public(interface: type[Any]) -> list[str]:
+    return sorted(name for name in vars(interface) if not name.startswith("_"))
+
+
+def _signature(method: str) -> str:
+    from inspect import Parameter, signature
+
+    from kaa.ext.scope import Scope
+
+    parameters = list(signature(getattr(Scope, method)).parameters.values())[1:]
+    plain = [one.replace(annotation=Parameter.empty) for one in parameters]
+    return f"{method}({', '.join(map(str, plain))})"

@@ -1,0 +1,45 @@
+"""Sections of the system prompt, and what they can depend on."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.ext.tools import RegisteredTool
+
+
+class ContextFile(msgspec.Struct, frozen=True):
+    """A file with instructions for every agent, such as AGENTS.md.
+
+    Attributes:
+        trusted: the user trusts the instructions; otherwise they are information only.
+    """
+
+    path: str
+    text: str
+    trusted: bool = True
+
+
+class PromptContext(msgspec.Struct, frozen=True):
+    """What a prompt section can depend on. It does not change during a session.
+
+    Attributes:
+        cwd: the project's root.
+        date: ISO date of the day the session started.
+        tools: the active tools.
+        custom: the user's own system prompt, which replaces kaa's.
+        appended: texts that the user adds to the system prompt.
+        context_files: files with instructions and information, the most general first.
+        profile: `short` for a model with a small window: include only what is necessary.
+    """
+
+    cwd: str
+    date: str
+    tools: tuple[RegisteredTool, ...] = ()
+    custom: str | None = None
+    appended: tuple[str, ...] = ()
+    context_files: tuple[ContextFile, ...] = ()
+    profile: Literal["full", "short"] = "full"
+
+
+PromptSection: TypeAlias = Callable[[PromptContext], str | None]

@@ -1,0 +1,140 @@
+"""The hooks that step into runs: before requests, around tool calls, before the end, and at the user's messages."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
+
+from kaa.core.hooks import (
+    AfterTool,
+    BeforeEnd,
+    BeforeRequest,
+    BeforeTool,
+    Block,
+    Continue,
+    Refuse,
+    ReplaceArguments,
+    ReplaceMessages,
+    RunAgain,
+)
+from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
+from kaa.core.provider import Request
+from kaa.core.tool import Permit, ToolResult, text_result
+from kaa.ext.calling import Report, call, first_verdict, returned
+from kaa.ext.context import ConversationContext
+from kaa.ext.errors import ExtensionFailedError, MessageBlockedError
+from kaa.ext.hooks import AfterToolHook, BeforeRequestHook, BeforeToolHook
+from kaa.ext.scope import Scope
+
+
+class RunHooks:
+    """The hooks of one conversation's extensions, as the loop uses them (`kaa.core.hooks.Hooks`).
+
+    Args:
+        scopes: gives the extensions as they are at the moment.
+        context: of the conversation.
+        report: gets failures that are not raised.
+    """
+
+    def __init__(self, scopes: Callable[[], Iterable[Scope]], context: ConversationContext, report: Report) -> None:
+        self._scopes = scopes
+        self._context = context
+        self._report = report
+
+    @property
+    def before_request(self) -> Sequence[BeforeRequest]:
+        """See `kaa.core.hooks.Hooks`."""
+        return [self._before_request(scope, hook) for scope in self._scopes() for hook in scope.before_requests]
+
+    @property
+    def before(self) -> Sequence[BeforeTool]:
+        """See `kaa.core.hooks.Hooks`."""
+        return [self._before_tool(scope, hook) for scope in self._scopes() for hook in scope.before_tools]
+
+    @property
+    def after(self) -> Sequence[AfterTool]:
+        """See `kaa.core.hooks.Hooks`."""
+        return [self._after_tool(scope, hook) for scope in self._scopes() for hook in scope.after_tools]
+
+    @property
+    def before_end(self) -> Sequence[BeforeEnd]:
+        """See `kaa.core.hooks.Hooks`; one hook asks those of all extensions."""
+        return [self._demand] if any(scope.before_ends for scope in self._scopes()) else []
+
+    async def user_message(self, message: UserMessage) -> UserMessage:
+        """The message after every hook saw it.
+
+        Raises:
+            MessageBlockedError: a hook keeps it from the model.
+            ExtensionFailedError: a hook failed, so its check or change is missing.
+        """
+        what = "on_user_message hook"
+        for scope in self._scopes():
+            for hook in tuple(scope.message_hooks):
+                match await call(scope, what, hook, message, context=self._context):
+                    case UserMessage() as changed:
+                        message = changed
+                    case Block(reason=reason):
+                        raise MessageBlockedError(reason)
+                    case None:
+                        pass
+                    case other:
+                        raise returned(scope, what, other, "UserMessage, Block or None")
+        return message
+
+    def _before_request(self, scope: Scope, hook: BeforeRequestHook) -> BeforeRequest:
+        async def before(request: Request) -> ReplaceMessages | None:
+            what = "before_request hook"
+            change = await call(scope, what, hook, request, context=self._context)
+            if change is None or _is_replacement(change):
+                return change
+            raise returned(scope, what, change, "ReplaceMessages with messages, or None")
+
+        return before
+
+    def _before_tool(self, scope: Scope, hook: BeforeToolHook) -> BeforeTool:
+        what = "before_tool hook"
+
+        async def before(tool_call: ToolCall) -> Block | ReplaceArguments | Permit | None:
+            try:
+                verdict = await call(scope, what, hook, tool_call, context=self._context)
+                if isinstance(verdict, Block | ReplaceArguments | Permit | None):
+                    return verdict
+                raise returned(scope, what, verdict, "Block, ReplaceArguments, a Permit or None")
+            except ExtensionFailedError as failure:
+                self._report(failure)
+                return Block(f"{tool_call.name} was not run: {failure}. Tell the user.")
+
+        return before
+
+    def _after_tool(self, scope: Scope, hook: AfterToolHook) -> AfterTool:
+        what = "after_tool hook"
+
+        async def after(tool_call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
+            try:
+                verdict = await call(scope, what, hook, tool_call, result, context=self._context)
+                if isinstance(verdict, ToolResult | RunAgain | Refuse | None):
+                    return verdict
+                raise returned(scope, what, verdict, "ToolResult, RunAgain, Refuse or None")
+            except ExtensionFailedError as failure:
+                self._report(failure)
+                text = f"{tool_call.name} was run, but its result cannot be shown: {failure}. Tell the user."
+                return text_result(text, is_error=True)
+
+        return after
+
+    async def _demand(self, reply: AssistantMessage) -> Continue | None:
+        """What the first hook wants that does not let the run end."""
+        hooks = ((scope, hook) for scope in self._scopes() for hook in tuple(scope.before_ends))
+        found = await first_verdict(
+            hooks, "before_end hook", Continue, reply, context=self._context, report=self._report
+        )
+        return None if found is None else found[1]
+
+
+def _is_replacement(value: object) -> TypeGuard[ReplaceMessages]:
+    """Extensions are not type-checked."""
+    if not isinstance(value, ReplaceMessages):
+        return False
+    messages: object = value.messages
+    return isinstance(messages, tuple | list) and all(
+        isinstance(message, UserMessage | AssistantMessage | ToolResultMessage) for message in messages
+    )

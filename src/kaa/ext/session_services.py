@@ -1,0 +1,146 @@
+"""What commands can do with their session: accounts, budget, name, compaction, export, sharing."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from kaa.core.budget import Budget, BudgetScope, BudgetUsage, Measure
+from kaa.core.events import CompactionEnd
+from kaa.core.spending import Spending
+
+if TYPE_CHECKING:
+    from kaa.core.largest import ContextItem
+    from kaa.session.export.draft import Draft
+    from kaa.session.export.request import Exported, ExportRequest
+    from kaa.session.figures import SessionFigures
+    from kaa.session.library.importing import Imported
+
+
+class SessionAccounts(Protocol):
+    """Where tokens and money went, and what the window is filled with. Each answer goes through the whole session."""
+
+    async def spending(self) -> Spending:
+        """Tokens and money, by branch, model and purpose, with the misses of the provider's cache."""
+        ...
+
+    async def figures(self) -> "SessionFigures":
+        """How many messages of whom there are, here and on other branches."""
+        ...
+
+    def largest_items(self) -> "tuple[ContextItem, ...]":
+        """The single messages and results that take the most of the window, the largest first."""
+        ...
+
+    def prompt_items(self) -> "tuple[ContextItem, ...]":
+        """What the system prompt consists of."""
+        ...
+
+
+class SessionBudget(Protocol):
+    """What runs and the session may use."""
+
+    def limits(self, scope: BudgetScope) -> Budget:
+        """The limits of a run, or of the session."""
+        ...
+
+    def used(self, scope: BudgetScope) -> BudgetUsage:
+        """What the run under way, or the last one, used; or the session."""
+        ...
+
+    def set_limit(self, scope: BudgetScope, measure: Measure, limit: float | None) -> None:
+        """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
+        ...
+
+
+class SessionNaming(Protocol):
+    """What the session is called."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name, None if it has none."""
+        ...
+
+    def set_name(self, text: str) -> str | None:
+        """Call it so; an empty text takes the name away. Returns the name as it is kept.
+
+        Raises:
+            CommandError: nothing of the text can be shown.
+        """
+        ...
+
+    async def suggest(self) -> str:
+        """A name of the model's making.
+
+        Raises:
+            CommandError: there is nothing to name, or the model could not be asked, or it had no idea.
+        """
+        ...
+
+
+class SessionCompaction(Protocol):
+    """Condenses the conversation."""
+
+    @property
+    def threshold(self) -> int | None:
+        """A conversation that takes more tokens is condensed by itself; None if none is."""
+        ...
+
+    async def compact(self, instructions: str = "") -> CompactionEnd:
+        """Condense the conversation. Returns what went, or why it failed.
+
+        Raises:
+            CommandError: there is nothing to condense, or the agent works.
+        """
+        ...
+
+    async def uncompact(self) -> str:
+        """Take the last compaction back. Returns what that did, in some lines.
+
+        Raises:
+            CommandError: there is none, or the agent works.
+        """
+        ...
+
+
+class SessionExporting(Protocol):
+    """Writes the session into files of the user's, and takes such files in."""
+
+    async def export(self, request: "ExportRequest") -> "Exported":
+        """Write the session as it is now.
+
+        Raises:
+            ExportError: the target cannot be used.
+            SessionError: the session cannot be read.
+        """
+        ...
+
+    async def import_file(self, name: str) -> "Imported":
+        """Copy a session file into the library.
+
+        Raises:
+            SessionError: it is no session, or cannot be read or copied.
+        """
+        ...
+
+
+class SessionSharing(Protocol):
+    """Puts the session where others can read it, without the secrets that are known or look like one."""
+
+    async def prepare(self, request: "ExportRequest") -> "Draft":
+        """Write what would go out into a private folder. Nothing leaves the machine.
+
+        Raises:
+            CommandError: it cannot be shared from here.
+            SessionError: the session cannot be read.
+        """
+        ...
+
+    async def upload(self, draft: "Draft") -> str:
+        """Let it out. Returns its address.
+
+        Raises:
+            CommandError: that failed.
+        """
+        ...
+
+    def discard(self, draft: "Draft") -> None:
+        """Throw the prepared files away."""
+        ...
