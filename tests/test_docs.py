@@ -1,5 +1,6 @@
 """The documentation is true where that can be checked."""
 
+import ast
 import json
 import os
 import re
@@ -453,3 +454,36 @@ def test_the_page_on_rpc_mode_names_every_command_and_event() -> None:
     assert commands - named == set()
     assert events - named == set()
     assert len(commands) == 33
+
+
+def test_the_page_on_rpc_mode_names_every_error_of_the_mode() -> None:
+    page = (_ROOT / "docs/rpc.md").read_text()
+    sources = [*(_ROOT / "src/kaa/frontends/rpc").glob("*.py"), _ROOT / "src/kaa/shell/user_commands.py"]
+    texts = [text for source in sources for text in _texts_of_errors(ast.parse(source.read_text()))]
+
+    assert len(texts) > 12
+    assert [text for text in texts if text.partition(": ")[0] not in page] == []
+
+
+def test_the_page_on_rpc_mode_names_every_event_that_is_written_there() -> None:
+    page = (_ROOT / "docs/rpc.md").read_text()
+    sources = [*(_ROOT / "src/kaa/frontends/rpc").glob("*.py"), _ROOT / "src/kaa/frontends/event_json.py"]
+    written = {name for source in sources for name in re.findall(r'"type": "(\w+)"', source.read_text())}
+
+    assert {"agent_settled", "entry_appended", "extension_error", "messages_unsent"} <= written
+    assert [name for name in written - {"response"} if f"`{name}`" not in page] == []
+
+
+def _texts_of_errors(module: ast.Module) -> Iterator[str]:
+    """The texts that a module's errors and error responses have, each value in them as `…`."""
+    for call in (node for node in ast.walk(module) if isinstance(node, ast.Call)):
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        texts = [word.value for word in call.keywords if word.arg == "error"]
+        if name in ("RpcError", "CommandError", "UnfitAnswerError", "LineTooLongError"):
+            texts += call.args[:1]
+        for text in texts:
+            match text:
+                case ast.Constant(value=str(value)):
+                    yield value
+                case ast.JoinedStr(values=parts):
+                    yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)

@@ -144,6 +144,7 @@ def test_a_failure_of_an_extension_is_reported_once_with_its_path(kaa: Kaa, serv
         "extensionPath": path,
         "event": "before_tool hook",
         "error": "failed: ValueError: bug",
+        "conversation": "1",
     }
     assert not any(line["type"] == "extension_ui_request" for line in client.seen)
     refused = f"bash was not run: Extension {path}: before_tool hook failed: ValueError: bug. Tell the user."
