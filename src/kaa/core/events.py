@@ -17,52 +17,58 @@ RunEndReason = Literal[
 ]
 
 
-class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
-    """Base of all events."""
+class _Change(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
+    """Base of what happens inside a reply."""
+
+
+class _Event(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True, kw_only=True, frozen=True):
+    """Base of all events. `agent`: the id of the agent that a tool runs; None for the conversation's own."""
+
+    agent: str | None = None
 
 
 # What happens inside one streamed reply; `content_index` counts the blocks of the message.
 
 
-class TextStart(_Event, tag="text_start", frozen=True):
+class TextStart(_Change, tag="text_start", frozen=True):
     """A text block begins."""
 
     content_index: int
 
 
-class TextDelta(_Event, tag="text_delta", frozen=True):
+class TextDelta(_Change, tag="text_delta", frozen=True):
     """More text."""
 
     content_index: int
     delta: str
 
 
-class TextEnd(_Event, tag="text_end", frozen=True):
+class TextEnd(_Change, tag="text_end", frozen=True):
     """The text block is complete."""
 
     content_index: int
 
 
-class ThinkingStart(_Event, tag="thinking_start", frozen=True):
+class ThinkingStart(_Change, tag="thinking_start", frozen=True):
     """A block of reasoning begins."""
 
     content_index: int
 
 
-class ThinkingDelta(_Event, tag="thinking_delta", frozen=True):
+class ThinkingDelta(_Change, tag="thinking_delta", frozen=True):
     """More reasoning."""
 
     content_index: int
     delta: str
 
 
-class ThinkingEnd(_Event, tag="thinking_end", frozen=True):
+class ThinkingEnd(_Change, tag="thinking_end", frozen=True):
     """The block of reasoning is complete."""
 
     content_index: int
 
 
-class ToolCallStart(_Event, tag="toolcall_start", frozen=True):
+class ToolCallStart(_Change, tag="toolcall_start", frozen=True):
     """A tool call begins; its arguments follow as text."""
 
     content_index: int
@@ -70,27 +76,27 @@ class ToolCallStart(_Event, tag="toolcall_start", frozen=True):
     name: str
 
 
-class ToolCallDelta(_Event, tag="toolcall_delta", frozen=True):
+class ToolCallDelta(_Change, tag="toolcall_delta", frozen=True):
     """More JSON text of the arguments."""
 
     content_index: int
     delta: str
 
 
-class ToolCallEnd(_Event, tag="toolcall_end", frozen=True):
+class ToolCallEnd(_Change, tag="toolcall_end", frozen=True):
     """The tool call is complete."""
 
     content_index: int
     tool_call: ToolCall
 
 
-class ReplyDone(_Event, tag="done", frozen=True):
+class ReplyDone(_Change, tag="done", frozen=True):
     """The reply is complete."""
 
     reason: StopReason
 
 
-class ReplyFailed(_Event, tag="error", frozen=True):
+class ReplyFailed(_Change, tag="error", frozen=True):
     """The reply broke off; what came stays in the message.
 
     `error_type` here and in other events is the kind of failure for programs: `ProviderError.kind`, such as

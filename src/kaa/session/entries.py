@@ -75,6 +75,7 @@ class Entry(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True
     """What all entries have. `timestamp` is ISO 8601 in UTC with milliseconds.
 
     Attributes:
+        agent: the id of the agent that a tool ran and that caused this; None for the conversation's own.
         speaks: it holds words of the conversation, or a summary of them.
         keeps_books: it records a choice, a name or a cost, and changes nothing of what the model and extensions know.
     """
@@ -85,6 +86,7 @@ class Entry(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=True
     id: str = ""
     parent_id: str | None = ""
     timestamp: str = ""
+    agent: str | None = None
 
 
 class MessageEntry(Entry, tag="message", kw_only=True, frozen=True):
