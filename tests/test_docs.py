@@ -418,6 +418,7 @@ class _Sandbox:
     """Confines, as by default."""
 
     confined = True
+    is_narrowed = False
     mode: Mode = "workspace-write"
     root = "/project"
     writable = ("/project", "/tmp")

@@ -77,6 +77,11 @@ class Contained:
         return self._workspace.sandbox.confined
 
     @property
+    def is_narrowed(self) -> bool:
+        """Whether nothing can be lifted."""
+        return self._workspace.is_narrowed
+
+    @property
     def mode(self) -> Mode:
         """What the user chose."""
         return self._workspace.sandbox.mode
@@ -175,6 +180,11 @@ class NoSandbox:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether nothing can be lifted."""
+        return self._workspace.is_narrowed
 
     @property
     def root(self) -> str:

@@ -86,6 +86,9 @@ class LocalWorkspace:
         places: where whole outputs go.
         processes: knows what runs in the background; None makes a new one.
         follows_links: whether paths may lead through symlinks; otherwise only `stat` follows any.
+
+    Attributes:
+        is_narrowed: see `Workspace`.
     """
 
     def __init__(
@@ -109,6 +112,9 @@ class LocalWorkspace:
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
         self._outside = _Outside(self)
+        self._narrowed: list[LocalWorkspace] = []
+        self._narrowed_beside: list[LocalWorkspace] = []
+        self.is_narrowed = False
         self._listener = sandbox.findings.last
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
@@ -146,6 +152,17 @@ class LocalWorkspace:
         """Absolute path of the directory that relative paths start from."""
         return self._root
 
+    def narrowed(
+        self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None
+    ) -> "LocalWorkspace":
+        """See `Workspace.narrowed`. It has hands of its own, as each policy has."""
+        places = Places.of(self._own_environment, self._home, self._root)
+        sandbox = self.sandbox.narrowed(places, self._listener, writable, hosts)
+        narrower = LocalWorkspace(self._root, self._own_environment, self._home, sandbox, places)
+        narrower.is_narrowed, narrower._narrowed_beside = True, self._narrowed
+        self._narrowed.append(narrower)
+        return narrower
+
     @contextlib.contextmanager
     def of_conversation(self) -> "Iterator[LocalWorkspace]":
         """The same workspace for one of several conversations: it is told what the guard finds about its commands."""
@@ -166,10 +183,14 @@ class LocalWorkspace:
         Paths are real ones there, except for `stat`, which finds out what they are. What leads elsewhere since the user
         said yes fails.
         """
+        if self.is_narrowed:
+            raise PermissionError("a narrowed workspace has no outside")
         return self._outside.unconfined
 
     def unattended(self) -> "LocalWorkspace":
         """The same, for commands that nobody is asked about: they find programs outside what commands can write."""
+        if self.is_narrowed:
+            raise PermissionError("a narrowed workspace has no outside")
         return self._outside.unattended
 
     def exposed_program(self, name: str) -> str | None:
@@ -320,6 +341,10 @@ class LocalWorkspace:
 
     async def close(self) -> None:
         """Stop everything that still runs and the hands themselves."""
+        for narrower in tuple(self._narrowed):
+            await narrower.close()
+        if self in self._narrowed_beside:
+            self._narrowed_beside.remove(self)
         await self._processes.close()
         await self._runner.close()
         self._files.close()

@@ -12,12 +12,14 @@ import posixpath
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TypeAlias
 
 import msgspec
 
 from kaa.hands.lines import slice_lines
 from kaa.workspace.background import ProcessTable
+from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.checkpoints.contract import CheckpointLimits, FileState, Permit
 from kaa.workspace.checkpoints.memory import KeptContents, MemoryCheckpoints
 from kaa.workspace.globs import compile_glob, path_order
@@ -39,6 +41,7 @@ from kaa.workspace.protocol import (
     SearchLine,
     SearchQuery,
     SearchResult,
+    WiderError,
 )
 
 CommandHandler: TypeAlias = Callable[[CommandRequest], CommandResult | Awaitable[CommandResult]]
@@ -78,6 +81,7 @@ class MemoryWorkspace:
         self._processes = ProcessTable()
         self._files: dict[str, _File] = {}
         self._kept = KeptContents()
+        self._writable: tuple[str, ...] | None = None
         self._directories: set[str] = {"/"}
         self._make_directories(self._root)
         for path, data in (files or {}).items():
@@ -89,6 +93,26 @@ class MemoryWorkspace:
         return self._root
 
     @property
+    def is_narrowed(self) -> bool:
+        """See `Workspace`."""
+        return self._writable is not None
+
+    def narrowed(
+        self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None
+    ) -> "MemoryWorkspace":
+        """See `Workspace.narrowed`. Only the tools for files are held back; there is no network."""
+        allowed = (self._root,) if self._writable is None else self._writable
+        chosen = allowed if writable is None else tuple(map(self._absolute, writable))
+        if wider := [*(path for path in chosen if path not in allowed), *(hosts or ())]:
+            raise WiderError(
+                f"cannot narrow the workspace: {', '.join(wider)} cannot be chosen."
+                f" Choose from {', '.join(allowed) or 'no directory: this workspace is read-only'}."
+            )
+        narrower = copy(self)
+        narrower._writable, narrower._processes = chosen, ProcessTable()
+        return narrower
+
+    @property
     def files(self) -> dict[str, bytes]:
         """All contents by absolute path."""
         return {path: file.data for path, file in self._files.items()}
@@ -98,7 +122,7 @@ class MemoryWorkspace:
         target = self._absolute(path)
         for name in [name for name in self._files if name == target or name.startswith(target + "/")]:
             del self._files[name]
-        self._directories = {name for name in self._directories if name != target and not name.startswith(target + "/")}
+        self._directories -= {name for name in self._directories if name == target or name.startswith(target + "/")}
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
@@ -133,6 +157,8 @@ class MemoryWorkspace:
         target = self._absolute(path)
         if target in self._directories:
             raise _os_error(errno.EISDIR, path)
+        if self._writable is not None and not any(target.startswith(f"{one}/") for one in self._writable):
+            raise BlockedError(Blocked("write", target), path)
         present = self._files.get(target)
         match expected:
             case Absent() if present is not None:

@@ -101,6 +101,15 @@ class PermittedWorkspace:
         """Absolute path of the directory that relative paths start from."""
         return self._unconfined.root
 
+    @property
+    def is_narrowed(self) -> bool:
+        """One path is all there is."""
+        return True
+
+    def narrowed(self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None) -> Workspace:
+        """One path cannot be narrowed."""
+        raise self._beyond("Narrowing", self.root)
+
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""
         async with self._approved(path, "Reading") as real:

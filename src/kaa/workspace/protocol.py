@@ -90,6 +90,10 @@ class WorkspaceUnavailableError(OSError):
     """The process behind the workspace is gone or does not answer. It is started again by the next call."""
 
 
+class WiderError(ValueError):
+    """A workspace was to be narrowed to something that it does not allow itself; the message says to what."""
+
+
 class SearchError(ValueError):
     """A pattern cannot be searched for; the message says what is wrong with it."""
 
@@ -275,6 +279,27 @@ class Workspace(Protocol):
     @property
     def root(self) -> str:
         """Absolute path of the directory that relative paths start from."""
+        ...
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether `narrowed` made it: then nobody can lift its limits, not even the user's yes."""
+        ...
+
+    def narrowed(self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None) -> "Workspace":
+        """The same project with fewer rights, for files and commands alike. Close it before this one.
+
+        Its background processes are its own.
+
+        Args:
+            writable: the directories that may be written: of those that this workspace may write, but none that lies
+                in another one of them. An empty sequence makes it read-only; None leaves all.
+            hosts: what commands may reach, each as `--net` takes it; an empty sequence is `off`, None leaves all.
+
+        Raises:
+            WiderError: this workspace does not allow something of it.
+            OSError: it cannot be opened.
+        """
         ...
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:

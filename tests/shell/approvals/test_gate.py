@@ -50,6 +50,7 @@ class Sandbox:
 
     def __init__(self) -> None:
         self.confined = True
+        self.is_narrowed = False
         self.mode: Mode = "workspace-write"
         self.root = ROOT
         self.writable = (ROOT, "/tmp")

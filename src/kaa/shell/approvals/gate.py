@@ -100,12 +100,15 @@ class Gate:
         except OSError as error:
             return Block(f"{call.name} was not run: {error}")
         examined = await self._examine(call)
+        if self._sandbox.is_narrowed and risk != "outside" and examined.outside is not None:
+            return Block(wording.narrowed(examined.outside), denied=True, advice=wording.ADVICE)
         verdict = self._judge(examined)
         if isinstance(verdict, Doubtful):
             verdict = await self._resolve(examined)
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
-        permit = self._permit(examined, verdict) if verdict.outside and risk != "outside" else None
+        leaves = verdict.outside and risk != "outside" and not self._sandbox.is_narrowed
+        permit = self._permit(examined, verdict) if leaves else None
         self._note_start(call, permit is not None)
         return permit
 
@@ -117,6 +120,8 @@ class Gate:
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
         escalations = escalations_for(blocked)
+        if escalations and self._sandbox.is_narrowed:
+            return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
         if not escalations:
             return None if self._can_ask else Refuse(wording.not_lifted(blocked, (), None), wording.ADVICE)
         if had.issuperset(escalations):  # it was lifted already, and that was not all

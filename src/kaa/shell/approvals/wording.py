@@ -55,6 +55,11 @@ def refused(reason: str) -> str:
     return f"The user does not allow this{f': {said}' if said else ''}{end}"
 
 
+def narrowed(reason: str) -> str:
+    """Nothing lifts the limits of an agent whose workspace was narrowed."""
+    return f"This is beyond the workspace of this agent, and nobody can allow it: {reason}."
+
+
 def stopped() -> str:
     """The user said that all is to end."""
     return "The user stopped the run."

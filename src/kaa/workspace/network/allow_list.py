@@ -93,6 +93,14 @@ class NetworkRule(msgspec.Struct, frozen=True):
             return destination.host.endswith(f".{self.host}")
         return destination.host == self.host
 
+    def covers(self, other: "NetworkRule") -> bool:
+        """Whether this rule names all that the other one names."""
+        if other.port != self.port and not (self.port is None and other.port in _WEB_PORTS):
+            return False
+        if self.subdomains and other.host.endswith(f".{self.host}"):
+            return True
+        return (other.host, other.subdomains) == (self.host, self.subdomains)
+
     def _reject_what_cannot_work(self, text: str) -> None:
         if self.subdomains and (is_address(self.host) or "." not in self.host):
             raise NetworkRuleError(
@@ -116,10 +124,12 @@ class NetworkState(msgspec.Struct, frozen=True):
     Attributes:
         public: whether the whole public internet may.
         rules: what may besides.
+        within: the state of a wider sandbox, which must allow it too; None where there is none.
     """
 
     public: bool = False
     rules: tuple[NetworkRule, ...] = ()
+    within: "NetworkState | None" = None
 
     @classmethod
     def parse(cls, text: str) -> "NetworkState":
@@ -150,7 +160,15 @@ class NetworkState(msgspec.Struct, frozen=True):
 
     def allowing(self, *rules: NetworkRule) -> "NetworkState":
         """This state with more allowed."""
-        return NetworkState(self.public, tuple(dict.fromkeys((*self.rules, *rules))))
+        return msgspec.structs.replace(self, rules=tuple(dict.fromkeys((*self.rules, *rules))))
+
+    def beyond(self, wider: "NetworkState") -> tuple[str, ...]:
+        """What this state allows and `wider` does not, as a user writes it."""
+        further = () if wider.within is None else self.beyond(wider.within)
+        if wider.public:
+            return further
+        rules = (str(rule) for rule in self.rules if not any(one.covers(rule) for one in wider.rules))
+        return tuple(dict.fromkeys((*(["on"] if self.public else []), *rules, *further)))
 
     def judge(self, destination: Destination, address: str | None = None) -> HostVerdict:
         """Whether a destination may be reached.
@@ -162,6 +180,8 @@ class NetworkState(msgspec.Struct, frozen=True):
         Returns:
             The verdict; an allowed name says nothing about its addresses.
         """
+        if self.within is not None and (verdict := self.within.judge(destination, address)) is not HostVerdict.ALLOWED:
+            return verdict
         if is_forbidden(destination.host):
             return HostVerdict.FORBIDDEN
         matching = [rule for rule in self.rules if rule.matches(destination)]

@@ -81,12 +81,15 @@ class Carrier:
 class Findings:
     """Gives each finding to whom it belongs.
 
+    Args:
+        first: hears of findings until a conversation joins.
+
     Attributes:
-        last: hears of findings while no conversation does: the one that left last, or somebody before the first.
+        last: hears of findings while no conversation does: the one that left last, or `first`.
     """
 
-    def __init__(self) -> None:
-        self.last = Listener()
+    def __init__(self, first: Listener | None = None) -> None:
+        self.last = first or Listener()
         self._listeners: list[Listener] = []
         self._carriers: list[Carrier] = []
         self._in_background: list[Listener] = []  # once for each process

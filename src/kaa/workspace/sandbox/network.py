@@ -5,8 +5,11 @@ Most commands never connect to anything, and loading the gate takes longer than 
 
 import asyncio
 import socket
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.network.allow_list import NetworkRule, NetworkState
@@ -27,6 +30,7 @@ class Network:
         self._state = state
         self._environment = environment
         self._gate: NetworkGate | None = None
+        self._narrower: weakref.WeakSet[Network] = weakref.WeakSet()
         self._waiting: dict[socket.socket, asyncio.AbstractEventLoop] = {}
 
     @property
@@ -39,6 +43,12 @@ class Network:
         self._state = state
         if self._gate is not None:
             self._gate.set_state(state)
+        for network in self._narrower:
+            network.set_state(msgspec.structs.replace(network.state, within=state))
+
+    def limit(self, narrower: "Network") -> None:
+        """From now on, what this network may not reach the other one may not reach either."""
+        self._narrower.add(narrower)
 
     def allow(self, rule: str) -> None:
         """Allow one more destination, written as `--net` takes it.

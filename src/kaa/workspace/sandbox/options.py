@@ -23,6 +23,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         mode: what may be written at all.
         network: what may be connected to.
         writable: directories besides the project that may be written, absolute.
+        root_writable: whether the project may be written at all.
         hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
         git_writable: whether `.git` may be written, but for what executes.
         private: kaa's own directories, which hold keys and other people's sessions.
@@ -32,6 +33,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     mode: Mode = "workspace-write"
     network: NetworkState = NetworkState()
     writable: tuple[str, ...] = ()
+    root_writable: bool = True
     hidden: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
@@ -61,10 +63,11 @@ def policy_for(
         return Policy(tier="none", mode=options.mode, network="host", **watched)
     # Landlock and seccomp cannot tell hosts apart: there the network is open or closed.
     host_network = tier == "landlock" and options.network.public
+    roots = (root,) if options.root_writable or options.mode == "read-only" else ()
     return Policy(
         tier=tier,
         mode=options.mode,
-        writable=tuple(dict.fromkeys(os.path.realpath(path) for path in (root, *options.writable))),
+        writable=tuple(dict.fromkeys(map(os.path.realpath, (*roots, *options.writable)))),
         temporary=places.temporary,
         cache=places.caches,
         hidden=concealed.hidden,

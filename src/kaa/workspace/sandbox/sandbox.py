@@ -19,7 +19,7 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.sandbox.environment import sandbox_environment
-from kaa.workspace.sandbox.findings import Carrier, Findings
+from kaa.workspace.sandbox.findings import Carrier, Findings, Listener
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
@@ -266,6 +266,30 @@ class Sandbox:
         """From now on `.git` may be written, but for its hooks and configuration."""
         self._options = msgspec.structs.replace(self._options, git_writable=True)
         await self._switch()
+
+    def narrowed(
+        self, places: Places, listener: Listener, writable: Sequence[str] | None, hosts: Sequence[str] | None
+    ) -> "Sandbox":
+        """A sandbox beside this one that allows less. See `narrowed_options`.
+
+        Args:
+            places: its own.
+            listener: hears what its guard finds.
+            writable: directories.
+            hosts: rules.
+
+        Raises:
+            WiderError: something was chosen that this sandbox does not allow.
+        """
+        from kaa.workspace.sandbox.narrowing import narrowed_options  # lazy: few conversations run agents
+
+        options = narrowed_options(self._options, self._root, self.network.state, writable, hosts)
+        narrower = Sandbox(self._root, self._home, options, places, self._environment)
+        narrower.findings = Findings(listener)
+        if self._options.mode != "full-access":
+            self.network.limit(narrower.network)
+        narrower.start()
+        return narrower
 
     async def close(self) -> None:
         """End all hands and what runs in them."""

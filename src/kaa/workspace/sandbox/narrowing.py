@@ -1,0 +1,86 @@
+"""From the options of a sandbox to those of a narrower one: fewer directories to write, fewer hosts, nothing more.
+
+A command of the wider sandbox can replace whatever it can write, also by a link to somewhere else. So only whole
+writable directories can be chosen, and none that lies in another one: nobody in the sandbox can replace those.
+"""
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
+from kaa.workspace.protocol import WiderError
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+def narrowed_options(
+    options: SandboxOptions,
+    root: str,
+    network: NetworkState,
+    writable: Sequence[str] | None,
+    hosts: Sequence[str] | None,
+) -> SandboxOptions:
+    """The options of a sandbox that can do what was chosen and nothing that `options` do not allow.
+
+    Args:
+        options: of the wider sandbox.
+        root: the project.
+        network: what the wider sandbox may reach now.
+        writable: the directories to write, relative to the project or absolute; None for those of `options`.
+        hosts: rules for the network as `--net` takes them; None for those of `network`.
+
+    Raises:
+        WiderError: something was chosen that `options` do not allow.
+    """
+    is_open = options.mode == "full-access"
+    if writable is not None:
+        chosen = tuple(dict.fromkeys(os.path.realpath(os.path.join(root, path)) for path in writable))
+        options = _writing(options, root, chosen)
+    if hosts is not None:
+        network = _reaching(network, hosts, is_open=is_open)
+    elif not is_open:
+        network = msgspec.structs.replace(network, within=network)
+    return msgspec.structs.replace(options, network=network)
+
+
+def _writing(options: SandboxOptions, root: str, chosen: tuple[str, ...]) -> SandboxOptions:
+    allowed: tuple[str, ...] = ()
+    match options.mode:
+        case "full-access":
+            allowed = chosen
+        case "workspace-write":
+            allowed = _outermost([*([root] if options.root_writable else []), *options.writable])
+        case "read-only":
+            pass
+    if wider := [path for path in chosen if path not in allowed or not os.path.isdir(path)]:
+        raise WiderError(
+            f"cannot narrow the workspace: {', '.join(wider)} cannot be chosen as writable. Choose from"
+            f" {', '.join(allowed) or 'no directory: this workspace is read-only'}."
+        )
+    return msgspec.structs.replace(
+        options,
+        mode="workspace-write" if chosen else "read-only",
+        root_writable=root in chosen,
+        writable=tuple(path for path in chosen if path != root),
+    )
+
+
+def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
+    """The directories that do not lie in another one."""
+    real = [os.path.realpath(path) for path in paths]
+    return tuple(path for path in real if not any(path.startswith(f"{other.rstrip('/')}/") for other in real))
+
+
+def _reaching(network: NetworkState, hosts: Sequence[str], *, is_open: bool) -> NetworkState:
+    try:
+        chosen = NetworkState.parse(",".join(hosts) or "off")
+    except NetworkRuleError as error:
+        raise WiderError(f"cannot narrow the workspace: {error}") from error
+    if is_open:
+        return chosen
+    if wider := chosen.beyond(network):
+        raise WiderError(
+            f"cannot narrow the workspace: {', '.join(wider)} cannot be reached. The network is {network}."
+        )
+    return msgspec.structs.replace(chosen, within=network)
