@@ -1,11 +1,12 @@
 import sys
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
 from kaa.core.events import AgentStart, CompactionEnd
 from kaa.core.hooks import Block, Continue
-from kaa.core.messages import AssistantMessage, Usage, UserMessage, user_message
+from kaa.core.messages import AssistantMessage, ToolCall, Usage, UserMessage, user_message
 from kaa.core.tool import ToolResult, text_result
 from kaa.ext.api import (
     CommandAction,
@@ -338,6 +339,102 @@ class TestUnloading:
 
         with pytest.raises(RegistrationError, match="mine is unloaded"):
             registry.api.on_event(lambda _, __: None)
+
+
+class TestMisuse:
+    """A mistake in the use of the API is answered with what is valid."""
+
+    @pytest.mark.parametrize(
+        ("extend", "expected"),
+        [
+            (
+                lambda api: api.registerTool(),
+                "has no attribute 'registerTool': use add_prompt_section, ",
+            ),
+            (lambda api: api.register_command("x"), r"call register_command\(name, description, handler, \*, "),
+            (lambda api: api.register_tool(echo_tool(), danger="high"), "'danger': call register_tool"),
+            (lambda api: api.register_tool(nothing), "invalid tool <function nothing"),
+            (lambda api: api.before_tool(None), "None is not a function"),
+            (lambda api: api.register_command("x", "", "y"), "'y' is not a function"),
+            (lambda api: api.add_prompt_section("x", "text"), "'text' is not a function"),
+        ],
+    )
+    def test_while_an_extension_registers(
+        self, registry: LoadedRegistry, extend: Callable[[Any], None], expected: str
+    ) -> None:
+        with pytest.raises(ExtensionError, match=f"Extension other failed to load: .*{expected}"):
+            registry.load("other", extend)
+
+    def test_of_the_context_of_a_hook(self, registry: LoadedRegistry) -> None:
+        async def broken(_: UserMessage, context: Any) -> None:
+            context.worksapce()
+
+        registry.api.on_user_message(broken)
+
+        with pytest.raises(ExtensionError, match="the context of a hook has no attribute 'worksapce': use workspace, "):
+            run(registry.run.user_message(say("hi")))
+
+    def test_a_hook_that_is_not_async(self, registry: LoadedRegistry) -> None:
+        registry.api.on_user_message(lambda message, _: message)  # type: ignore[arg-type, return-value]  # as authors do
+
+        with pytest.raises(ExtensionError, match="hook failed: TypeError: it must be an async function"):
+            run(registry.run.user_message(say("hi")))
+
+    def test_a_handler_that_is_async(self, registry: LoadedRegistry, reports: list[str]) -> None:
+        async def late(*_: object) -> None:
+            raise AssertionError
+
+        registry.api.on_event(late)  # type: ignore[arg-type]  # as authors do
+        registry.notify(AgentStart())
+
+        assert "on_event handler failed: TypeError: it must be a plain function, not async" in reports[0]
+
+
+class TestToolHooks:
+    """The model and the user learn which extension failed."""
+
+    @pytest.mark.parametrize("answer", ["no verdict", ValueError("bug")], ids=["returns", "raises"])
+    def test_a_call_is_blocked_and_its_result_hidden(
+        self, registry: LoadedRegistry, reports: list[str], answer: object
+    ) -> None:
+        async def broken(*_: object) -> Any:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        registry.api.before_tool(broken)
+        registry.api.after_tool(broken)
+        call = ToolCall("1", "look", {})
+
+        async def judged() -> tuple[object, object]:
+            (before,), (after,) = registry.run.before, registry.run.after
+            return await before(call), await after(call, text_result("seen"))
+
+        blocked, hidden = run(judged())
+
+        assert isinstance(blocked, Block)
+        assert blocked.reason.startswith("look was not run: Extension mine: before_tool hook")
+        assert isinstance(hidden, ToolResult)
+        assert hidden.is_error
+        assert str(hidden.content[0]).count("Extension mine: after_tool hook") == 1
+        assert [report.partition(" hook")[0] for report in reports] == [
+            "Extension mine: before_tool",
+            "Extension mine: after_tool",
+        ]
+
+
+def test_failures_are_notifications_too(registry: LoadedRegistry, reports: list[str]) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("bug")
+
+    told: list[Notification] = []
+    registry.api.on_event(broken)
+    registry.api.on_notification(lambda notification, _: told.append(notification))
+
+    registry.notify(AgentStart())
+
+    assert told == [Notification("notice", text) for text in reports]
+    assert "Extension mine: on_event handler failed" in told[0].text
 
 
 class TestHooks:

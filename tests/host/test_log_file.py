@@ -36,9 +36,9 @@ def test_a_log_is_a_regular_file_with_one_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     os.link(kept, tmp_path / "other-name")
 
-    with pytest.raises(LogFileError, match="link cannot be opened"):
+    with pytest.raises(LogFileError, match="link is a symbolic link: use the path of the file itself"):
         open_log_file(str(tmp_path / "link"))
-    with pytest.raises(LogFileError, match="pipe cannot be opened"):
+    with pytest.raises(LogFileError, match="pipe is not a regular file: use another file"):
         open_log_file(str(tmp_path / "pipe"))
     with pytest.raises(LogFileError, match="kept has 2 names"):
         open_log_file(str(kept))

@@ -63,6 +63,33 @@ def extend(api):
 """
 
 
+_TOOL = """
+    from kaa.ext.api import TypedTool, text_result
+    import msgspec
+    class Nothing(msgspec.Struct): pass
+    async def look(arguments, context):
+        return text_result("seen")
+    api.register_tool(TypedTool("look", "Look.", Nothing, look))
+"""
+
+_FOLDER = """
+from kaa.ext.api import Reply
+from .words import WORD
+
+def extend(api):
+    async def greet(arguments, context):
+        return Reply(WORD)
+    api.register_command("greet", "Say hello.", greet)
+"""
+
+
+async def reload(conversation: Conversation) -> str:
+    """What `/reload` answers."""
+    reply = await conversation.submit("/reload")
+    assert isinstance(reply, CommandReply)
+    return reply.text
+
+
 def noted(stage: Stage) -> list[str]:
     return (stage.home / "extensions" / "noted.txt").read_text().split()
 
@@ -120,6 +147,50 @@ class TestExtensions:
             host.extensions.load(str(path), load_extension(path))
             assert "welcome" in names(conversation)
             assert await conversation.submit("/welcome") == CommandReply("hello")
+            await host.close()
+
+        run(scenario())
+
+    def test_that_changed_are_loaded_again_during_a_conversation(self, stage: Stage) -> None:
+        stage.install(_NOTING)
+        path = stage.home / "extensions" / "mine.py"
+
+        async def scenario() -> None:
+            host = stage.host()
+            conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
+            assert "loaded again" not in await reload(conversation)
+
+            path.write_text(_NOTING.replace('"greet"', '"welcome"') + _TOOL)
+            assert f"extension {path} was loaded again" in await reload(conversation)
+            assert {"welcome"} == names(conversation) & {"greet", "welcome"}
+            assert "look" in conversation.active_tools
+
+            path.write_text("def extend(api:")
+            text = await reload(conversation)
+            assert f"Extension {path} failed to load: SyntaxError" in text
+            assert "Its previous version stays loaded" in text
+            assert await conversation.submit("/welcome") == CommandReply("hello")
+            await host.close()
+
+        run(scenario())
+
+        assert noted(stage) == ["executed", "registered", "executed", "registered", "unloaded", "unloaded"]
+
+    def test_that_are_folders_are_loaded_again_with_all_their_modules(self, stage: Stage) -> None:
+        folder = stage.home / "extensions" / "mine"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(_FOLDER)
+        (folder / "words.py").write_text('WORD = "hello"\n')
+
+        async def scenario() -> None:
+            host = stage.host()
+            conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
+            assert await conversation.submit("/greet") == CommandReply("hello")
+
+            (folder / "words.py").write_text('WORD = "good evening"\n')
+            await reload(conversation)
+
+            assert await conversation.submit("/greet") == CommandReply("good evening")
             await host.close()
 
         run(scenario())

@@ -27,9 +27,7 @@ def _tokens(profile: PromptProfile) -> int:
     for module in (prompt, tools):
         registry.load(module.__name__, module.extend, built_in=True)
     context = PromptContext(cwd="/project", date="2026-11-22", tools=tuple(registry.tools), profile=profile)
-    made: list[Tool[ToolRun]] = ActiveTools(
-        registry, [one.name for one in registry.tools], brief=profile == "short"
-    ).bound()
+    made: list[Tool[ToolRun]] = ActiveTools(registry, lambda: registry.tools, brief=profile == "short").bound()
     text = joined_sections(registry.prompt_sections(context))
     return context_parts(text, [tool.schema for tool in made], ()).total
 

@@ -38,7 +38,9 @@ def extend(api: ExtensionAPI) -> None:
         argument_hint="PORT [PORT HERE]",
         while_running=True,
     )
-    api.register_command("reload", "Read settings, rules, models and keys again", _reload, while_running=True)
+    api.register_command(
+        "reload", "Read settings, rules, models, keys and changed extensions again", _reload, while_running=True
+    )
     api.register_command(
         "name",
         "Show or set the session's name; --suggest asks the model, --clear removes it",

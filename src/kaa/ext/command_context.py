@@ -154,7 +154,7 @@ class CommandContext(Protocol):
         ...
 
     async def reload(self) -> str:
-        """Read settings, rules, models and keys again. Returns what that did, in some lines.
+        """Read settings, rules, models, keys and changed extensions again. Returns what that did, in some lines.
 
         Raises:
             CommandError: a file has a mistake; everything stays as it was.

@@ -25,7 +25,10 @@ class Extensions:
     def load(
         self, name: str, extension: Extension, *, built_in: bool = False, beside: Iterable[str] | None = None
     ) -> None:
-        """Let an extension register itself. One that is loaded again takes the place of what it was.
+        """Let an extension register itself.
+
+        An extension that is loaded again replaces its previous version, which is unloaded when the new one has
+        registered itself. If that fails, the previous version stays.
 
         Args:
             name: what it is called: its path, or the module.
@@ -34,23 +37,21 @@ class Extensions:
             beside: extensions that are used together with it and have other tools and commands; None for all.
 
         Raises:
-            ExtensionError: it raised, or registered a tool or a command that is there already; nothing of what it had
+            ExtensionError: it raised, or registered a tool or a command of another extension. Nothing of what it
                 registered stays.
         """
         scope = Scope(name, built_in=built_in)
-        if name in self._scopes:
-            self._close(self._scopes[name])
         try:
             run: Callable[[ExtensionAPI], object] = extension
             refuse_coroutine(run(scope), "extend")
             self._check_names(scope, beside)
         except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
             self._close(scope)
-            self._scopes.pop(name, None)
-            self._changed()
             LOG.exception("extension %s failed to load", name)
             raise ExtensionError(f"Extension {name} failed to load: {described(error)}") from error
-        self._scopes[name] = scope
+        before, self._scopes[name] = self._scopes.get(name), scope
+        if before is not None:
+            self._close(before)
         LOG.log(DEBUG if built_in else INFO, "extension %s loaded", name)
         self._changed()
 

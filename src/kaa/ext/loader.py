@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import API_VERSION, Extension
@@ -34,13 +34,33 @@ def load_extension(path: Path) -> Extension:
     if spec is None or spec.loader is None or not file.is_file():
         raise ExtensionError(f"Extension {path}: no such Python file or folder")
     module = importlib.util.module_from_spec(spec)
+    before = _take_modules(name)  # of a previous version, with the modules of its folder
+    importlib.invalidate_caches()
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+        return _extend(module, path)
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
-        del sys.modules[name]
+        _take_modules(name)
+        sys.modules.update(before)
+        if isinstance(error, ExtensionError):
+            raise
         LOG.exception("extension %s failed to load", path)
         raise ExtensionError(f"Extension {path} failed to load: {type(error).__name__}: {error}") from error
+
+
+def _take_modules(name: str) -> dict[str, ModuleType]:
+    """Take a module and those below it out of Python's list of loaded modules."""
+    names = [one for one in sys.modules if one == name or one.startswith(f"{name}.")]
+    return {one: sys.modules.pop(one) for one in names}
+
+
+def _extend(module: ModuleType, path: Path) -> Extension:
+    """The `extend` function of a module.
+
+    Raises:
+        ExtensionError: it has none, or needs a newer kaa.
+    """
     wanted = getattr(module, "API_VERSION", 1)
     if not isinstance(wanted, int) or wanted > API_VERSION:
         raise ExtensionError(f"Extension {path} needs API version {wanted!r}, this kaa has {API_VERSION}: update kaa")

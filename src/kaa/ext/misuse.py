@@ -57,10 +57,10 @@ def _public(interface: type[Any]) -> list[str]:
 
 
 def _signature(method: str) -> str:
-    from inspect import Parameter, signature
+    from inspect import Parameter, Signature, signature
 
     from kaa.ext.scope import Scope
 
-    parameters = list(signature(getattr(Scope, method)).parameters.values())[1:]
-    plain = [one.replace(annotation=Parameter.empty) for one in parameters]
-    return f"{method}({', '.join(map(str, plain))})"
+    found = signature(getattr(Scope, method))
+    plain = [one.replace(annotation=Parameter.empty) for one in found.parameters.values()][1:]
+    return f"{method}{found.replace(parameters=plain, return_annotation=Signature.empty)}"

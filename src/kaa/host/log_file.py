@@ -1,11 +1,24 @@
 """Opens the file of the log where only the user can read it and no sandboxed command can change it."""
 
+import errno
 import os
 import stat
 
 from kaa.host.programs import commands_can_write
 
 _PRIVATE_FILE = 0o600
+
+# What the system's own words do not say.
+_REASONS = {
+    errno.ELOOP: "is a symbolic link: use the path of the file itself",
+    errno.EISDIR: "is a directory: use the path of a file in it",
+    errno.ENOENT: "is in a directory that does not exist: create the directory first",
+    errno.ENOTDIR: "is not in a directory: use the path of a file in a directory",
+    errno.EACCES: "cannot be written with your permissions: use another file",
+    errno.EROFS: "is on a read-only file system: use another file",
+    errno.ENAMETOOLONG: "is too long for a file name: use a shorter one",
+    errno.ENXIO: "is not a regular file: use another file",
+}
 
 
 class LogFileError(Exception):
@@ -45,7 +58,8 @@ def open_log_file(path: str) -> int:
     try:
         descriptor = os.open(path, flags, _PRIVATE_FILE)
     except OSError as error:
-        raise LogFileError(f"{path} cannot be opened: {error.strerror}") from error
+        reason = _REASONS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
+        raise LogFileError(f"{path} {reason}") from error
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):

@@ -1,10 +1,12 @@
 """Which tools the model may call, kept in step with extensions that are unloaded and loaded again."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from kaa.core.agent import Agent
 from kaa.core.tool import Tool, ToolRun
 from kaa.ext.api import RegisteredTool
+from kaa.ext.errors import RegistrationError
 from kaa.ext.registry import Registry
 from kaa.shell.prompt_profile import BriefTool
 
@@ -14,13 +16,14 @@ class ActiveTools:
 
     Args:
         registry: has all tools.
-        names: those that are active.
+        select: the tools that are active by default or by the user's choice; asked again when extensions change.
         brief: tell the model no more of them than it needs.
     """
 
-    def __init__(self, registry: Registry, names: Iterable[str], *, brief: bool) -> None:
+    def __init__(self, registry: Registry, select: Callable[[], Iterable[RegisteredTool]], *, brief: bool) -> None:
         self._registry = registry
-        self._names = list(names)
+        self._select = select
+        self._names = [tool.name for tool in select()]
         self._brief = brief
 
     def bound(self) -> list[Tool[ToolRun]]:
@@ -41,6 +44,8 @@ class ActiveTools:
 
     def refresh(self, agent: Agent) -> None:
         """Extensions have changed: from the next request on the model has the tools there are now."""
+        with suppress(RegistrationError):  # a tool that the user chose is unloaded: nothing new is active
+            self._names += [tool.name for tool in self._select() if tool.name not in self._names]
         agent.set_tools(self.bound())
 
     def _bind(self, registered: RegisteredTool) -> Tool[ToolRun]:

@@ -438,7 +438,7 @@ class Conversation:
         return await self._user_commands.run(command, in_context=in_context)
 
     async def reload(self) -> str:
-        """Read settings, rules, models and keys again. Returns what that did. See `Reloading.reload`."""
+        """Read settings, rules, models, keys and changed extensions again. See `Reloading.reload`."""
         return await self._reloading.reload()
 
     def abort_command(self) -> None:

@@ -1,6 +1,7 @@
 """The extensions of a process: kaa's own and the user's, each loaded once for all conversations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from kaa.builtin import (
     background,
@@ -13,9 +14,10 @@ from kaa.builtin import (
     tools,
     usage_reports,
 )
+from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
 from kaa.ext.loader import load_extension
-from kaa.ext.places import discover
+from kaa.ext.places import discover, fingerprint
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions
 
@@ -49,6 +51,7 @@ class LoadedExtensions:
         self._options = options
         self._home = home
         self.loaded = Extensions(report)
+        self._fingerprints: dict[str, object] = {}  # of the user's own, as they were loaded
 
     def load(self, configured: Sequence[str]) -> tuple[str, ...]:
         """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.
@@ -68,11 +71,37 @@ class LoadedExtensions:
         own = [*discover(self._home.extensions), *map(expanded, configured)] if options.discover_extensions else []
         for path in dict.fromkeys((*own, *options.extensions)):
             if str(path) not in self.loaded.names:
-                self.loaded.load(str(path), load_extension(path), beside=names)
+                self._load(path, names)
             else:
                 self.loaded.check(str(path), beside=names)
             names.append(str(path))
         return tuple(names)
+
+    def reload(self, names: Sequence[str]) -> list[str]:
+        """Load extensions again whose files changed. One that fails to load stays as it was.
+
+        Args:
+            names: the extensions of the conversation.
+
+        Returns:
+            What that did, a line for each.
+        """
+        lines: list[str] = []
+        for name in names:
+            path = Path(name)
+            if name not in self._fingerprints or fingerprint(path) == self._fingerprints[name]:
+                continue
+            try:
+                self._load(path, names)
+                lines.append(f"extension {name} was loaded again")
+            except ExtensionError as error:
+                lines.append(f"{error}. Its previous version stays loaded")
+        return lines
+
+    def _load(self, path: Path, beside: Iterable[str]) -> None:
+        found = fingerprint(path)  # before: a change during the load is a change
+        self.loaded.load(str(path), load_extension(path), beside=beside)
+        self._fingerprints[str(path)] = found
 
     def close(self) -> None:
         """Unload all."""

@@ -144,11 +144,12 @@ async def open_conversation(
         asker=at.asker,
         abort=abort,
     )
-    active = registry.select_tools(
-        options.tools if options.tools is not None else settings.default_tools,
-        options.exclude_tools,
-        built_in=options.builtin_tools,
-    )
+
+    def select() -> tuple[RegisteredTool, ...]:
+        wanted = options.tools if options.tools is not None else settings.default_tools
+        return registry.select_tools(wanted, options.exclude_tools, built_in=options.builtin_tools)
+
+    select()  # unknown names are refused before a session is opened
 
     async def before_change(call: ToolCall) -> None:
         await checkpoints.before(call)  # which come after the agent whose turns they are of
@@ -159,7 +160,7 @@ async def open_conversation(
         closing.push_async_callback(session.recorder.close)  # last, so that whatever the others do is recorded
         models = await _models(options, settings, session, at)
         closing.push_async_callback(models.link.close)
-        spec = _agent_spec(options, project, session, models, registry, active, at)
+        spec = _agent_spec(options, project, session, models, registry, select, at)
         built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
         checkpoints = take_checkpoints(
             built.agent,
@@ -183,6 +184,7 @@ async def open_conversation(
             built.models,
             built.fallback,
             built.budgeting,
+            lambda: at.extensions.reload(names),
         )
         parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, at)
         name_session(options.session, parts.naming)
@@ -252,7 +254,7 @@ def _agent_spec(
     session: _Session,
     models: AgentModels,
     registry: Registry,
-    active: tuple[RegisteredTool, ...],
+    select: Callable[[], tuple[RegisteredTool, ...]],
     at: Surroundings,
 ) -> AgentSpec:
     profile = profile_for(project.settings.prompt.profile, models.link.resolved.model.context_window)
@@ -260,7 +262,7 @@ def _agent_spec(
     prompt = PromptContext(
         cwd=at.workspace.root,
         date=_date_of(session.store.header),
-        tools=active,
+        tools=select(),
         custom=options.system_prompt if options.system_prompt is not None else project.files.system_prompt,
         appended=tuple(text for text in appended if text),
         context_files=project.files.context_files,
@@ -270,7 +272,7 @@ def _agent_spec(
         models=models,
         sections=registry.prompt_sections(prompt),
         project=project.files,
-        tools=ActiveTools(registry, [tool.name for tool in active], brief=profile == "short"),
+        tools=ActiveTools(registry, select, brief=profile == "short"),
         store=session.store,
         recorder=session.recorder,
         messages=session.context.messages,

@@ -1,4 +1,4 @@
-"""Reading the settings again while a conversation goes on."""
+"""Reading the settings and loading changed extensions again while a conversation goes on."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,6 +29,7 @@ class Reloading:
         models: are chosen from by them.
         fallback: goes by them when a model is given up.
         budgeting: keeps to their limits.
+        extensions: loads changed extensions again; returns what that did, in lines.
 
     Attributes:
         file: the user's settings.json.
@@ -44,6 +45,7 @@ class Reloading:
         models: Models,
         fallback: FallbackModels,
         budgeting: Budgeting,
+        extensions: Callable[[], list[str]],
     ) -> None:
         self._settings = self._current = settings
         self.file = file
@@ -53,6 +55,7 @@ class Reloading:
         self._models = models
         self._fallback = fallback
         self._budgeting = budgeting
+        self._extensions = extensions
 
     @property
     def settings(self) -> Settings:
@@ -67,10 +70,10 @@ class Reloading:
         )
 
     async def reload(self) -> str:
-        """Read settings.json, approvals.json, models.json and auth.json again. Returns what that did, in some lines.
+        """Read settings.json, approvals.json, models.json and auth.json again, and load changed extensions again.
 
-        What a project configures stays as it was when the conversation was opened. Where a file has a mistake, all
-        settings stay as they were.
+        Returns what that did, in some lines. What a project configures stays as it was when the conversation was
+        opened. Where a file has a mistake, all settings stay as they were, and no extension is loaded.
 
         Raises:
             CommandError: a settings file has a mistake, a rule is none, or the kept ones cannot be read.
@@ -90,7 +93,7 @@ class Reloading:
         if new.budget != before.budget:  # else what was said since holds
             self._budgeting.configure(new.budget.run.budget(), new.budget.session.budget())
         fixed = [name for name in _FIXED if getattr(new, name) != getattr(self._settings, name)]
-        lines = ["settings, rules, models and keys were read again", *self._models.problems]
+        lines = ["settings, rules, models and keys were read again", *self._models.problems, *self._extensions()]
         if unchanged:
             lines.append(unchanged)
         if fixed:
