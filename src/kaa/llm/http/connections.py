@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from typing import Final, cast
 
+from kaa.llm.http.dialing import dial
 from kaa.llm.http.network_variables import ClientCertificate
 from kaa.llm.http.routes import Route
 from kaa.llm.http.tls import tls_context
@@ -16,7 +17,6 @@ from kaa.llm.http.tls import tls_context
 _READ_BYTES: Final = 256 * 1024
 _MAX_IDLE_SECONDS: Final = 90.0
 _MAX_IDLE_PER_ROUTE: Final = 8
-_FALLBACK_DELAY_SECONDS: Final = 0.25  # RFC 8305: when IPv6 is slow to answer, IPv4 is tried beside it
 # Many routers forget connections that are silent for some minutes, as while a model thinks. The system's own default
 # is two hours. Both in seconds.
 _KEEPALIVE_IDLE: Final = 30
@@ -42,9 +42,8 @@ class HttpConnection(asyncio.Protocol):
         Raises:
             OSError: the server cannot be reached.
         """
-        _, connection = await asyncio.get_running_loop().create_connection(
-            cls, host, port, happy_eyeballs_delay=_FALLBACK_DELAY_SECONDS
-        )
+        connected = await dial(host, port)
+        _, connection = await asyncio.get_running_loop().create_connection(cls, sock=connected)
         return connection
 
     @property
