@@ -33,17 +33,17 @@ _SECRET = "canary-of-the-file-tools"
 _RACE_SECONDS = 1.0
 # A busy machine may let nothing through for a while.
 _NAIVE_SECONDS = 20.0
-# Swaps two names as fast as it can, with pauses: without them, next to nothing would go through on a busy machine. The
-# count is odd, so that every second pause finds the names as they were.
+# Swaps two names as fast as it can, with pauses in which a write fits, which syncs its file to the disk: without them, next
+# to nothing would go through. The count is odd, so that every second pause finds the names as they were.
 _SWAPPER = """
 import ctypes, sys, time
 libc = ctypes.CDLL(None)
 one, other = (name.encode() for name in sys.argv[1:])
 print(flush=True)
 while True:
-    for _ in range(2001):
+    for _ in range(101):
         libc.renameat2(-100, one, -100, other, 2)
-    time.sleep(0.01)
+    time.sleep(0.03)
 """
 
 
