@@ -33,8 +33,8 @@ _SECRET = "canary-of-the-file-tools"
 _RACE_SECONDS = 1.0
 # A busy machine may let nothing through for a while.
 _NAIVE_SECONDS = 20.0
-# Swaps two names as fast as it can, with pauses in which a write fits, which syncs its file to the disk: without them, next
-# to nothing would go through. The count is odd, so that every second pause finds the names as they were.
+# Swaps two names as fast as it can, with pauses that are long enough for a write and its sync to the disk: without
+# them, next to nothing would go through. The count is odd, so that every second pause finds the names as they were.
 _SWAPPER = """
 import ctypes, sys, time
 libc = ctypes.CDLL(None)
