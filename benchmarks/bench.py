@@ -73,13 +73,15 @@ class Runner:
         """The agent's name."""
         return self.agent.name
 
-    def prompt(self, script: Sequence[ScriptItem], *, sample_memory: bool = False) -> Measured:
-        """Let the agent work on a message while the model follows `script`.
+    def prompt(
+        self, script: Sequence[ScriptItem], *, sample_memory: bool = False, events_per_second: float = 0.0
+    ) -> Measured:
+        """Let the agent work on a message while the model follows `script`, at once or at a rate.
 
         Raises:
             RunFailedError: it did not follow the script to its end.
         """
-        self._server.begin(script)
+        self._server.begin(script, events_per_second)
         measured = self.run(*self.agent.prompt, MESSAGE, sample_memory=sample_memory)
         asked = len(self.requests())
         if asked != len(script):

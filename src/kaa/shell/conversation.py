@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from kaa.core.agent import Agent, Subscriber
-from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, ToolExecutionEnd, UserCommandEnd
+from kaa.core.events import AgentEnd, Event, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, Message, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, Reply, Submit, Suggestion
@@ -37,6 +37,7 @@ from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
 from kaa.shell.options import SessionChoice
 from kaa.shell.other_sessions import OtherSessions
+from kaa.shell.preparing import Preparation
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings
@@ -136,6 +137,9 @@ class Conversation:
         closing.push_async_callback(self._files.close)
         closing.push_async_callback(session.naming.close)
         closing.callback(registry.subscribe(lambda: tools.refresh(agent)))
+        preparation = Preparation(containment.warm_up)
+        closing.push_async_callback(preparation.close)
+        agent.subscribe(preparation.observe)
         agent.subscribe(self._keep_up)
         agent.subscribe(registry.notify)
 
@@ -520,10 +524,8 @@ class Conversation:
             return None, str(error)
 
     def _keep_up(self, event: Event) -> None:
-        """Get ready what runs tools while the model still writes what they are to do; know what they outdate."""
+        """Know what tools outdate."""
         match event:
-            case MessageUpdate(assistant_message_event=ToolCallStart()):
-                self._containment.warm_up()
             case ToolExecutionEnd() if self._registry.risk_of(event.tool_name) != "read":
                 self._files.invalidate()
             case UserCommandEnd():

@@ -415,6 +415,8 @@ class LocalWorkspace:
         self, command: CommandRequest, tail: bytes, hosts: Sequence[Blocked], *, failed: bool
     ) -> tuple[Blocked, ...]:
         """What a command says it was kept from; of the network only if the proxy does not know it."""
+        if not tail:
+            return ()
         denials = self.sandbox.denials()
         read = denials.in_output if failed else denials.in_passing
         told = read(tail.decode("utf-8", "replace"), self._absolute(command.cwd), " ".join(command.argv))

@@ -5,6 +5,8 @@ What the grammar does not understand, and what this module does not know, makes 
 
 from collections.abc import Iterator
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
@@ -148,12 +150,18 @@ def _not_understood(obstacle: str) -> Script:
 
 
 @cache
-def _bash() -> "Language":
-    # Lazily: the first command pays 5 to 15 ms for it, and many conversations run none.
+def load_grammar() -> "Language":
+    """The grammar, loaded once."""
+    # Lazily: many conversations run no command. Not the package: it loads `importlib.resources`, for files of its own.
     import tree_sitter
-    import tree_sitter_bash
 
-    return tree_sitter.Language(tree_sitter_bash.language())
+    package = PathFinder.find_spec("tree_sitter_bash")
+    binding = package and PathFinder.find_spec("tree_sitter_bash._binding", package.submodule_search_locations)
+    if binding is None or binding.loader is None:
+        raise ImportError("tree-sitter-bash has no _binding")
+    module = module_from_spec(binding)
+    binding.loader.exec_module(module)
+    return tree_sitter.Language(module.language())
 
 
 # The grammar's scanner hands code points to `isalpha` and the like, which are only defined for bytes: with others it
@@ -165,7 +173,7 @@ _FOR_GRAMMAR = bytes(code if code < 0x80 else ord("x") for code in range(0x100))
 def _parse(source: bytes) -> "Tree":
     import tree_sitter  # lazily, as above
 
-    parser = tree_sitter.Parser(_bash())  # of its own: long commands are read in threads
+    parser = tree_sitter.Parser(load_grammar())  # of its own: long commands are read in threads
     return parser.parse(source.translate(_FOR_GRAMMAR))
 
 

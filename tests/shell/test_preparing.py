@@ -1,0 +1,52 @@
+"""While the model thinks, kaa prepares the first tool call; not in a conversation that is answered at once."""
+
+import asyncio
+
+from kaa.core.events import AgentEnd, MessageUpdate, TextStart, ToolCallStart, TurnStart
+from kaa.shell.preparing import Preparation
+
+_LONG_SECONDS = 60
+
+
+def test_it_prepares_while_the_model_thinks() -> None:
+    async def think() -> None:
+        warmed = asyncio.Event()
+        preparation = Preparation(warmed.set)
+        preparation.observe(TurnStart(1))
+        async with asyncio.timeout(_LONG_SECONDS):
+            await warmed.wait()
+        await preparation.close()
+
+    asyncio.run(think())
+
+
+def test_it_starts_processes_when_a_call_begins() -> None:
+    async def call() -> None:
+        warmed = asyncio.Event()
+        preparation = Preparation(warmed.set)
+        preparation.observe(TurnStart(1))
+        preparation.observe(MessageUpdate(ToolCallStart(0, "1", "bash")))
+
+        assert warmed.is_set()
+        await preparation.close()
+
+    asyncio.run(call())
+
+
+def test_an_answer_at_once_costs_nothing() -> None:
+    async def answer() -> None:
+        warmed = asyncio.Event()
+        preparation = Preparation(warmed.set)
+        for first in (MessageUpdate(TextStart(0)), AgentEnd("done", ())):
+            preparation.observe(TurnStart(1))
+            preparation.observe(first)
+
+        gone_off = asyncio.Event()
+        later = Preparation(gone_off.set)  # its timer goes off behind those of the first
+        later.observe(TurnStart(1))
+        async with asyncio.timeout(_LONG_SECONDS):
+            await gone_off.wait()
+        assert not warmed.is_set()
+        await later.close()
+
+    asyncio.run(answer())
