@@ -378,6 +378,31 @@ class RestoreProgress(_Event, tag="restore_progress", frozen=True):
     total: int
 
 
+class _Work(_Event, frozen=True):
+    """A hook or a slash command that takes long.
+
+    Attributes:
+        owner: the extension, as its file if it has one; empty for kaa's own.
+        name: what it is, for people: `/export`, `a hook for user messages`.
+    """
+
+    owner: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """What it is and whose."""
+        return f"{self.name} of extension {self.owner.rpartition('/')[2]}" if self.owner else self.name
+
+
+class WorkStart(_Work, tag="work_start", frozen=True):
+    """A hook or a slash command has run for half a second and goes on. See `_Work` for the fields."""
+
+
+class WorkEnd(_Work, tag="work_end", frozen=True):
+    """What a `WorkStart` announced is over, or waits for an answer of the person."""
+
+
 class UserCommandStart(_Event, tag="user_command_start", frozen=True):
     """A command of the user's own begins to run. `in_context`: the model will be told of it."""
 
@@ -438,6 +463,8 @@ Event: TypeAlias = (
     | BranchChanged
     | CheckpointTaken
     | RestoreProgress
+    | WorkStart
+    | WorkEnd
     | UserCommandStart
     | UserCommandUpdate
     | UserCommandEnd

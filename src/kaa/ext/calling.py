@@ -8,6 +8,7 @@ from kaa.ext.asking import AnswerT, Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError
 from kaa.ext.misuse import described, refuse_coroutine
+from kaa.ext.running import RunningWork, Work
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 
@@ -42,14 +43,18 @@ async def call(
         seconds: the limit.
 
     Raises:
-        ExtensionFailedError: it raised, or took too long.
+        ExtensionFailedError: it raised, took too long, or was stopped by the person.
     """
     limit = asyncio.timeout(seconds)
+    running, owner = context.state(RunningWork, RunningWork), "" if scope.built_in else scope.owner
+    work: Work | None = None
     try:
         async with limit:
-            running = hook(*seen, context.asking(_UntimedAsker(context.asker, limit, seconds)))
-            return await awaitable(running)
+            with running.run(owner, what, limit) as work:
+                return await awaitable(hook(*seen, context.asking(_UntimedAsker(context.asker, work, seconds))))
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
+        if work is not None and work.is_stopped and limit.expired():
+            raise ExtensionFailedError(scope.owner, what, "was stopped") from error
         if limit.expired():
             LOG.error("extension %s: %s took over %s seconds", scope.owner, what, seconds, exc_info=error)
             raise ExtensionFailedError(scope.owner, what, f"took over {seconds} seconds") from error
@@ -148,9 +153,10 @@ def awaitable(running: object) -> Awaitable[object]:
 class _UntimedAsker:
     """Asks, and stops the clock of a time limit meanwhile."""
 
-    def __init__(self, asker: Asker, limit: asyncio.Timeout, seconds: int) -> None:
+    def __init__(self, asker: Asker, work: Work, seconds: int) -> None:
         self._asker = asker
-        self._limit = limit
+        self._work = work
+        self._limit = work.limit
         self._seconds = seconds
 
     @property
@@ -165,5 +171,5 @@ class _UntimedAsker:
         try:
             return await self._asker.ask(question)
         finally:
-            if not self._limit.expired():
+            if not (self._limit.expired() or self._work.is_stopped):
                 self._limit.reschedule(loop.time() + left)

@@ -1,5 +1,6 @@
 """What the extensions of a conversation registered, as it is at the moment: tools, commands, prompt sections, hooks."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 
 from kaa.core.events import Event
@@ -11,6 +12,7 @@ from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
 from kaa.ext.prompt_sections import PromptContext
 from kaa.ext.run_hooks import RunHooks
+from kaa.ext.running import RunningWork
 from kaa.ext.scope import Scope
 from kaa.ext.session_hooks import SessionHooks
 from kaa.ext.tools import RegisteredTool, Risk
@@ -49,6 +51,11 @@ class Registry:
     def context(self) -> ConversationContext:
         """What hooks and handlers get."""
         return self._context
+
+    @property
+    def running(self) -> RunningWork:
+        """The hooks and commands that run now."""
+        return self._context.state(RunningWork, RunningWork)
 
     def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` after extensions were loaded or unloaded. Returns a function that ends this."""
@@ -116,15 +123,22 @@ class Registry:
         """Do what a slash command does.
 
         Raises:
-            CommandError: it cannot do it; the message says why.
+            CommandError: it cannot do it, or was stopped; the message says why.
             SessionError: the session cannot be read or written.
             ExtensionError: its handler raised something else, or returned what is no action.
         """
         scope, command = self._command(name)
+        limit = asyncio.timeout(None)
         try:
-            action: object = await awaitable(command.handler(arguments, context))
+            async with limit:
+                with self.running.run("" if scope.built_in else scope.owner, f"/{name}", limit):
+                    action: object = await awaitable(command.handler(arguments, context))
         except (CommandError, SessionError):
             raise
+        except TimeoutError as error:
+            if limit.expired():
+                raise CommandError(f"/{name} was stopped") from error
+            raise failed(scope, f"command /{name}", error) from error
         except (Exception, SystemExit) as error:  # isolation boundary, as above
             raise failed(scope, f"command /{name}", error) from error
         if action is None or isinstance(action, CommandAction):

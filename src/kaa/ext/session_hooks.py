@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from kaa.core.events import CompactionEnd
 from kaa.core.hooks import Block
-from kaa.ext.asking import NOBODY, AnswerT, Asker
+from kaa.ext.asking import NOBODY, AnswerT
 from kaa.ext.calling import Hook, Report, failed, first_verdict, returned, tell
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError, NavigationBlockedError
@@ -18,6 +18,7 @@ from kaa.ext.hooks import (
     SessionEnd,
     SessionStart,
 )
+from kaa.ext.running import RunningWork
 from kaa.ext.scope import Scope
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class SessionHooks:
     def __init__(self, scopes: Callable[[], list[Scope]], context: ConversationContext, report: Report) -> None:
         self._scopes = scopes
         self._tell_user = report
-        self.context = context.asking(_AnnouncingAsker(context.asker, self.announce))
+        self.context = context.asking(_AnnouncingAsker(context, self.announce))
 
     def report(self, failure: ExtensionFailedError) -> None:
         """Report a failure to the user and to extensions."""
@@ -156,8 +157,9 @@ def _is_summary(value: object) -> TypeGuard[CondensedText]:
 class _AnnouncingAsker:
     """Asks, and tells extensions that kaa waits for an answer."""
 
-    def __init__(self, asker: Asker, announce: Callable[[Notification], None]) -> None:
-        self._asker = asker
+    def __init__(self, context: ConversationContext, announce: Callable[[Notification], None]) -> None:
+        self._asker = context.asker
+        self._running = context.state(RunningWork, RunningWork)
         self._announce = announce
 
     @property
@@ -167,4 +169,5 @@ class _AnnouncingAsker:
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
         if self._asker.can_ask:
             self._announce(Notification("question", question.title))
-        return await self._asker.ask(question)
+        with self._running.asking():
+            return await self._asker.ask(question)

@@ -94,14 +94,19 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Out
     host.workspaces.adopt(workspace, command_line.sandbox)
     try:
         messages, options, hosted = await _open(command_line, host, workspace, output)
+        ends: list[AgentEnd] = []
         try:
-            await _begin(hosted, output)
+            await _begin(hosted, output, ends)
             while isinstance(ended := await _submit_all(messages, hosted.conversation, output), SessionToOpen):
                 session = _followed(options.session, ended.choice)
                 hosted = await host.switch(hosted, msgspec.structs.replace(options, session=session), workspace)
-                await _begin(hosted, output)
+                await _begin(hosted, output, ends)
                 output.reply(ended.text)
             return ended
+        except asyncio.CancelledError:
+            if all(end.reason != "aborted" for end in ends):  # no run was under way that would have said it
+                output.event(AgentEnd("aborted", (), "stopped by the user"))
+            raise
         finally:
             await host.end(hosted)
     except NoModelError as error:
@@ -142,8 +147,10 @@ async def _open(
     return [first, *rest], options, hosted
 
 
-async def _begin(hosted: HostedConversation, output: Output) -> None:
+async def _begin(hosted: HostedConversation, output: Output, ends: list[AgentEnd]) -> None:
+    """Begin a conversation. The ends of its runs are added to `ends`."""
     output.begin(hosted.conversation)
+    hosted.conversation.subscribe(lambda event: ends.append(event) if isinstance(event, AgentEnd) else None)
     await hosted.begin()
 
 

@@ -16,6 +16,7 @@ from kaa.core.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    WorkStart,
 )
 from kaa.core.messages import AssistantMessage, Json
 from kaa.frontends import getting_started
@@ -73,6 +74,8 @@ class TextOutput:
                 self.progress(f"  budget: {message}")
             case CompactionEnd(reason="threshold" | "overflow"):
                 self._tell_compaction(event)
+            case WorkStart():
+                self.progress(f"  {event.text} is still running")
             case AgentEnd(reason=reason, error=error) if reason != "done":
                 self.progress(f"kaa: {error or reason}")
             case _:

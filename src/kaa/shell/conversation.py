@@ -142,6 +142,7 @@ class Conversation:
         agent.subscribe(preparation.observe)
         agent.subscribe(self._keep_up)
         agent.subscribe(registry.notify)
+        registry.running.announce = agent.emit
 
     @property
     def session_header(self) -> dict[str, Json]:
@@ -450,7 +451,12 @@ class Conversation:
         self._user_commands.abort()
 
     def abort(self) -> None:
-        """Stop what is under way: the agent, and a command of the user's own."""
+        """Stop what is under way: the agent, hooks, and a command of the user's own; or else a slash command.
+
+        A slash command that occupies the agent, such as `/compact`, ends in its own way, and one that must not be left
+        half done, such as `/undo`, goes on.
+        """
+        self._registry.running.stop(commands=not self._agent.is_running)
         self._agent.abort()
         self._user_commands.abort()
 

@@ -27,6 +27,8 @@ from kaa.core.events import (
     TurnStart,
     UserCommandEnd,
     UserCommandStart,
+    WorkEnd,
+    WorkStart,
 )
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.main_view import MainView
@@ -37,6 +39,7 @@ _TICK_SECONDS = 0.1
 _CHARACTERS_PER_TOKEN = 4
 
 _COMMAND = "Running your command"
+_CONDENSING = "Condensing the conversation"
 
 _ENDS = {
     "done": "kaa is done",
@@ -65,13 +68,13 @@ class Activity:
         self._retry = ""
         self._tick: Timer | None = None
         self._is_running = False
-        self._is_working = False  # at something of ours
+        self._works: list[str] = []  # of ours, the last one is shown
         self.runs_command = False
 
     @property
     def is_busy(self) -> bool:
         """Whether something goes on that can be stopped, besides a command of the user's."""
-        return self._is_running or self._is_working
+        return self._is_running or bool(self._works)
 
     def observe(self, events: Sequence[Event]) -> None:
         """These things happened."""
@@ -94,16 +97,19 @@ class Activity:
 
     def begin_work(self, what: str) -> None:
         """Something of ours goes on until `end_work`, called `what`; it can be stopped like a run."""
-        self._is_working = True
-        if self._is_running or self.runs_command:
+        self._works.append(what)
+        if self._main_view.working.is_shown:
             self._main_view.working.change(what)
         else:
             self._begin(what)
 
-    def end_work(self) -> None:
+    def end_work(self, what: str) -> None:
         """It does no longer."""
-        self._is_working = False
-        if self._is_running:
+        if what in self._works:  # the end of a run ends all
+            self._works.remove(what)
+        if self._works:
+            self._main_view.working.change(self._works[-1])
+        elif self._is_running:
             self._main_view.working.change("Working")
         elif self.runs_command:
             self._main_view.working.change(_COMMAND)
@@ -143,10 +149,14 @@ class Activity:
                 self._retry = f"{event.attempt} of {event.max_attempts}"
                 self._count_down()
             case CompactionStart():
-                self.begin_work("Condensing the conversation")
+                self.begin_work(_CONDENSING)
             case CompactionEnd():
-                self.end_work()
-            case RestoreProgress(done=done, total=total) if self._is_working:
+                self.end_work(_CONDENSING)
+            case WorkStart():
+                self.begin_work(f"Running {event.text}")
+            case WorkEnd():
+                self.end_work(f"Running {event.text}")
+            case RestoreProgress(done=done, total=total) if self._works:
                 self._main_view.working.change(f"Restoring files: {done:,} of {total:,}")
             case _:
                 pass
@@ -170,7 +180,8 @@ class Activity:
         self._attention.begin()
 
     def _end_run(self, reason: RunEndReason) -> None:
-        self._is_running = self._is_working = False
+        self._is_running = False
+        self._works.clear()
         self._retry_at = None
         self._running.clear()
         self._main_view.working.end()

@@ -161,6 +161,10 @@ class Engine:
         if self._reporter is not None:
             self._reporter.refresh_status()
 
+    async def abort(self) -> list[UserMessage]:
+        """Stop what is under way, also while the conversation begins or ends. Returns the messages that waited."""
+        return [] if self._hosted is None else await self._hosted.work.abort()
+
     async def prepare(self) -> None:
         """Have ready what the first reply needs, while nobody waits."""
         await asyncio.to_thread(preload)

@@ -75,9 +75,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
     async def open_session() -> RpcSession:
         options = command_line.conversation_options()
         hosted = await host.open(options, workspace)
-        session = RpcSession(host, hosted, options, workspace, send)
-        await hosted.begin()
-        return session
+        return RpcSession(host, hosted, options, workspace, send)
 
     client = Client(send, dialogs)
     try:
@@ -182,6 +180,8 @@ class Client:
 
         try:
             session = await asyncio.shield(opening)
+            if not isinstance(command, rpc.Abort | rpc.AbortRetry):
+                await session.wait_until_begun()
             if _is_at_once(command):
                 data = await session.carry_out(command, accept)
             else:

@@ -65,6 +65,11 @@ class RpcSession:
         self._has_run = False  # since the last `agent_settled`
         self._was_aborted = False
         self._serve(hosted)
+        self._begun = asyncio.ensure_future(hosted.begin())  # beside, so that `abort` can stop its hooks
+
+    async def wait_until_begun(self) -> None:
+        """Wait for the hooks for the start of the session."""
+        await asyncio.shield(self._begun)
 
     async def carry_out(self, command: rpc.AnyCommand, accept: Accept) -> object:
         """Carry a command out. Returns the data of its response, None if it has none.
@@ -115,8 +120,7 @@ class RpcSession:
         """Stop what is under way and wait until it has ended."""
         self._conversation.abort_command()
         await self._hosted.work.abort()
-        if self._runs:
-            await asyncio.wait(self._runs)
+        await asyncio.wait([self._begun, *self._runs])
 
     # Saying something.
 

@@ -60,6 +60,7 @@ class Compacting:
         self._meter = ContextMeter(self._overhead)
         self._guard = CompactionGuard()
         self._remark: str | None = None  # for the next compaction
+        self._done: CompactionEnd | None = None
         agent.subscribe(self._guard.observe)
         agent.set_context_limiter(self)
 
@@ -107,9 +108,11 @@ class Compacting:
             SessionError: the session cannot be read or written.
         """
         self._recorder.require_writable()
-        stopped = CompactionEnd("manual", aborted=True)
+        self._done = None
         try:
-            return await self._agent.occupy(lambda: self._manual(instructions), lambda: stopped)
+            return await self._agent.occupy(
+                lambda: self._manual(instructions), lambda: self._done or CompactionEnd("manual", aborted=True)
+            )
         except AgentBusyError as error:
             raise CommandError(
                 "the agent is working: stop it first, or wait; it condenses the conversation itself when it must"
@@ -171,6 +174,7 @@ class Compacting:
             raise
         self._agent.emit(end)
         if end.error is None:
+            self._done = end  # whatever becomes of the hooks after it
             await self._condensing.done(end)
         return end
 

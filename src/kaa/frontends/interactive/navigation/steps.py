@@ -175,19 +175,20 @@ class NavigationSteps:
             return NavigationResult(there, arrival.message, arrival.files, destination.files_problem, entries, gaps)
 
         takes_long = summary is not None or restore != "conversation"
+        doing = "Restoring files" if summary is None else "Summarizing the branch you leave"
 
         def arrived(there: NavigationResult) -> None:
             if takes_long:
-                self._activity.end_work()
+                self._activity.end_work(doing)
             self._on_arrived(there)
 
         def failed(error: BaseException) -> None:
             if takes_long:
-                self._activity.end_work()
+                self._activity.end_work(doing)
             self._ui.show_failure(error)
 
         if takes_long:
-            self._activity.begin_work("Restoring files" if summary is None else "Summing up what is left behind")
+            self._activity.begin_work(doing)
         self._tasks.do(go, arrived, failed)
 
     def _open(self, dialog: DialogFrame) -> None:
