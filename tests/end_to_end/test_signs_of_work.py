@@ -35,9 +35,9 @@ class TestTerminal:
 
         with seat.open() as program:
             enter(program, "hello there")
-            program.wait_for("Running a hook for user messages of extension slow.py")
+            program.wait_for("Running on_user_message hook of extension slow.py")
             program.press("escape")
-            program.wait_for("a hook for user messages was stopped")
+            program.wait_for("on_user_message hook was stopped")
             program.wait_for(lambda screen: "\nhello there" in screen.text() and "stops it)" not in screen.text())
 
         assert seat.model.requests == []
@@ -46,7 +46,7 @@ class TestTerminal:
         _install(seat, _START)
 
         with seat.start(script=[say("Hello.")]) as program:
-            program.wait_for("Running a hook for the start of sessions of extension slow.py")
+            program.wait_for("Running on_session_start hook of extension slow.py")
             enter(program, "hi")
             program.press("escape")
             program.wait_for("Hello.")
@@ -66,8 +66,8 @@ class TestHeadless:
     @pytest.mark.parametrize(
         ("registers", "message", "name"),
         [
-            (_START, "hi", "a hook for the start of sessions"),
-            (_MESSAGE, "hi", "a hook for user messages"),
+            (_START, "hi", "on_session_start hook"),
+            (_MESSAGE, "hi", "on_user_message hook"),
             (_COMMAND, "/crawl", "/crawl"),
         ],
     )

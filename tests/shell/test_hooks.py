@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from kaa.core.events import AgentEnd
+from kaa.core.events import AgentEnd, Event, WorkEnd, WorkStart
+from kaa.ext.asking import AnswerT
 from kaa.ext.errors import CommandError, NavigationBlockedError
-from kaa.ext.questions import Confirmation
+from kaa.ext.questions import Confirmation, Confirmed, Dismissed, Question
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ConversationOptions
 from tests.shell.test_conversation import ask, sent
 from tests.support.model_server import say
-from tests.support.person import yes_or_no
+from tests.support.person import Person, yes_or_no
 from tests.support.stage import Stage
 
 
@@ -180,3 +181,37 @@ class TestNotifications:
 
         assert notes.read() == ["called"]
         assert any("on_notification handler failed" in notice for notice in stage.notices)
+
+
+class TestSlowCode:
+    def test_nothing_is_announced_while_the_person_is_asked(self, stage: Stage) -> None:
+        stage.install(
+            "import asyncio\n"
+            "from kaa.core.events import WorkStart\n"
+            "from kaa.ext.asking import confirm\n"
+            "def extend(api):\n"
+            "    slow = asyncio.Event()\n"
+            "    async def crawl(arguments, context):\n"
+            "        await slow.wait()\n"
+            "        await confirm(context.asker, 'Go on?')\n"
+            "    api.register_command('crawl', '', crawl)\n"
+            "    api.on_event(lambda event, _: slow.set() if isinstance(event, WorkStart) else None)\n"
+        )
+        events: list[Event] = []
+        seen: list[Event] = []
+
+        class Watching(Person):
+            async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+                seen.extend(events)
+                return await super().ask(question)
+
+        stage.asker = Watching(Confirmed(yes=True))
+
+        async def scene(conversation: Conversation) -> None:
+            conversation.subscribe(events.append)
+            await conversation.submit("/crawl")
+
+        stage.play(scene)
+
+        owner = str(stage.home / "extensions" / "mine.py")
+        assert seen == events == [WorkStart(owner, "/crawl"), WorkEnd(owner, "/crawl")]

@@ -383,7 +383,7 @@ class _Work(_Event, frozen=True):
 
     Attributes:
         owner: the extension, as its file if it has one; empty for kaa's own.
-        name: what it is, for people: `/export`, `a hook for user messages`.
+        name: what it is, for people: `/export`, `on_user_message hook`.
     """
 
     owner: str

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kaa.core.events import AgentEnd, CompactionEnd, CompactionStart, Event
+from kaa.core.events import AgentEnd, CompactionEnd, CompactionStart, Event, WorkStart
 from kaa.core.messages import user_message
 from kaa.ext.errors import CommandError
 from kaa.session.entries import Entry
@@ -417,6 +417,34 @@ class TestOnRequest:
         assert waiting == ["meanwhile"]
         assert [event.aborted for event in events if isinstance(event, CompactionEnd)] == [True]
         assert told(asked(stage)[-1]) == ["one?", "1", "two?", "2", "three?"]
+
+    def test_stopping_a_hook_after_it_leaves_it_done(self, stage: Stage) -> None:
+        stage.server.begin([say("1"), say("2"), say("summary"), say("3")])
+        stage.install(
+            "import asyncio\n"
+            "def extend(api):\n"
+            "    async def hook(*_): await asyncio.sleep(1000)\n"
+            "    api.after_compaction(hook)\n"
+        )
+
+        async def scene(conversation: Conversation) -> CommandReply:
+            await outcome(conversation, "one?", "two?")
+            is_slow = asyncio.Event()
+            conversation.subscribe(lambda event: is_slow.set() if isinstance(event, WorkStart) else None)
+            compacting = asyncio.create_task(conversation.submit("/compact"))
+            await is_slow.wait()
+            conversation.abort()
+            reply = await compacting
+            assert isinstance(reply, CommandReply)
+            await conversation.submit("three?")
+            return reply
+
+        reply = stage.play(scene)
+
+        assert not reply.refused
+        assert reply.text.startswith("condensed: ")
+        assert told(asked(stage)[-1])[-1] == "three?"
+        assert "1" not in told(asked(stage)[-1])
 
     def test_what_is_announced_has_an_end_even_if_the_session_cannot_be_written(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch
