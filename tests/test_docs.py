@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 import msgspec
 import pytest
@@ -18,17 +18,19 @@ from kaa.builtin import (
     budget_command,
     choice_commands,
     commands,
-    prompt,
     session_commands,
     sharing_commands,
     tools,
     usage_reports,
 )
 from kaa.core.events import Event
-from kaa.core.hooks import BeforeTool
-from kaa.core.messages import ToolCall
-from kaa.ext.api import CommandContext, ExtensionAPI, PromptContext
+from kaa.core.hooks import Block, Continue
+from kaa.core.messages import AssistantMessage, ToolCall, Usage
+from kaa.core.tool import text_result
+from kaa.ext import api
+from kaa.ext.api import CommandContext, CompactionRequest, ExtensionAPI, PromptContext, Reply
 from kaa.ext.loader import load_extension
+from kaa.ext.questions import Chosen
 from kaa.frontends import sessions_command
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interactive.commands import UiCommand
@@ -58,8 +60,10 @@ from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
 from kaa.tui.terminal_modes import RESET_SEQUENCE
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.agents import run
 from tests.support.painted import assert_well_formed, make_context, visible
+from tests.support.person import Person
 from tests.support.program import Program
 from tests.support.registries import LoadedRegistry
 
@@ -89,23 +93,64 @@ def test_every_registration_of_the_api_is_on_the_page() -> None:
     assert [name for name in sorted(methods) if f"`{name}" not in page] == []
 
 
-def test_the_example_extension_works_as_it_stands(tmp_path: Path) -> None:
-    source = re.search(r"```python\n(.*?)```", (_ROOT / "docs/extensions.md").read_text(), re.DOTALL)
-    assert source is not None
-    (tmp_path / "example.py").write_text(source[1])
-    registry = LoadedRegistry(workspace=MemoryWorkspace({"a.txt": b"1\n2\n"}))
+def test_every_name_for_authors_of_extensions_is_on_the_page() -> None:
+    named = set(_quoted(_section("extensions", "## Names")))
 
-    registry.load("built-in", prompt.extend)
-    registry.load("example", load_extension(tmp_path / "example.py"))
+    assert set(api.__all__) == named - {"from kaa.ext.api import …", "api", "extend"}
+    assert [name for name in api.__all__ if not hasattr(api, name)] == []
 
-    (count,) = registry.tools
-    (hook,) = registry.run.before
-    sections = registry.prompt_sections(PromptContext("/p", "2026-01-01", registry.tools))
-    assert any("British" in text for _, text in sections)
-    assert list(registry.commands) == ["review"]
-    assert count.risk == "read"
-    assert run(_judged(hook, ToolCall("1", "bash", {"command": "git push --force"}))) is not None
-    assert run(registry.context.bind(count.tool).run({"path": "a.txt"}, _NoRun())).content[0].text == "2 lines"  # type: ignore[union-attr]  # text
+
+class TestTheExamplesOfExtensions:
+    """Each example on the page is a whole extension that works as it stands."""
+
+    @pytest.fixture
+    def registry(self, tmp_path: Path) -> LoadedRegistry:
+        def answer(request: CommandRequest) -> CommandResult:
+            return CommandResult(1, None, b"a.py:1: TODO", 12, 1)
+
+        workspace = MemoryWorkspace({"a.txt": b"1\n2\n"}, commands=answer)
+        registry = LoadedRegistry(workspace=workspace, asker=Person(Chosen("staging")))
+        for number, source in enumerate([*_examples("extensions"), *_examples("compaction")]):
+            path = tmp_path / f"example{number}.py"
+            path.write_text(source)
+            registry.load(path.name, load_extension(path))
+        return registry
+
+    def test_the_first_one_is_short(self) -> None:
+        first = _examples("extensions")[0].splitlines()
+
+        assert 10 <= len([line for line in first if line]) <= 15
+
+    def test_the_hooks(self, registry: LoadedRegistry) -> None:
+        reply = AssistantMessage((), "api", "provider", "m", Usage(), "stop")
+
+        async def scenario() -> tuple[object, object]:
+            (before,), (end,) = registry.run.before, registry.run.before_end
+            return await before(ToolCall("1", "bash", {"command": "git push --force"})), await end(reply)
+
+        assert run(scenario()) == (
+            Block("Force pushes are not allowed in this project."),
+            Continue("make test fails. Fix that."),
+        )
+
+    def test_the_prompt_section_and_the_summary(self, registry: LoadedRegistry) -> None:
+        context = PromptContext("/p", "2026-01-01", registry.tools)
+
+        assert registry.prompt_sections(context) == (("house-rules", "Write British English."),)
+        assert run(registry.session.condense(CompactionRequest((), "", "", "threshold", 1))) is not None
+
+    def test_the_tool(self, registry: LoadedRegistry) -> None:
+        (count,) = registry.tools
+        result = run(registry.context.bind(count.tool).run({"path": "a.txt"}, _NoRun()))
+
+        assert count.risk == "read"
+        assert result == text_result("2 lines")
+
+    def test_the_commands(self, registry: LoadedRegistry) -> None:
+        context: Any = registry.context
+
+        assert run(registry.run_command("todo", "", context)) == Reply("a.py:1: TODO")
+        assert run(registry.run_command("deploy", "", context)) == Reply("deploying to staging")
 
 
 def test_everything_a_command_of_an_extension_gets_is_documented() -> None:
@@ -114,10 +159,6 @@ def test_everything_a_command_of_an_extension_gets_is_documented() -> None:
     members = [name for name in vars(CommandContext) if not name.startswith("_")]
     assert "naming" in members
     assert [name for name in members if not re.search(rf"`(await )?{name}\b", table)] == []
-
-
-async def _judged(hook: BeforeTool, call: ToolCall) -> object:
-    return await hook(call)
 
 
 class _NoRun:
