@@ -40,7 +40,8 @@ class ExtensionAPI(Protocol):
     - **Arguments**: those that the method names, then the `ConversationContext` of the conversation.
     - **Return value**: None changes nothing. A value of a wrong type counts as a failure of the hook.
     - **Time limit**: 60 seconds for each call; the time in which the hook waits for the user's answer does not count. A
-      hook that takes longer is cancelled, which counts as a failure.
+      hook that takes longer is cancelled, which counts as a failure. The user sees the name of a hook that runs for
+      half a second, and can stop it with the same effect.
     - **Failure**: kaa reports it with the name of the extension. Each method says what happens then.
     - **Abort**: if the user stops the run, the hook that is running gets `asyncio.CancelledError`.
     """
@@ -84,7 +85,8 @@ class ExtensionAPI(Protocol):
             name: without the slash. `kaa.ext.invocation` has the grammar.
             description: one line for lists.
             handler: async; gets the text after the name and a `CommandContext`, returns a `CommandAction` or None. It
-                has no time limit. `CommandError` refuses the command with its message; another exception is a failure.
+                has no time limit, but the user can stop it. `CommandError` refuses the command with its message;
+                another exception is a failure.
             argument_hint: the arguments, for example `[PATH]`.
             complete: gets the text after the name and a `CommandContext`, returns suggestions. It runs on the event
                 loop and must return at once. A failure completes nothing.
