@@ -108,6 +108,10 @@ def test_the_first_frame_loads_little() -> None:
     assert of_shell <= {"kaa.shell.preferences", "kaa.shell.user_file"}
 
 
+_MODULES_OF_A_TURN = 270
+_MODULES_OF_THE_FORK_SERVER = 46
+
+
 def test_headless_mode_loads_only_what_a_run_needs() -> None:
     loaded = modules_after("import kaa.frontends.headless, kaa.shell.opening")
 
@@ -122,6 +126,22 @@ def test_headless_mode_loads_only_what_a_run_needs() -> None:
         "kaa.workspace.ripgrep",
         "kaa.workspace.sandbox.denials",
     }
+    # These wait for commands of the user, a long conversation, a server on this machine, and mistakes of models.
+    assert not loaded & {
+        "kaa.core.mended_json",
+        "kaa.llm.local.servers",
+        "kaa.llm.models.model_list",
+        "kaa.llm.models.unknown_models",
+        "kaa.llm.written_calls.notations",
+        "kaa.shell.checkpoints.travel",
+        "kaa.shell.compaction.condensing",
+        "kaa.shell.exporting",
+        "kaa.shell.jsonc_splice",
+        "kaa.shell.navigating",
+        "kaa.workspace.sandbox.watch",
+    }
+    # Each module costs a quarter of a millisecond: what is new should replace something, or load later.
+    assert len({name for name in loaded if name.startswith("kaa.")}) <= _MODULES_OF_A_TURN
     # These wait for the first tool call, and for the first connection of a command.
     assert not any(name.startswith(("kaa.shell.approvals.", "kaa.workspace.network.gate")) for name in loaded)
     assert "kaa.llm.anthropic.provider" not in loaded or "kaa.llm.completions.provider" not in loaded
@@ -135,3 +155,9 @@ def test_the_hands_load_the_standard_library_only() -> None:
     # Distributions add modules of their own to every interpreter (`sitecustomize`).
     foreign = {name.split(".")[0] for name in loaded - modules_after("pass")} - set(sys.stdlib_module_names)
     assert foreign == {"kaa"}
+
+
+def test_the_fork_server_loads_little() -> None:
+    loaded = modules_after("import kaa.hands.server, kaa.hands.confinement.full")
+
+    assert len({name for name in loaded if name.split(".")[0] == "kaa"}) <= _MODULES_OF_THE_FORK_SERVER

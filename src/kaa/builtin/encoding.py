@@ -20,10 +20,11 @@ _LABELS = {
     "latin-1": "Latin-1",
     "cp1252": "Windows-1252",
 }
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
-_C1_CONTROL = re.compile(rb"[\x80-\x9f]")
+# Patterns, not compiled: most runs never need them, and compiling takes a part of a start.
+_SURROGATE = "[\ud800-\udfff]"
+_ESCAPED_BYTE = "[\udc80-\udcff]"
+_NOT_ASCII = "[^\x00-\x7f]"
+_C1_CONTROL = rb"[\x80-\x9f]"
 
 
 class UnencodableTextError(ValueError):
@@ -99,10 +100,10 @@ def _utf16_by_zero_bytes(data: bytes) -> str | None:
 def _codec_of_broken_utf8(data: bytes) -> str:
     """UTF-8 with some damage, or one byte per character."""
     text = data.decode("utf-8", "surrogateescape")
-    broken = len(_ESCAPED_BYTE.findall(text))
-    if len(_NOT_ASCII.findall(text)) >= 2 * broken:
+    broken = len(re.findall(_ESCAPED_BYTE, text))
+    if len(re.findall(_NOT_ASCII, text)) >= 2 * broken:
         return "utf-8"
-    if _C1_CONTROL.search(data) is None:
+    if re.search(_C1_CONTROL, data) is None:
         return "latin-1"
     try:
         data.decode("cp1252")
@@ -113,7 +114,7 @@ def _codec_of_broken_utf8(data: bytes) -> str:
 
 def display_text(data: bytes) -> str:
     """Text as it may be shown: decoded, without a mark, with U+FFFD for what is no character."""
-    return _SURROGATE.sub("\ufffd", detect_encoding(data).decode(data))
+    return re.sub(_SURROGATE, "\ufffd", detect_encoding(data).decode(data))
 
 
 def is_binary(data: bytes) -> bool:

@@ -11,8 +11,9 @@ from kaa.core.tool import ToolError
 from kaa.workspace.blocked import BlockedError, note
 from kaa.workspace.protocol import FileInfo, Workspace
 
-_UNICODE_SPACE = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
-_TIME_OF_DAY = re.compile(r" (?=[AP]M\.)", re.IGNORECASE)
+# Patterns, not compiled, as most runs never need them.
+_UNICODE_SPACE = "[\u00a0\u2000-\u200a\u202f\u205f\u3000]"
+_TIME_OF_DAY = r"(?i) (?=[AP]M\.)"
 _MAX_NAMES_COMPARED = 2000
 
 
@@ -73,8 +74,8 @@ def spellings(path: str) -> Iterator[str]:
     """
     seen = set()
     for base in (path, path.removeprefix("@")):
-        spaced = _UNICODE_SPACE.sub(" ", base)
-        narrow = _TIME_OF_DAY.sub("\u202f", spaced)
+        spaced = re.sub(_UNICODE_SPACE, " ", base)
+        narrow = re.sub(_TIME_OF_DAY, "\u202f", spaced)
         decomposed = unicodedata.normalize("NFD", narrow)
         composed = unicodedata.normalize("NFC", base)
         variants = (base, spaced, narrow, decomposed, composed)

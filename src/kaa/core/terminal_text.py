@@ -2,13 +2,14 @@
 
 import re
 
-_ESCAPE_SEQUENCE = re.compile(
+# Patterns, not compiled: what prints nothing needs none.
+_ESCAPE_SEQUENCE = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor movements (ECMA-48 5.4)
     r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # strings: titles, links, device control
     r"|\x1b[ -/]*[0-~]?"  # all others
 )
-_OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
-_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_OVERSTRUCK = r"[^\n\x08]\x08"
+_CONTROL_CHARACTER = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
 def plain_text(text: str) -> str:
@@ -18,9 +19,9 @@ def plain_text(text: str) -> str:
     Line feeds are neither added nor removed.
     """
     if "\x1b" in text:
-        text = _ESCAPE_SEQUENCE.sub("", text)
+        text = re.sub(_ESCAPE_SEQUENCE, "", text)
     if "\x08" in text:
-        text = _OVERSTRUCK.sub("", text)
+        text = re.sub(_OVERSTRUCK, "", text)
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return _CONTROL_CHARACTER.sub("", text)
+    return re.sub(_CONTROL_CHARACTER, "", text)

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Mapping
 
+# Patterns, not compiled: a conversation without commands needs none, and compiling takes a part of a start.
 # What keys of model providers and the like are called. `TOKENIZERS_PARALLELISM` is no token.
-_SECRET = re.compile(
-    r"API_?KEY|ACCESS_?KEY|KEY$|TOKENS?(?![A-Z])|SECRET|PASSW|PASSPHRASE|_PASS$|_PAT$|CREDENTIAL|COOKIE|CONNECTION_STRING"
-    r"|DATABASE_URL|DSN$|AUTH$|_HEADERS$",  # what is sent with requests, such as OTEL_EXPORTER_OTLP_HEADERS
-    re.IGNORECASE,
+_SECRET = (
+    r"(?i)API_?KEY|ACCESS_?KEY|KEY$|TOKENS?(?![A-Z])|SECRET|PASSW|PASSPHRASE|_PASS$|_PAT$|CREDENTIAL|COOKIE"
+    r"|CONNECTION_STRING|DATABASE_URL|DSN$|AUTH$|_HEADERS$"  # headers as in OTEL_EXPORTER_OTLP_HEADERS
 )
 # Git reads its configuration from GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>; with one missing it refuses to run.
-_NOT_SECRET = re.compile(r"GIT_CONFIG_.*|.*_TOKENS|.*_TOKEN_LIMIT", re.IGNORECASE)
+_NOT_SECRET = r"(?i)GIT_CONFIG_.*|.*_TOKENS|.*_TOKEN_LIMIT"
 
 _UNATTENDED = {
     "KAA": "1",  # lets a script know that kaa runs it
@@ -29,12 +29,11 @@ _UNATTENDED = {
 
 
 # Ways to programs outside that act with the user's rights, and to the user's screen. Their sockets are hidden inside.
-_WAYS_OUT = re.compile(
-    r"SSH_(?:AUTH_SOCK|AGENT_PID|ASKPASS|CONNECTION|CLIENT|TTY)|GPG_AGENT_INFO|GNOME_KEYRING_CONTROL|DBUS_.*|DISPLAY"
+_WAYS_OUT = (
+    r"(?i)SSH_(?:AUTH_SOCK|AGENT_PID|ASKPASS|CONNECTION|CLIENT|TTY)|GPG_AGENT_INFO|GNOME_KEYRING_CONTROL|DBUS_.*|DISPLAY"
     r"|WAYLAND_DISPLAY|XAUTHORITY|ICEAUTHORITY|TMUX.*|STY|ZELLIJ.*|KITTY_.*|WEZTERM_.*|ITERM_.*|VSCODE_.*|NVIM.*|EMACS.*"
     r"|INSIDE_EMACS|DOCKER_HOST|CONTAINER_HOST|PODMAN_.*|XDG_RUNTIME_DIR|XDG_SESSION_.*|WSL_INTEROP|WSLENV|PULSE_.*"
-    r"|AT_SPI_.*|SESSION_MANAGER|.*_PROXY",
-    re.IGNORECASE,
+    r"|AT_SPI_.*|SESSION_MANAGER|.*_PROXY"
 )
 
 
@@ -47,10 +46,10 @@ def command_environment(environment: Mapping[str, str], *, confined: bool) -> di
     """
     kept = {name: value for name, value in environment.items() if not is_secret(name)}
     if confined:
-        kept = {name: value for name, value in kept.items() if not _WAYS_OUT.fullmatch(name)}
+        kept = {name: value for name, value in kept.items() if not re.fullmatch(_WAYS_OUT, name)}
     return {**kept, **_UNATTENDED}
 
 
 def is_secret(name: str) -> bool:
     """Whether a variable of this name probably holds a secret."""
-    return _SECRET.search(name) is not None and _NOT_SECRET.fullmatch(name) is None
+    return re.search(_SECRET, name) is not None and re.fullmatch(_NOT_SECRET, name) is None
