@@ -46,7 +46,7 @@ def test_bg_lists_them_and_shows_the_output_of_one() -> None:
 
         assert await _reply(workspace, "bg") == "1  npm run 'a b'  (exited with code 2)"
         assert await _reply(workspace, "bg 1") == "1  npm run 'a b'  (exited with code 2)\none\ntwo"
-        assert await _reply(workspace, "bg 2") == "Say which process, as a number: 1."
+        assert await _reply(workspace, "bg 2") == "Give the number of a process: 1."
 
     run(scenario())
 
@@ -56,7 +56,7 @@ def test_bg_cancel_stops_one() -> None:
         workspace = MemoryWorkspace(commands=_never)
         await workspace.run_in_background(CommandRequest(["bash", "-c", "serve"]))
 
-        assert await _reply(workspace, "bg-cancel") == "Say which process, as a number: 1."
+        assert await _reply(workspace, "bg-cancel") == "Give the number of a process: 1."
         assert await _reply(workspace, "bg-cancel 1") == "Stopped process 1: serve"
         assert await _reply(workspace, "bg-cancel 1") == "Process 1 does not run any more: it was stopped."
         assert await _reply(workspace, "bg 1") == "1  serve  (was stopped)\n(no output)"

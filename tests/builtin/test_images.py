@@ -116,7 +116,7 @@ def test_broken_images_are_refused_at_any_cut(image_format: str) -> None:
     data = encoded(noise(40, 30), image_format)
 
     for length in (12, 30, 100, len(data) // 2):
-        with pytest.raises(ImageError, match="it is no valid image"):
+        with pytest.raises(ImageError, match="it is not a valid image"):
             prepare_image(data[:length], f"image/{image_format.lower()}")
 
 
@@ -148,4 +148,4 @@ def test_read_gives_the_image_whatever_its_name() -> None:
 def test_read_says_why_an_image_cannot_be_shown() -> None:
     tools = Toolbox(MemoryWorkspace({"a.png": encoded(noise(40, 30), "PNG")[:100]}))
 
-    assert "a.png cannot be shown: it is no valid image/png file" in run(tools.failure("read", path="a.png"))
+    assert "a.png cannot be shown: it is not a valid image/png file" in run(tools.failure("read", path="a.png"))

@@ -118,7 +118,7 @@ def test_errors_of_tools_and_crashes_become_results() -> None:
     assert [(result.text, result.is_error) for result in results(end)] == [
         ("no such file: a.py. Use ls to see what is there.", True),
         ("crashes failed: KeyError: 'oops'", True),
-        ("forgets failed: TypeError: None is no ToolResult", True),
+        ("forgets failed: TypeError: None is not a ToolResult", True),
     ]
 
 

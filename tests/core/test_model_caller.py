@@ -176,7 +176,7 @@ class TestEndlessReplies:
 
         assert end.reason == "error"
         assert end.error is not None
-        assert "came to no end" in end.error
+        assert "did not end" in end.error
         (message,) = [m for m in scene.agent.messages if isinstance(m, AssistantMessage)]
         assert message.text.startswith("and on and on")
         assert 0 < len(message.text) <= MOST_CHARACTERS

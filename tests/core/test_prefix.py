@@ -106,7 +106,7 @@ def test_what_happened_to_tools_is_told() -> None:
     assert told([READ], [READ, GREP]) == "the tool grep was added"
     assert told([READ, GREP], [READ]) == "the tool grep was removed"
     assert told([READ, GREP], [READ, more]) == "the tool grep was changed"
-    assert told([READ, GREP], [GREP, READ]) == "the tools come in another order"
+    assert told([READ, GREP], [GREP, READ]) == "the order of the tools changed"
     assert told([READ], [GREP]) == "the tool grep was added; the tool read was removed"
     assert told([], many) == "the tools t0, t1, t2 and 2 more were added"
 

@@ -40,7 +40,7 @@ def test_a_session_goes_on_with_the_server_it_began_with(kaa: Kaa) -> None:
 
         assert (done.code, done.out) == (0, "two\n")
         # It may be a stranger's session, and anything may listen there.
-        assert "goes to that port of this machine" in done.err
+        assert "go to that port of this machine" in done.err
         assert f"local:{_port(server)}" in kaa.session_text
 
 

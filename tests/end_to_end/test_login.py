@@ -353,7 +353,7 @@ def test_an_address_is_pasted_from_within(seat: Seat, oauth: OAuthServer) -> Non
         program.wait_for("Address or code:")
         program.paste("no code at all")
         program.press("enter")
-        program.wait_for("copy all of it")
+        program.wait_for("copy the whole address")
         program.paste(right)
         program.press("enter")
         program.wait_for(f"lab/{MODEL_ID}")

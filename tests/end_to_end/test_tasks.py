@@ -349,7 +349,7 @@ def test_end_of_json_mode_is_the_last_line_even_if_the_recording_goes_on(kaa: Ka
     done = kaa.run("--replay", "tape.jsonl", "--max-turns", "1", "--mode", "json", "-p", "go")
 
     assert done.events[-1]["type"] == "agent_end"
-    assert "1 recorded replies were not asked for" in done.err
+    assert "1 recorded replies were not used" in done.err
 
 
 def test_file_that_cannot_be_attached_is_told_in_plain_words(kaa: Kaa) -> None:

@@ -69,7 +69,7 @@ def test_a_yes_shares_and_shows_the_address(seat: Seat, uploads: Path) -> None:
         enter(program, "hi there")
         program.wait_for("Hello.")
         enter(program, "/share")
-        program.wait_for("secrets taken out: none found")
+        program.wait_for("secrets removed: none found")
         answer(program, "y")
         program.wait_for(ADDRESS)
 

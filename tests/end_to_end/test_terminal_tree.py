@@ -112,7 +112,7 @@ def test_a_place_gets_a_name_in_the_tree(seat: Seat) -> None:
         program.wait_for("[good start] (you are here) One.")
         program.press("enter")
 
-        program.wait_for("the conversation goes on from there already")
+        program.wait_for("the conversation continues from there already")
 
 
 @pytest.mark.parametrize(("key", "content"), [("b", "old\n"), ("c", "new\n")])

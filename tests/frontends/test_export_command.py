@@ -81,7 +81,7 @@ def test_what_cannot_be_done_is_said(session: Path, tmp_path: Path, capsys: pyte
 
     assert codes == [ExitCode.USAGE, ExitCode.FAILED, ExitCode.USAGE]
     complaints = capsys.readouterr().err.splitlines()
-    assert ["no-such-session" in complaints[0], "there already" in complaints[1], "missing" in complaints[2]] == [
+    assert ["no-such-session" in complaints[0], "exists already" in complaints[1], "missing" in complaints[2]] == [
         True
     ] * 3
 

@@ -171,7 +171,7 @@ def test_damage_is_told_by_line_and_repaired(world: World) -> None:
 
     code, lines = world.run("check")
     assert code == 1
-    assert lines[1] == "  line 3: error: the line cannot be read; it is passed over"
+    assert lines[1] == "  line 3: error: the line cannot be read; kaa skips it"
     assert [told["isSound"] for told in world.json("check", "one")] == [False]
 
     code, lines = world.run("repair", "one", "--in-place")

@@ -133,5 +133,5 @@ def test_any_bytes_decode_or_are_refused_with_a_reason(source: bytes) -> None:
 
 @pytest.mark.parametrize("nested", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])
 def test_what_nests_without_end_is_refused(nested: str) -> None:
-    with pytest.raises(JsoncError, match="nests too deeply"):
+    with pytest.raises(JsoncError, match="nested too deeply"):
         decode(f'{{"a": {nested}')

@@ -208,7 +208,7 @@ class TestUnknownPrices:
         assert reasons(purse.talk("go", "again", cost=1)) == ["done", "done"]
         (asked,) = payer.questions
         question, details = asked.title, asked.details
-        assert question == "Go on without knowing the price?"
+        assert question == "Continue with an unknown price?"
         assert "the price of p/m is not known" in details
         assert purse.told == [("unknown_price", "run", "cost")]
 

@@ -228,7 +228,7 @@ def test_a_history_that_changed_is_told() -> None:
     scene.ask("z")
 
     assert scene.only.cause == "message"
-    assert scene.only.detail == "the conversation went on from elsewhere in the session"
+    assert scene.only.detail == "the conversation continued from another entry of the session"
     assert 8_000 < scene.only.tokens < 13_000, "the long first message is gone, so only the second is paid for again"
 
 
@@ -241,7 +241,7 @@ def test_a_rewritten_message_is_named() -> None:
     scene.agent.replace_history([msgspec.structs.replace(first, content="short"), *rest])
     scene.ask("z")
 
-    assert (scene.only.cause, scene.only.detail) == ("message", "message 1 of 3 (of the user) is another one now")
+    assert (scene.only.cause, scene.only.detail) == ("message", "message 1 of 3 (of the user) changed")
 
 
 @pytest.mark.parametrize(("tokens", "cause"), [(3_000, "too_small"), (30_000, "not_cached")])

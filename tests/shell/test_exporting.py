@@ -65,7 +65,7 @@ def test_a_file_that_is_there_is_replaced_only_on_request(stage: Stage, tmp_path
     target = tmp_path / "notes.md"
     target.write_text("mine")
 
-    assert f"{target} is there already" in told_at_once(stage, f"/export {target}")
+    assert f"{target} exists already" in told_at_once(stage, f"/export {target}")
     assert target.read_text() == "mine"
 
     told_after(stage, "hello", f"/export {target} --force")
@@ -79,7 +79,7 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(stage: Stage, tmp_pat
     missing = tmp_path / "no" / "folder.html"
 
     assert f"cannot write {missing}" in told_at_once(stage, f"/export {missing}")
-    assert "no session is written as .pdf" in told_at_once(stage, f"/export {tmp_path}/a.pdf")
+    assert "unknown export format .pdf" in told_at_once(stage, f"/export {tmp_path}/a.pdf")
     assert "/export has no --everything" in told_at_once(stage, "/export --everything")
     assert "exclude each other" in told_at_once(stage, "/export --all-branches --one-branch")
 
@@ -99,7 +99,7 @@ def test_a_warning_counts_what_looks_like_secrets_and_redaction_takes_it_out(sta
     assert "warning:" in plain
     assert "GitHub token (2), value of a key or variable in use" in plain
     assert GITHUB_TOKEN in (tmp_path / "a.html").read_text()
-    assert "secrets taken out: GitHub token (2), value of a key or variable in use" in redacted
+    assert "secrets removed: GitHub token (2), value of a key or variable in use" in redacted
     page = (tmp_path / "b.html").read_text()
     assert GITHUB_TOKEN not in page
     assert "horse" not in page

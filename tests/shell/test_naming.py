@@ -99,7 +99,7 @@ def test_a_session_that_is_only_named_leaves_nothing(stage: Stage) -> None:
 def test_what_nobody_can_see_is_no_name(stage: Stage, text: str) -> None:
     async def scene(conversation: Conversation) -> str | None:
         conversation.naming.set_name("before")
-        with pytest.raises(CommandError, match="give it letters"):
+        with pytest.raises(CommandError, match="use letters"):
             conversation.naming.set_name(text)
         return conversation.naming.name
 

@@ -114,7 +114,7 @@ def test_a_step_of_closing_that_fails_skips_no_other(stage: Stage, tmp_path: Pat
 
     def broken(text: str) -> None:
         told.append(text)
-        if "were not asked for" in text:
+        if "were not used" in text:
             raise BrokenPipeError  # as when standard error is a pipe that nobody reads any more
 
     async def scenario() -> None:

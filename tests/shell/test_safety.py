@@ -51,7 +51,7 @@ def test_hidden_paths_are_spelled_out(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"mode": "everything"}, "sandbox.mode"),
         ({"network": "https://pypi.org/x"}, "sandbox.network"),
         ({"network": 5}, "sandbox.network"),
-        ({"writable": ["/no/such/place"]}, "no directory"),
+        ({"writable": ["/no/such/place"]}, "not a directory"),
         ({"writable": ["/"]}, "full-access"),
     ],
 )

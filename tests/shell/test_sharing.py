@@ -111,7 +111,7 @@ def test_what_goes_out_is_said_before(stage: Stage, github: GitHub) -> None:
     files = [re.fullmatch(r"my-token-is-redacted-\w{8}(\.\w+) \(\d+ kB\)", line) for line in lines[1:3]]
     assert [file and file[1] for file in files] == [".md", ".html"]
     assert "2 messages, 0 tool results, 0 blocks of thinking, 0 images; this branch only" in lines
-    assert "secrets taken out: GitHub token" in lines
+    assert "secrets removed: GitHub token" in lines
 
 
 def test_secrets_never_go_out(stage: Stage, github: GitHub) -> None:

@@ -104,4 +104,4 @@ def _find(processes: BackgroundProcesses, arguments: str) -> BackgroundProcess |
     wanted = arguments.strip()
     if wanted in known:
         return known[wanted]
-    return f"Say which process, as a number: {', '.join(known)}." if known else "Nothing runs in the background."
+    return f"Give the number of a process: {', '.join(known)}." if known else "Nothing runs in the background."

@@ -34,7 +34,7 @@ async def _budget(arguments: str, context: CommandContext) -> CommandAction:
             _set(context.budget, "run" if scope == "run" else "session", WORDS[word], " ".join(rest))
             return Reply(_shown(context.budget))
         case _:
-            raise CommandError(f"that is no budget: write, for example, {_USAGE}")
+            raise CommandError(f"invalid budget: write, for example, {_USAGE}")
 
 
 def _set(budget: SessionBudget, scope: BudgetScope, measure: Measure, text: str) -> None:

@@ -111,7 +111,7 @@ async def _reload(_arguments: str, context: CommandContext) -> CommandAction:
 async def _forward(arguments: str, context: CommandContext) -> CommandAction:
     words = arguments.split()
     if not 1 <= len(words) <= 2 or not all(word.isdecimal() for word in words):
-        raise CommandError("give a port: /forward 3000, or /forward 3000 8080 for another one here")
+        raise CommandError("give a port: /forward 3000, or /forward 3000 8080 for another port on this machine")
     port = await context.forward(*map(int, words))
     return Reply(f"http://127.0.0.1:{port} leads to port {words[0]} of the sandbox")
 
@@ -129,7 +129,7 @@ async def _name(arguments: str, context: CommandContext) -> CommandAction:
         case "--suggest":
             name = naming.set_name(await naming.suggest())
         case option if option.startswith("--"):
-            raise CommandError(f"{option} is no option of /name: use --suggest or --clear, or give a name")
+            raise CommandError(f"{option} is not an option of /name: use --suggest or --clear, or give a name")
         case text:
             name = naming.set_name(text)
     return Reply(f"named: {name}")

@@ -60,7 +60,7 @@ def extend(api: ExtensionAPI) -> None:
 
 
 async def _new(_arguments: str, _context: CommandContext) -> CommandAction:
-    return BeginSession("A new session has begun. The one before is kept.")
+    return BeginSession("A new session begins. The previous one is kept.")
 
 
 async def _resume(arguments: str, context: CommandContext) -> CommandAction:
@@ -73,7 +73,7 @@ async def _resume(arguments: str, context: CommandContext) -> CommandAction:
         if not query:
             return _UNCHANGED
     path = await context.sessions.find(query)
-    return OpenSession(path, f"It goes on with {path}. The session before is kept.")
+    return OpenSession(path, f"The session continues with {path}. The session before is kept.")
 
 
 async def _search(arguments: str, context: CommandContext) -> CommandAction:
@@ -87,7 +87,7 @@ async def _search(arguments: str, context: CommandContext) -> CommandAction:
 
 
 async def _clone(_arguments: str, context: CommandContext) -> CommandAction:
-    return CopySession(_kept(context), "A copy of the session goes on here. The one before is kept.")
+    return CopySession(_kept(context), "The conversation continues in a copy of the session. The original is kept.")
 
 
 async def _fork(arguments: str, context: CommandContext) -> CommandAction:
@@ -95,7 +95,7 @@ async def _fork(arguments: str, context: CommandContext) -> CommandAction:
     message = await _chosen(arguments, context, "Copy the session up to before which message?", "/fork ENTRY")
     if message is None:
         return _UNCHANGED
-    notice = "A copy of the session goes on here, from before that message. The one before is kept."
+    notice = "The conversation continues in a copy of the session, before that message. The original is kept."
     return CopySession(path, notice, before=message.entry_id, draft=message.text)
 
 

@@ -92,7 +92,7 @@ async def _confirmed(asker: Asker, description: str) -> bool:
     Raises:
         CommandError: nobody can be asked.
     """
-    question = "Upload this as a secret gist? Whoever gets its address can read it."
+    question = "Upload this as a secret gist? Everyone who has its address can read it."
     if not asker.can_ask:
         raise CommandError(f"{question} Nobody can be asked here: add --yes to upload it.\n{description}")
     return await confirm(asker, question, description)

@@ -92,7 +92,7 @@ async def _cost(arguments: str, context: CommandContext) -> CommandAction:
         case "misses":
             return Reply("\n".join(_listed(spending.misses)))
         case other:
-            raise CommandError(f"/cost knows nothing of {other!r}: use /cost, or /cost misses")
+            raise CommandError(f"/cost has no {other!r}: use /cost, or /cost misses")
 
 
 def _summary(spending: Spending) -> list[str]:

@@ -207,7 +207,7 @@ class ToolExecutor:
 def _checked(result: object) -> ToolResult:
     """What a tool or hook returned. Extensions are not always type-checked, and forget to return something."""
     if not isinstance(result, ToolResult):
-        raise TypeError(f"{result!r} is no ToolResult")
+        raise TypeError(f"{result!r} is not a ToolResult")
     return result
 
 

@@ -49,7 +49,7 @@ def compare(previous: Request, current: Request, *, thinking: bool = True) -> Pr
     same = _common_length(previous.messages, current.messages)
     if same < min(len(previous.messages), len(current.messages)):
         kind = _kind(previous.messages[same])
-        return PrefixChange("message", f"message {same + 1} of {len(previous.messages)} ({kind}) is another one now")
+        return PrefixChange("message", f"message {same + 1} of {len(previous.messages)} ({kind}) changed")
     return None
 
 
@@ -105,7 +105,7 @@ def _tool_change(previous: Sequence[ToolSchema], current: Sequence[ToolSchema]) 
         ("changed", [name for name, tool in after.items() if name in before and before[name] != tool]),
     )
     said = [f"{_named(names)} {what}" for what, names in changes if names]
-    return "; ".join(said) or "the tools come in another order"
+    return "; ".join(said) or "the order of the tools changed"
 
 
 def _named(names: Sequence[str]) -> str:

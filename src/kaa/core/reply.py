@@ -304,7 +304,7 @@ class ReplyBuilder:
         self._characters += characters
         if self._characters > self._most_characters:
             raise EndlessReplyError(
-                f"The reply came to no end: it was stopped after {self._most_characters:,} characters, more than any "
+                f"The reply did not end: kaa stopped it after {self._most_characters:,} characters, more than any "
                 "model may answer. Check the server, or choose another model."
             )
 

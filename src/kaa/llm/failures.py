@@ -125,8 +125,8 @@ def failure_of_event(error: Json, peer: Peer) -> ProviderError:
 def refused_answer(reason: str, peer: Peer) -> BadRequestError:
     """The error for an answer that was withheld by the model or a content filter."""
     return BadRequestError(
-        f"{peer.model} at {peer.host} did not go on with this answer ({_clean(reason, peer)}): say it in other words, "
-        "take a different way, or choose another model."
+        f"{peer.model} at {peer.host} stopped this answer ({_clean(reason, peer)}): rephrase the request, "
+        "take another approach, or choose another model."
     )
 
 

@@ -105,7 +105,7 @@ def decode(source: bytes | str, shape: type[T] | None = None) -> T | Any:
     text = source if isinstance(source, str) else _decode_utf8(source)
     plain = to_json(text)
     if not plain.strip():
-        raise JsoncError("there is nothing here, at least {} is needed", text, len(text))
+        raise JsoncError("the file is empty: write at least {}", text, len(text))
     encoded = plain.encode("utf-8", "replace")
     try:
         return msgspec.json.decode(encoded, type=Any if shape is None else shape)
@@ -114,7 +114,7 @@ def decode(source: bytes | str, shape: type[T] | None = None) -> T | Any:
     except msgspec.DecodeError as error:
         raise _located(error, text, encoded) from error
     except RecursionError:
-        raise JsoncError("it nests too deeply to be meant", text, 0) from None
+        raise JsoncError("it is nested too deeply", text, 0) from None
 
 
 def _decode_utf8(source: bytes) -> str:

@@ -25,7 +25,9 @@ class NotASessionError(SessionError):
     """The file is something else than a session. It was not touched."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} is not a session ({reason}); it was left as it is. Name another file or start anew.")
+        super().__init__(
+            f"{path} is not a session ({reason}); it was left as it is. Name another file or start a new session."
+        )
         self.path = path
 
 
@@ -104,7 +106,7 @@ class TrashError(SessionError):
     def __init__(self, path: Path, cause: OSError) -> None:
         super().__init__(
             f"{path} cannot be moved into the trash: {cause.strerror or cause}. It was left where it is; "
-            "to be rid of it for good, delete it with rm"
+            "to delete it permanently, use rm"
         )
         self.path = path
 

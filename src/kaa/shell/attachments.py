@@ -42,7 +42,7 @@ async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tup
     if len(said) > 1 and first.startswith("/"):
         first = f"\n{first}"  # a piped text before the message is no slash command
     if not first:
-        raise AttachmentError('there is nothing to do: give a message, such as kaa -p "fix the failing test"')
+        raise AttachmentError('there is no message: give one, such as kaa -p "fix the failing test"')
     if piped.strip() and first.startswith("/"):
         first = f" {first}"  # what is piped is text and never a slash command
     return user_message(first, images), [user_message(text) for text in texts[1:]]

@@ -189,14 +189,14 @@ class Budgeting:
         money = next((standing for standing in self._standings() if standing.measure == "cost"), None)
         if money is None or model.cost is not None or name in self._priceless:
             return
-        problem = f"the price of {name} is not known, so a limit of money cannot hold what it costs"
-        if not asker.can_ask or not await self._asked(asker, "Go on without knowing the price?", problem, money):
+        problem = f"the price of {name} is not known, so a cost limit cannot include it"
+        if not asker.can_ask or not await self._asked(asker, "Continue with an unknown price?", problem, money):
             raise BudgetExhaustedError(
                 f"{problem}. Give its price in models.json (cost), limit tokens instead of money, or choose another "
                 "model."
             )
         self._priceless.add(name)
-        self._tell("unknown_price", money, f"{problem}; it goes on uncounted")
+        self._tell("unknown_price", money, f"{problem}; kaa continues without counting its cost")
 
     async def _asked(self, asker: Asker, question: str, why: str, standing: LimitUsage) -> bool:
         """Ask the user; the clock stands still meanwhile. The question is a title, and has to fit into one."""

@@ -99,7 +99,7 @@ class CacheWatch:
                 self._answered(reply)
                 return  # told with the next event, when everybody has seen the reply
             case BranchChanged():
-                self._broken_by = "the conversation went on from elsewhere in the session"
+                self._broken_by = "the conversation continued from another entry of the session"
             case CompactionEnd(error=None, aborted=False):
                 self._broken_by = "the conversation was condensed"
             case _:
@@ -140,7 +140,7 @@ class CacheWatch:
         if (model.provider, model.id) not in self._caching:
             if expected < _SURELY_KEPT_TOKENS:
                 return "too_small", f"the server may not keep prompts as small as {expected:,} tokens"
-            return "not_cached", f"{model.provider} has told of no cache so far: it keeps nothing, or does not say so"
+            return "not_cached", f"{model.provider} has not reported a cache so far"
         if change is not None:
             return change.segment, (change.segment == "message" and self._broken_by) or change.detail
         idle = asked.at - before.at
@@ -149,10 +149,10 @@ class CacheWatch:
             kept = f"{lifetime // 60_000} or more"
             return "expired", f"{_minutes(idle)} passed since the last request; servers keep a prompt for {kept}"
         if before.request is None:
-            return "first_request", "the session was opened anew; its instructions or tools may have changed"
+            return "first_request", "the session was reopened; its instructions or tools may have changed"
         if model.api in _THINKING_IS_KEPT and _forgets_thinking(before.request, asked.request):
             return "thinking", "with your message the server leaves out what the model thought before it"
-        return "unknown", "nothing changed: the server has dropped what it kept"
+        return "unknown", "nothing changed: the server dropped its cache"
 
     def _tell(self, miss: CacheMiss) -> None:
         if miss.cause in _LASTING:

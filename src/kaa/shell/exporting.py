@@ -150,7 +150,7 @@ def export_session(
             totals = write_session(source, selection, wanted, out)
             size = out.tell()
     except FileExistsError as error:
-        raise ExportError(f"{target} is there already; choose another name, or replace it with --force") from error
+        raise ExportError(f"{target} exists already; choose another name, or replace it with --force") from error
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
     secrets = count_secrets(source, selection, redactor())
@@ -194,7 +194,7 @@ def _format_of(request: "ExportRequest", cwd: Path) -> "Format":
     if not suffix or target.is_dir():
         return "html"
     if suffix not in SUFFIXES:
-        raise ExportError(f"no session is written as {suffix}: end the name with .html, .md or .jsonl")
+        raise ExportError(f"unknown export format {suffix}: end the name with .html, .md or .jsonl")
     return SUFFIXES[suffix]
 
 

@@ -223,7 +223,7 @@ class Logins:
             await asyncio.to_thread(self.keep_key, provider, key)
             return
         if config is None:
-            raise LoginError(f"{provider} has no login that kaa knows of: use an API key")
+            raise LoginError(f"{provider} has no login that kaa supports: use an API key")
         log_in = log_in_with_browser if method == "browser" else log_in_with_device
         await asyncio.to_thread(keep_login, self._file, provider, await log_in(config, transport, screen))
 

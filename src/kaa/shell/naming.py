@@ -82,7 +82,7 @@ class Naming:
             raise CommandError(f"the name has {len(text):,} characters: use at most {MAX_LENGTH}, longer names are cut")
         name = clean_name(text) or None
         if name is None and text:
-            raise CommandError("nothing of that name can be shown; give it letters")
+            raise CommandError("the name has no printable characters: use letters")
         if name == self.name:
             return name
         if len(self._store.tree):
@@ -111,7 +111,7 @@ class Naming:
         self._recorder.note(RequestUsage(kind=TITLE_KIND, provider=provider, model=model, usage=answer.usage))
         name = clean_name(answer.text.strip().strip("\"'“”„«»`*#").removesuffix("."))
         if not name:
-            raise CommandError("the model had no idea; give a name yourself: /name TEXT")
+            raise CommandError("the model suggested no name; give one yourself: /name TEXT")
         return name
 
     async def close(self) -> None:

@@ -38,11 +38,11 @@ Uncertain: TypeAlias = Literal["keep", "restore"]
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
 _KEPT = " (/undo --all would restore it)"
 _ARRIVED = {
-    "tree": "the conversation goes on from there",
+    "tree": "the conversation continues from there",
     "undo": "took back the last message",
     "redo": "went forward",
 }
-_AGAIN = "Repeat the command when the reason is gone: it does the rest"
+_AGAIN = "Repeat the command after you have removed the cause: it restores the rest"
 
 
 class RewindPoint(msgspec.Struct, frozen=True):
@@ -290,7 +290,7 @@ class Navigation:
         """
         destination = await self.forward()
         if destination is None:
-            raise CommandError("there is nothing to do again: nothing was taken back, or something was said since")
+            raise CommandError("there is nothing to redo: nothing was undone, or a message followed")
         return await self._go_along("redo", destination, restore, "/redo --conversation returns only the conversation")
 
     async def travel(self, entry_id: str, *, restore: Along = "conversation") -> str:
@@ -319,7 +319,7 @@ class Navigation:
         """
         said = next((node for node in reversed(self._store.tree.path()) if node.type in SPEAKING), None)
         if said is None:
-            raise CommandError("nothing was said yet that could get a name")
+            raise CommandError("there is no message yet to label")
         self.label(said.id, text)
 
     def label(self, entry_id: str, text: str | None) -> None:
@@ -396,7 +396,7 @@ class Navigation:
         try:
             drafts = await self._agent.occupy(sum_up, lambda: None)
         except SummaryError as error:
-            raise CommandError(f"what is left could not be summed up: {error}") from error
+            raise CommandError(f"the branch could not be summarized: {error}") from error
         if drafts is None:
             raise CommandError("stopped: the conversation is where it was")
         return drafts
@@ -414,7 +414,7 @@ class Navigation:
                 return await self._files.restore(destination.files)
             except OSError as error:
                 raise CommandError(
-                    f"restoring files broke off, and the conversation stays where it is: {_described(error)}. {_AGAIN}"
+                    f"restoring stopped, and the conversation stays where it is: {_described(error)}. {_AGAIN}"
                 ) from error
 
     @property

@@ -110,8 +110,8 @@ async def _context_files(workspace: Workspace, home: Home, texts: _Texts, *, tru
     theirs = [ContextFile(path, texts.read(path, found[path]), trusted) for path in paths]
     if theirs and not trusted:
         texts.notices.append(
-            f"{', '.join(file.path for file in theirs)}: the model is told that this is information and no"
-            " instruction, because the project is not trusted. If you know what is in it, --trust makes it one"
+            f"{', '.join(file.path for file in theirs)}: the model gets this as information, not as"
+            " instructions, because the project is not trusted. If you know its content, --trust makes it instructions"
         )
     return (*mine, *theirs)
 

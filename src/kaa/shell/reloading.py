@@ -97,7 +97,7 @@ class Reloading:
         if unchanged:
             lines.append(unchanged)
         if fixed:
-            lines.append(f"{', '.join(map(_camel, fixed))}: what changed there holds from the next start on")
+            lines.append(f"{', '.join(map(_camel, fixed))}: changes take effect at the next start")
         return "\n".join(lines)
 
 

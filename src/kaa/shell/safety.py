@@ -136,7 +136,7 @@ def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkS
 def _directory(path: str, place: str, below: str) -> str:
     absolute = os.path.abspath(Path(below, expanded(path)))
     if not os.path.isdir(absolute):
-        raise SettingsError(f"{place}: {path} is no directory")
+        raise SettingsError(f"{place}: {path} is not a directory")
     if absolute == "/":
         raise SettingsError(f"{place}: all of / cannot be writable; that would be --sandbox full-access")
     return absolute

@@ -53,7 +53,7 @@ def test_a_verdict_is_remembered() -> None:
     decoder = ImageDecoder()
 
     for _ in range(2):
-        with pytest.raises(ImageError, match="is no valid image/png"):
+        with pytest.raises(ImageError, match="is not a valid image/png"):
             decoder.decode(b"\x89PNG broken", "image/png", threading.Event())
 
 

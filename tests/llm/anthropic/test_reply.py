@@ -251,7 +251,7 @@ def test_a_reply_in_one_piece_is_read() -> None:
 
 
 def test_json_that_is_no_reply_is_refused() -> None:
-    with pytest.raises(MalformedStreamError, match="something else than an answer of a model"):
+    with pytest.raises(MalformedStreamError, match="something other than a model's answer"):
         MessageParser(_PEER).accept_whole(b'{"hello":"world"}')
     with pytest.raises(MalformedStreamError, match="an answer that cannot be read"):
         MessageParser(_PEER).accept_whole(b'{"content":"text"}')

@@ -130,7 +130,7 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_its_writer(auth: Path) -> None:
     auth.parent.mkdir()
     os.mkfifo(auth, 0o600)
 
-    with pytest.raises(CredentialError, match="no regular file"):
+    with pytest.raises(CredentialError, match="not a regular file"):
         CredentialStore(auth, {}).get("a")
 
 

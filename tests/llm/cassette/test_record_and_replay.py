@@ -294,11 +294,11 @@ def test_unused_exchanges_are_counted(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (lambda text: "", "line 1 is no header"),
-        (lambda text: "{}\n" + text, "line 1 is no header"),
+        (lambda text: "", "line 1 is not a header"),
+        (lambda text: "{}\n" + text, "line 1 is not a header"),
         (lambda text: text.replace("kaa-cassette", "tape"), "its format is 'tape'"),
         (lambda text: text.replace('"version":1', '"version":2'), "version 2 of the cassette format"),
-        (lambda text: text[:-20], "line 3: this is not a whole exchange"),
+        (lambda text: text[:-20], "line 3: the exchange is incomplete"),
         (lambda text: text[:-1], "line 3: .*cut off"),
         (lambda text: text.replace('"status":200', '"status":"ok"', 1), r"line 2: .*\$\.response\.status"),
         (lambda text: text.replace("\n", "\n\n", 1), "line 2"),

@@ -350,7 +350,7 @@ def test_a_reply_in_one_piece_is_read() -> None:
 
 
 def test_json_that_is_no_reply_is_refused() -> None:
-    with pytest.raises(MalformedStreamError, match=r"something else than an answer of a model: .*hello"):
+    with pytest.raises(MalformedStreamError, match=r"something other than a model's answer: .*hello"):
         _parser().accept_whole(b'{"hello":"world"}')
 
 

@@ -189,7 +189,7 @@ def test_a_withheld_answer_is_no_reply_and_not_asked_for_again(reason: str) -> N
     message = _fails(BadRequestError, _chunk(_text("I")), _chunk(finish=reason))
 
     assert reason in message
-    assert "say it in other words" in message
+    assert "rephrase the request" in message
 
 
 def test_a_blocked_question_says_why() -> None:

@@ -112,7 +112,7 @@ def test_an_anthropic_server_is_asked_in_its_own_way(tmp_path: Path, base_url: s
         (_Server(b"<html>\xff"), "its answer is not a list of models"),
         (_Server(b'{"data": [], "x": ' + b"[" * 100_000), "its answer is not a list of models"),
         (_Server({"data": []}), "it has none"),
-        (_Server(b" " * (5 << 20)), "it does not stop"),
+        (_Server(b" " * (5 << 20)), "its list is too long"),
     ],
 )
 def test_a_server_that_does_not_say_is_told_of(tmp_path: Path, server: _Server, reason: str) -> None:

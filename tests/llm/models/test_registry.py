@@ -247,7 +247,7 @@ def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path
             _ANTHROPIC,
             "sonnet:hihg",
             {},
-            "'sonnet:hihg' ends in no thinking level: did you mean sonnet:high? The levels",
+            "'sonnet:hihg' does not end in a thinking level: did you mean sonnet:high? The levels",
         ),
         (_ANTHROPIC, "anthropic/sonnet:hihg", {}, "did you mean sonnet:high?"),
         (_ANTHROPIC, "nonsense", {}, "needs its provider: anthropic/nonsense"),

@@ -28,7 +28,7 @@ def _in_place_of(file: Path) -> None:
     [
         ("settings.json", 2, "settings.json: cannot be read: it is a named pipe and not a regular file"),
         ("models.json", 5, "models.json cannot be read (it is a named pipe and not a regular file)"),
-        ("auth.json", 2, "auth.json cannot be read (it is no regular file)"),
+        ("auth.json", 2, "auth.json cannot be read (not a regular file)"),
         ("trust.json", 0, ""),
         ("AGENTS.md", 0, "AGENTS.md is not used: it cannot be read (it is a named pipe and not a regular file)"),
         ("SYSTEM.md", 0, "SYSTEM.md is not used: it cannot be read (it is a named pipe and not a regular file)"),

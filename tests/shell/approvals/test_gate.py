@@ -530,7 +530,7 @@ class TestNobodyToAsk:
         assert stage.ran == [("make", None)]
         assert end.reason == "denied"
         assert "it deletes files that git does not track. Nobody can be asked" in denied["c1"]
-        assert "'bash: git clean -fd' into approvals.allow" in denied["c1"]
+        assert "'bash: git clean -fd' to approvals.allow" in denied["c1"]
         assert "--sandbox full-access" in denied["c2"]
         assert "deploy runs in kaa itself" in denied["c3"]
 
@@ -540,7 +540,7 @@ class TestNobodyToAsk:
 
         end = stage.commands("make a; make b")
 
-        assert "put 'outside bash: make a' and 'outside bash: make b' into approvals.allow" in (end.error or "")
+        assert "add 'outside bash: make a' and 'outside bash: make b' to approvals.allow" in (end.error or "")
 
     def test_what_was_blocked_in_the_background_is_no_success_either(self) -> None:
         stage = Stage(headless=True)

@@ -50,7 +50,7 @@ def test_rules_are_read_as_people_write_them(text: str, rule: Rule) -> None:
     [
         ("", False, "is no rule: write 'bash: git status'"),
         ("git status", False, "is no rule"),
-        ("bash:", False, "nothing follows the colon"),
+        ("bash:", False, "the text after the colon is missing"),
         ("bash", False, "would allow every command"),
         ("bash: *", False, "would allow every command"),
         ("bash: git $x", False, "only words"),

@@ -400,7 +400,7 @@ def test_files_that_went_back_alone_are_returned_by_redo_also_after_a_restart(sc
         for text in ("two\n", "three\n"):
             said.append(_files(await conversation.navigation.redo()))
             assert (scene.project / "a.txt").read_text() == text
-        with pytest.raises(CommandError, match="nothing to do again"):
+        with pytest.raises(CommandError, match="nothing to redo"):
             await conversation.navigation.redo()
         assert [point.text for point in conversation.navigation.points()] == ["one", "two"]
         assert await undone(conversation) == ["restored a.txt"]

@@ -79,7 +79,7 @@ def test_what_it_would_do_is_said_in_plain_words(project: Path) -> None:
 
     assert "programs that run as a part of kaa, with your rights: .kaa/extensions/a.py, .kaa/extensions/b.py" in uses
     assert any(use.startswith("settings of kaa") for use in uses)
-    assert any(".kaa/SYSTEM.md (left out: no regular file)" in use for use in uses)
+    assert any(".kaa/SYSTEM.md (left out: not a regular file)" in use for use in uses)
 
 
 @pytest.mark.parametrize("own", [".kaa", ".kaa/agent"])

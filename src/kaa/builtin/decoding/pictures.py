@@ -54,7 +54,7 @@ def fitted(data: bytes, mime_type: str) -> Picture:
     except _TOO_LARGE as error:
         raise PictureError("it is too large to be decoded safely") from error
     except _BROKEN_IMAGE as error:
-        raise PictureError(f"it is no valid {mime_type} file ({str(error) or type(error).__name__})") from error
+        raise PictureError(f"it is not a valid {mime_type} file ({str(error) or type(error).__name__})") from error
 
 
 def load_format(mime_type: str) -> None:

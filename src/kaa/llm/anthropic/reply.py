@@ -152,7 +152,7 @@ class MessageParser:
             raise failure_of_event(reply_json.decode_any(body), self._peer)
         message = self._decode_message(body)
         if message.stop_reason is None and not message.content:
-            raise malformed("something else than an answer of a model", body, self._peer)
+            raise malformed("something other than a model's answer", body, self._peer)
         self._inform(message)
         for index, block in enumerate(message.content or ()):
             self._begin(index, block)

@@ -83,7 +83,7 @@ class CredentialStore:
             case _OAuthEntry(access=access, refresh=refresh, expires=expires):
                 if expires and expires / 1000 <= time.time() and not refresh:
                     raise CredentialError(
-                        f"{self._place(provider)}: the login has expired, and there is nothing to renew it with: "
+                        f"{self._place(provider)}: the login has expired, and it has no refresh token: "
                         f"log in again with  kaa login {provider}"
                     )
                 return Credential("oauth", access, self._path.name)

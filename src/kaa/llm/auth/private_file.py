@@ -116,7 +116,7 @@ class PrivateFile:
 
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise PrivateFileError(f"{self._path} cannot be read (it is no regular file)")
+            raise PrivateFileError(f"{self._path} cannot be read (not a regular file)")
         if status.st_uid != os.geteuid():
             # Root too: a value in it may be a command, which must not run with more rights than its author's.
             raise PrivateFileError(
@@ -137,7 +137,7 @@ class PrivateFile:
             )
 
     def _is_a_link(self) -> PrivateFileError:
-        return PrivateFileError(f"{self._path} is a symbolic link: kaa uses only a file that stands there itself")
+        return PrivateFileError(f"{self._path} is a symbolic link: kaa uses only a regular file")
 
     def _not_written(self, error: OSError) -> PrivateFileError:
         return PrivateFileError(f"{self._path} cannot be written ({error.strerror})")

@@ -134,7 +134,7 @@ def load(path: Path) -> tuple[CassetteHeader, Sequence[Exchange]]:
             exchanges.append(msgspec.json.decode(line, type=Exchange))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CassetteError(
-                f"{path}, line {number}: this is not a whole exchange ({error}). "
+                f"{path}, line {number}: the exchange is incomplete ({error}). "
                 "The recording was interrupted or edited: record it again"
             ) from error
     return header, exchanges
@@ -152,7 +152,7 @@ def _header(path: Path, line: bytes) -> CassetteHeader:
     try:
         header = msgspec.json.decode(line, type=CassetteHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CassetteError(f"{path} is not a kaa cassette: line 1 is no header ({error})") from error
+        raise CassetteError(f"{path} is not a kaa cassette: line 1 is not a header ({error})") from error
     if header.format != _FORMAT:
         raise CassetteError(f"{path} is not a kaa cassette: its format is {header.format!r}")
     if header.version != _VERSION:

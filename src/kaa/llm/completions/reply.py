@@ -153,7 +153,7 @@ class CompletionParser:
         """See `ReplyParser`."""
         self._take(body)
         if self._finish_reason is None and not self._blocks and not self._calls:
-            raise malformed("something else than an answer of a model", body, self._peer)
+            raise malformed("something other than a model's answer", body, self._peer)
         self.finished = True
 
     def finish(self) -> None:

@@ -92,7 +92,7 @@ _WITHHELD: Final = {
     "SAFETY": "its safety filter stopped it",
     "RECITATION": "it would have repeated a source word for word",
     "LANGUAGE": "it does not speak this language",
-    "BLOCKLIST": "it came to a word that is not allowed",
+    "BLOCKLIST": "it reached a word that is not allowed",
     "PROHIBITED_CONTENT": "its filter stopped it for prohibited content",
     "SPII": "it came to personal data",
     "MODEL_ARMOR": "Model Armor stopped it",
@@ -147,7 +147,7 @@ class GeminiParser:
         """See `ReplyParser`. A server that does not know `alt=sse` sends the chunks as one array."""
         self._take(body)
         if self._finish_reason is None and not self._blocks:
-            raise malformed("something else than an answer of a model", body, self._peer)
+            raise malformed("something other than a model's answer", body, self._peer)
         self.finished = True
 
     def finish(self) -> None:

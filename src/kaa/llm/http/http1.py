@@ -111,7 +111,7 @@ class ResponseDecoder:
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as error:
-            raise HttpError("the server wants to speak something else than HTTP") from error
+            raise HttpError("the server asks for a protocol other than HTTP") from error
         except HttpParserError as error:
             if not self.complete:
                 raise HttpError(f"the server does not speak HTTP/1.1: {error}") from error

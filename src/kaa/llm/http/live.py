@@ -242,7 +242,7 @@ def _unreachable(host: str, route: Route, reason: str) -> NetworkError:
 
 def _untrusted(host: str, route: Route, error: ssl.SSLCertVerificationError) -> NetworkError:
     remedy = (
-        "check the base URL and the proxy settings; whoever answers there is not meant by this name."
+        "check the base URL and the proxy settings; the server that answers has another name."
         if error.verify_code in _WRONG_NAME
         else "if your network uses its own certificate authority, set SSL_CERT_FILE to its PEM file; if the system has "
         "none, install the package ca-certificates."

@@ -123,7 +123,7 @@ async def _whole(head: bytes, body: AsyncIterator[bytes], peer: Peer) -> bytes:
             raise malformed(f"an answer of more than {_MAX_BODY_BYTES} bytes", head, peer)
     visible = bytes(whole).strip(_BLANK)
     if not visible.startswith((b"{", b"[")):
-        raise malformed("something else than an answer of a model", visible, peer)
+        raise malformed("something other than a model's answer", visible, peer)
     return visible
 
 

@@ -87,9 +87,9 @@ def _of_url(url: str) -> Address:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise AddressError(f"this is no address of a server: {usage}") from None
+        raise AddressError(f"this is not the address of a server: {usage}") from None
     if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
-        raise AddressError(f"an address with more than host, port and /v1 does not go here: {usage}")
+        raise AddressError(f"the address may contain only a host, a port and /v1: {usage}")
     first, _, model = parts.path.removeprefix("/").partition("/")
     if first not in ("", "v1"):
         raise AddressError(f"{parts.hostname} is to be asked below {parts.path}: {usage}")

@@ -210,7 +210,8 @@ def _refuse_misspelled_level(query: str, models: Sequence[Model], cutoff: float 
         name, level = slip
         meant = f"{name}:{level}"
         raise UnclearError(
-            f"{query!r} ends in no thinking level: did you mean {meant}? The levels are {', '.join(LEVELS)}", [meant]
+            f"{query!r} does not end in a thinking level: did you mean {meant}? The levels are {', '.join(LEVELS)}",
+            [meant],
         )
 
 

@@ -75,7 +75,7 @@ async def served_models(endpoint: Endpoint, api: str, transport: Transport) -> t
         async for chunk in response.chunks():
             body += chunk
             if len(body) > _LONGEST_LIST_BYTES:
-                raise ProviderError("it does not stop sending its list.")
+                raise ProviderError("its list is too long.")
         if response.status != 200:
             raise ProviderError(f"it answered with status {response.status}.", status=response.status)
     try:

@@ -59,7 +59,7 @@ async def verify(model: ResolvedModel, transport: Transport, *, is_named: bool =
         if has_list(model.model.api) and await _list_says(model, transport):
             return KeyVerdict("works")
         if not is_named:
-            return KeyVerdict("unverified", f"{model.endpoint.host} shows its models to everybody")
+            return KeyVerdict("unverified", f"{model.endpoint.host} lists its models without a key")
         return await _answers(model, transport)
     except LoginError as error:
         return KeyVerdict("expired", str(error))

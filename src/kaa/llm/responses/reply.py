@@ -75,7 +75,7 @@ class ResponseParser:
         if response.error:
             raise failure_of_event(reply_json.decode_any(body), self._peer)
         if response.status is None and not response.output:
-            raise malformed("something else than an answer of a model", body, self._peer)
+            raise malformed("something other than a model's answer", body, self._peer)
         self._conclude(response, "")
 
     def finish(self) -> None:

@@ -41,7 +41,7 @@ class Draft(msgspec.Struct, frozen=True):
         inside += [f"{counted(self.thinking_blocks, 'block')} of thinking", counted(self.images, "image")]
         lines = [f"{file.name} ({size_text(file.size)})" for file in self.files]
         lines.append(f"{', '.join(inside)}; {branches}")
-        lines.append(f"secrets taken out: {kinds_text(self.removed) or 'none found'}")
+        lines.append(f"secrets removed: {kinds_text(self.removed) or 'none found'}")
         if self.images:
-            lines.append("images go out as they are: nobody looks for secrets in them")
+            lines.append("images are not changed: kaa does not search them for secrets")
         return "\n".join(lines)

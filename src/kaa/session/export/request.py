@@ -69,11 +69,11 @@ class Exported(msgspec.Struct, frozen=True):
         """What was done, in some lines for people."""
         lines = [f"wrote {self.path} ({size_text(self.size)}, {counted(self.totals.messages, 'message')})"]
         if self.removed:
-            lines.append(f"secrets taken out: {kinds_text(self.removed)}")
+            lines.append(f"secrets removed: {kinds_text(self.removed)}")
         if self.suspicious:
             lines.append(
-                f"warning: there are texts in it that look like secrets: {kinds_text(self.suspicious)}. "
-                "Before you pass it on, export it with --redact."
+                f"warning: it contains texts that look like secrets: {kinds_text(self.suspicious)}. "
+                "Before you share it, export it with --redact."
             )
         return "\n".join(lines)
 

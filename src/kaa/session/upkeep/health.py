@@ -121,17 +121,17 @@ def _line_findings(surveyed: Survey) -> Iterator[HealthFinding]:
         match line.kind:
             case "damaged" if is_last and not surveyed.is_terminated:
                 yield HealthFinding(
-                    line.number, "error", "torn", "the last line was not written to its end; it is passed over"
+                    line.number, "error", "torn", "the last line was not written to its end; kaa skips it"
                 )
             case "damaged":
-                yield HealthFinding(line.number, "error", "unreadable", "the line cannot be read; it is passed over")
+                yield HealthFinding(line.number, "error", "unreadable", "the line cannot be read; kaa skips it")
             case "glued":
                 text = "the entry stands behind the beginning of another one, which is lost; other programs lose both"
                 yield HealthFinding(line.number, "error", "glued", text)
             case "header_again":
-                yield HealthFinding(line.number, "note", "header_again", "a second header; it is passed over")
+                yield HealthFinding(line.number, "note", "header_again", "a second header; kaa skips it")
             case _ if is_last and not surveyed.is_terminated:
-                text = "the last line lacks its line feed, which other programs do not mend before they write"
+                text = "the last line lacks its line feed, which other programs do not add before they write"
                 yield HealthFinding(line.number, "warning", "unterminated", text)
             case _:
                 pass

@@ -295,7 +295,7 @@ class Gate:
                 question = msgspec.structs.replace(
                     question, problem=str(error), suggestion=question.suggestion and (written or question.suggestion)
                 )
-        return Denied(wording.refused("nobody is there any more to be asked"))
+        return Denied(wording.refused("nobody can be asked any more"))
 
     async def _take(
         self, answer: ApprovalAnswer | Dismissed, call: JudgedCall, *, outside: bool, rules_count: bool

@@ -229,7 +229,7 @@ class _Reading:
         if self._beyond is not None:
             return self._beyond
         if plain_commands(self._source) != [command.words for command in self._commands]:
-            return "it is written in a way that rules are not trusted with"
+            return "rules do not cover its syntax"
         return None
 
     def _command(self, place: _Place) -> SimpleCommand:

@@ -125,7 +125,7 @@ def parse_rule(text: str, *, deny: bool = False) -> Rule:
     if not _TOOL_NAME.fullmatch(subject):
         raise RuleError(f"{text!r} is no rule: write 'bash: git status', 'write: src/**' or the name of a tool")
     if colon and not pattern:
-        raise RuleError(f"{text!r}: nothing follows the colon: write what is meant, such as 'bash: git status'")
+        raise RuleError(f"{text!r}: the text after the colon is missing: write, for example, 'bash: git status'")
     rule = Rule(stripped, subject, outside)
     if subject == COMMAND_SUBJECT:
         return _command_rule(rule, pattern, deny=deny)

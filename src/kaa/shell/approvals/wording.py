@@ -82,7 +82,7 @@ def blocked_earlier(blocked: Sequence[Blocked]) -> str:
 
 def _keep(rules: str) -> str:
     """`rules`: one on each line."""
-    return f"put {' and '.join(map(repr, rules.splitlines()))} into approvals.allow of the settings"
+    return f"add {' and '.join(map(repr, rules.splitlines()))} to approvals.allow in the settings"
 
 
 def _nobody(ways: Sequence[str]) -> str:

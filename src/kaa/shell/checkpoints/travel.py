@@ -126,7 +126,7 @@ class FileTravel:
             await self._finish_rewind(self._turns.required())
         except OSError as error:
             said = error.strerror or str(error)
-            raise CommandError(f"what a restore did that was interrupted cannot be told: {said}") from error
+            raise CommandError(f"the effects of an interrupted restore are unknown: {said}") from error
 
     async def carry(self, entry_id: str | None) -> None:
         """Note that files are as they were after the entry that was left: the conversation moved without them.

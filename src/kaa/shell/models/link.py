@@ -128,7 +128,7 @@ def _tell_of_port(model: Model, options: ConversationOptions, settings: Settings
     """Say so where only the session names a port of this machine: it may be a stranger's, and anything may listen."""
     named = options.model or options.provider or settings.default_provider == model.provider
     if is_address(model.provider) and not named and isinstance(options.wire, Live):
-        notify(f"the session goes on with {model.qualified_id}: what is said goes to that port of this machine")
+        notify(f"the session continues with {model.qualified_id}: messages go to that port of this machine")
 
 
 def _first_of_scope(options: ConversationOptions, settings: Settings, models: ModelRegistry) -> tuple[str, str] | None:
@@ -191,7 +191,7 @@ async def _replaying(
 
     def farewell() -> None:
         if tape.unused:
-            notify(f"replay: {tape.unused} recorded replies were not asked for")
+            notify(f"replay: {tape.unused} recorded replies were not used")
 
     tape = ReplayTransport(wire.cassette, placeholders, wire.delay)
     recorded = None if choice.query or choice.provider else tape.answered_by

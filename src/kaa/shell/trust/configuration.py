@@ -87,7 +87,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         """
         grouped: dict[str, list[str]] = {}
         for file in self.files:
-            name = file.path if file.kind == "file" else f"{file.path} (left out: no regular file)"
+            name = file.path if file.kind == "file" else f"{file.path} (left out: not a regular file)"
             grouped.setdefault(_use(file.path), []).append(name)
         return tuple(f"{use}: {', '.join(paths)}" for use, paths in grouped.items())
 

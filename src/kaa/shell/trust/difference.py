@@ -69,7 +69,7 @@ def _compared(path: str, before: KnownFile | None, after: ConfigurationFile | No
             yield f"{path}: {'can be executed now' if after.executable else 'can no longer be executed'}"
     old, new = before.text if before else "", _text(after) if after else ""
     if old is None or new is None:
-        yield f"{path}: too long, or no text, to be compared"
+        yield f"{path}: too long to compare, or not text"
         return
     old_lines, new_lines = _lines(old), _lines(new)
     if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:

@@ -26,7 +26,7 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
     match choice:
         case "yes" if configuration.problem is not None:
             raise TrustError(
-                f"the project cannot be trusted: {configuration.problem}. Mend that, or go on without --trust"
+                f"the project cannot be trusted: {configuration.problem}. Correct that, or continue without --trust"
             )
         case "yes":
             return TrustVerdict(trusted=True)
@@ -49,4 +49,4 @@ def _notice(configuration: ProjectConfiguration, reason: str = "the project is n
     names = [" ".join(file.path.split()) for file in configuration.files[:_MAX_NAMED]]
     if len(configuration.files) > _MAX_NAMED:
         names.append(f"{len(configuration.files) - _MAX_NAMED} more")
-    return f"{unused} ({', '.join(names)}). If you know what is in it, --trust uses it"
+    return f"{unused} ({', '.join(names)}). If you know its content, use --trust"

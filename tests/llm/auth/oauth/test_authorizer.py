@@ -193,7 +193,7 @@ def test_who_logs_out_meanwhile_stays_logged_out(auth: Path, server: OAuthServer
 
     server.answer = slowly  # type: ignore[method-assign]
 
-    with pytest.raises(LoginError, match="no login any more"):
+    with pytest.raises(LoginError, match="the login was removed"):
         run(sent(authorizer_of(auth, server)))
 
     assert "lab" not in json.loads(auth.read_text())

@@ -54,7 +54,7 @@ def test_a_server_that_fails_meanwhile_is_asked_less_often(server: OAuthServer) 
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [("access_denied", "not to let kaa in"), ("expired_token", "in time"), ("invalid_grant", "log in again")],
+    [("access_denied", "access was denied"), ("expired_token", "in time"), ("invalid_grant", "log in again")],
 )
 def test_a_no_ends_it(server: OAuthServer, code: str, told: str) -> None:
     server.instead["/token"] = [refusal("authorization_pending"), refusal(code)]

@@ -139,7 +139,7 @@ class Navigator:
 
     def _go(self, row: OutlineRow, outline: Outline) -> None:
         if row.entry_id == here(outline):
-            self._ui.say("the conversation goes on from there already")
+            self._ui.say("the conversation continues from there already")
             return
         find = MoveRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
         self._steps.go(find)

@@ -100,7 +100,7 @@ class SessionSelectors:
                 if found.message is not None:
                     self._ui.main_view.editor.set_text(self._attachments.take_back(found.message))
 
-            notice = "A copy of the session goes on here, from before that message. The one before is kept."
+            notice = "The conversation continues in a copy of the session, before that message. The original is kept."
             choice = ForkSession(found.path, entry_id)
             self._conversations.open_other(choice, notice, opened, self._ui.show_failure)
 

@@ -88,7 +88,7 @@ class OAuthAuthorizer:
         if held.access != refused and is_fresh(held):
             return held
         raise _UnrenewableError(
-            f"the login of {self._provider} has ended, and kaa was not told how to renew it: write `oauth` of this "
+            f"the login of {self._provider} has ended, and kaa does not know how to renew it: write `oauth` of this "
             "provider into models.json and log in again, or use an API key"
         )
 

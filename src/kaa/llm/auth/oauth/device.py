@@ -72,14 +72,14 @@ def _address(answer: Mapping[str, Json], host: str) -> str:
     """Where the code is entered; Google calls it `verification_url`."""
     address = answer.get("verification_uri", answer.get("verification_url"))
     if not isinstance(address, str) or not is_confidential(address):
-        raise LoginError(f"{host} names no https:// address to enter the code at: kaa does not send you there")
+        raise LoginError(f"{host} names no https:// address for the code, so kaa does not open it")
     return address
 
 
 def _user_code(answer: Mapping[str, Json], host: str) -> str:
     code = answer.get("user_code")
     if not isinstance(code, str) or not code.isprintable() or not 0 < len(code) <= _LONGEST_CODE_CHARACTERS:
-        raise LoginError(f"{host} gave no code that could be entered: try again, or use an API key")
+        raise LoginError(f"{host} sent no usable code: try again, or use an API key")
     return code
 
 

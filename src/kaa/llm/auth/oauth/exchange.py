@@ -78,10 +78,10 @@ def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "") -> Log
     """
     kind = answer.get("token_type", "bearer")
     if not isinstance(kind, str) or kind.lower() != "bearer":
-        raise LoginError(f"{host} gave a token of a kind that kaa cannot use: use an API key")
+        raise LoginError(f"{host} sent a token of a type that kaa does not support: use an API key")
     refresh = answer.get("refresh_token") or before
     if not isinstance(refresh, str):
-        raise LoginError(f"{host} gave a refresh token that is no text: use an API key")
+        raise LoginError(f"{host} sent a refresh token that is not text: use an API key")
     lifetime = _seconds(answer.get("expires_in"))
     expires = int((time.time() + lifetime) * 1000) if lifetime is not None else 0
     return LoginTokens(secret_of(answer, "access_token", host), refresh, expires)
@@ -107,15 +107,15 @@ def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = 
     reason = _harmless(said) or _harmless(code)
     match code:
         case "access_denied":
-            message = f"{host} was told not to let kaa in: log in again and agree, if you want that"
+            message = f"{host} reports that access was denied: log in again and agree"
         case "expired_token":
             message = "the code was not entered in time: log in again"
         case "invalid_grant":
-            message = f"{host} does not accept this login any more ({reason}): log in again"
+            message = f"{host} no longer accepts this login ({reason}): log in again"
         case "invalid_client" | "unauthorized_client":
             message = f"{host} does not know this client ({reason}): check `clientId` in models.json"
         case "invalid_scope":
-            message = f"{host} does not give these scopes ({reason}): check `scopes` in models.json"
+            message = f"{host} refuses these scopes ({reason}): check `scopes` in models.json"
         case _:
             message = f"{host} refused ({reason}): try again, or use an API key"
     return LoginRefusedError(message, code)
@@ -133,15 +133,14 @@ async def _answer(transport: Transport, request: HttpRequest, secrets: tuple[str
     except TimeoutError as error:
         raise NetworkError(f"{host} did not answer within {_TIMEOUT_SECONDS:g} s. Try again.") from error
     if status >= 500 or status == _TOO_MANY_REQUESTS:
-        raise OverloadedError(f"{host} cannot answer just now (status {status}). Try again later.", status=status)
+        raise OverloadedError(f"{host} cannot answer now (status {status}). Try again later.", status=status)
     if 300 <= status < 400:  # a token goes only where the user said
-        raise LoginError(f"{host} sends kaa elsewhere (status {status}): check the addresses of `oauth` in models.json")
+        raise LoginError(f"{host} redirects kaa (status {status}): check the addresses of `oauth` in models.json")
     try:
         fields = msgspec.json.decode(body, type=dict[str, Json])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise LoginError(
-            f"{host} answered with something else than JSON (status {status}): check the addresses of `oauth` in "
-            "models.json"
+            f"{host} did not answer with JSON (status {status}): check the addresses of `oauth` in models.json"
         ) from None  # the cause may quote a token
     code = fields.get("error")
     if isinstance(code, str):  # GitHub says so with status 200
@@ -162,7 +161,7 @@ async def _received(transport: Transport, request: HttpRequest) -> tuple[int, by
         async for chunk in response.chunks():
             body += chunk
             if len(body) > _LONGEST_ANSWER_BYTES:
-                raise LoginError(f"{request.host} does not stop answering: check the addresses of `oauth`")
+                raise LoginError(f"{request.host} sent an answer that is too long: check the addresses of `oauth`")
         return response.status, bytes(body)
 
 

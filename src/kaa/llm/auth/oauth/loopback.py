@@ -97,19 +97,19 @@ class Loopback:
             try:
                 return self._code_of(urlsplit(text).query)
             except ValueError as error:
-                raise LoginError("this is no address that a browser ends at: copy all of it") from error
+                raise LoginError("this is not an address from the browser: copy the whole address") from error
         if not text or not text.isascii() or not text.isprintable() or " " in text:
-            raise LoginError("this is neither a code nor the address the browser was sent to: copy all of it")
+            raise LoginError("this is neither a code nor the address that the browser opened: copy the whole address")
         return text
 
     def _code_of(self, query: str) -> str:
         fields = {name: values[-1] for name, values in parse_qs(query, max_num_fields=20).items()}
         if self._state is not None and not hmac.compare_digest(fields.get("state", "").encode(), self._state.encode()):
-            raise LoginError("this is the answer to another login: copy that of the last one")
+            raise LoginError("this address belongs to another login: copy the address of the last one")
         if "error" in fields:
             raise refusal(fields["error"], fields.get("error_description"), self._server_name)
         if "code" not in fields:
-            raise LoginError("there is no code in this address: copy all of it")
+            raise LoginError("there is no code in this address: copy the whole address")
         return fields["code"]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -148,7 +148,7 @@ class Loopback:
             self._code.set_result(self._code_of(query))
         except LoginRefusedError as error:
             self._code.set_exception(error)
-            return 200, "kaa was not let in. You can close this window."
+            return 200, "kaa was denied access. You can close this window."
         except (LoginError, ValueError):
             return 400, "This is not the login that kaa waits for."
         return 200, "kaa has what it needs. You can close this window."

@@ -59,5 +59,5 @@ def _address(told: dict[str, Json], field: str) -> str | None:
     if url is None:
         return None
     if not isinstance(url, str) or not is_confidential(url):
-        raise LoginError(f"the authorization server's {field} is no https:// address: kaa does not use it")
+        raise LoginError(f"the authorization server's {field} is not an https:// address: kaa does not use it")
     return url

@@ -71,7 +71,7 @@ def renew(file: AuthFile, provider: str, config: OAuthConfig, refused: str, new_
             if held.access != refused and is_fresh(held):
                 return held  # another one was quicker
             if not held.refresh:
-                raise _log_in_again(provider, "there is nothing to renew it with")
+                raise _log_in_again(provider, "it has no refresh token")
             try:
                 tokens = asyncio.run(_refreshed(config, held.refresh, new_transport))
             except LoginRefusedError as error:
@@ -112,7 +112,7 @@ def _entry(rest: dict[str, msgspec.Raw], tokens: LoginTokens) -> msgspec.Raw:
 
 def _tokens(raw: msgspec.Raw | None, provider: str) -> LoginTokens:
     if raw is None:
-        raise _log_in_again(provider, "there is no login any more")
+        raise _log_in_again(provider, "the login was removed")
     try:
         return msgspec.json.decode(raw, type=_Kept).tokens
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
