@@ -66,6 +66,7 @@ from tests.support.painted import assert_well_formed, make_context, visible
 from tests.support.person import Person
 from tests.support.program import Program
 from tests.support.registries import LoadedRegistry
+from tests.support.toolbox import RecordedRun
 
 _ROOT = Path(__file__).parent.parent
 
@@ -141,7 +142,7 @@ class TestTheExamplesOfExtensions:
 
     def test_the_tool(self, registry: LoadedRegistry) -> None:
         (count,) = registry.tools
-        result = run(registry.context.bind(count.tool).run({"path": "a.txt"}, _NoRun()))
+        result = run(registry.context.bind(count.tool).run({"path": "a.txt"}, RecordedRun()))
 
         assert count.risk == "read"
         assert result == text_result("2 lines")
@@ -159,16 +160,6 @@ def test_everything_a_command_of_an_extension_gets_is_documented() -> None:
     members = [name for name in vars(CommandContext) if not name.startswith("_")]
     assert "naming" in members
     assert [name for name in members if not re.search(rf"`(await )?{name}\b", table)] == []
-
-
-class _NoRun:
-    """A run nobody watches."""
-
-    call_id = "1"
-    permit = None
-
-    def update(self, delta: str, skipped_bytes: int = 0) -> None:
-        """Nobody watches."""
 
 
 def test_links_between_documents_lead_somewhere() -> None:

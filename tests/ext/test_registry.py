@@ -7,7 +7,7 @@ import pytest
 from kaa.core.events import AgentStart, CompactionEnd
 from kaa.core.hooks import Block, Continue
 from kaa.core.messages import AssistantMessage, ToolCall, Usage, UserMessage, user_message
-from kaa.core.tool import ToolResult, text_result
+from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import (
     CommandAction,
     CommandContext,
@@ -26,6 +26,7 @@ from kaa.ext.registry import joined_sections
 from tests.support.agents import echo_tool, run, say, tool
 from tests.support.person import yes_or_no
 from tests.support.registries import LoadedRegistry
+from tests.support.toolbox import RecordedRun
 
 
 @pytest.fixture
@@ -373,6 +374,18 @@ class TestMisuse:
 
         with pytest.raises(ExtensionError, match="the context of a hook has no attribute 'worksapce': use workspace, "):
             run(registry.run.user_message(say("hi")))
+
+    def test_of_the_context_of_a_tool(self, registry: LoadedRegistry) -> None:
+        async def broken(context: Any) -> ToolResult:
+            return text_result(context.worksapce)
+
+        bound = registry.context.bind(tool("look", broken), "mine.py")
+
+        with pytest.raises(ToolError) as caught:
+            run(bound.run({}, RecordedRun()))
+
+        assert str(caught.value).startswith("look failed: AttributeError: the context of a tool has no attribute 'work")
+        assert str(caught.value).endswith("(extension mine.py)")
 
     def test_a_hook_that_is_not_async(self, registry: LoadedRegistry) -> None:
         registry.api.on_user_message(lambda message, _: message)  # type: ignore[arg-type, return-value]  # as authors do

@@ -195,6 +195,14 @@ class TestExtensions:
 
         run(scenario())
 
+    def test_that_ask_a_context_for_something_unknown_get_the_valid_names(self, stage: Stage) -> None:
+        stage.install(_NOTING.replace('return Reply("hello")', "return Reply(context.sesion_id)"))
+
+        with pytest.raises(
+            ExtensionError, match=r"context of a command has no attribute 'sesion_id': use .*session_id"
+        ):
+            stage.play(lambda conversation: conversation.submit("/greet"), _OPTIONS)
+
     def test_of_another_conversation_are_not_offered(self, stage: Stage) -> None:
         stage.install(_NOTING)
         path = stage.home / "extensions" / "mine.py"

@@ -172,7 +172,7 @@ def test_only_one_runs_at_a_time(stage: Stage) -> None:
 
 @pytest.mark.parametrize("command", ["", "   ", "echo \0"])
 def test_what_is_no_command_is_refused(stage: Stage, command: str) -> None:
-    with pytest.raises(CommandError, match="the command (is empty|contains a NUL)"):
+    with pytest.raises(CommandError, match=r"the command (is empty|contains a NUL)"):
         stage.play(lambda c: c.run_command(command, in_context=True))
 
 

@@ -9,6 +9,7 @@ from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun
 from kaa.ext.asking import Asker
+from kaa.ext.misuse import described
 from kaa.host.log import LOG
 from kaa.workspace.protocol import Workspace
 
@@ -59,9 +60,9 @@ class ConversationContext:
         workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
         return ToolContext(self, workspace, run)
 
-    def bind(self, tool: Tool["ToolContext"]) -> Tool[ToolRun]:
-        """A tool of an extension's as the loop uses it."""
-        return _BoundTool(tool, self)
+    def bind(self, tool: Tool["ToolContext"], owner: str = "") -> Tool[ToolRun]:
+        """A tool of an extension's as the loop uses it. `owner`: the extension, for errors; empty for kaa's own."""
+        return _BoundTool(tool, self, owner)
 
 
 class ToolContext(ConversationContext):
@@ -88,9 +89,10 @@ class ToolContext(ConversationContext):
 class _BoundTool:
     """A tool of an extension's in one conversation."""
 
-    def __init__(self, tool: Tool[ToolContext], context: ConversationContext) -> None:
+    def __init__(self, tool: Tool[ToolContext], context: ConversationContext, owner: str) -> None:
         self._tool = tool
         self._context = context
+        self._owner = owner
 
     @property
     def schema(self) -> ToolSchema:
@@ -105,6 +107,8 @@ class _BoundTool:
             return await self._tool.run(arguments, self._context.of_call(run))
         except (ToolError, ArgumentError):
             raise
-        except (Exception, SystemExit):  # the loop answers the model with one line
-            LOG.exception("tool %s failed", self.schema.name)
-            raise
+        except (Exception, SystemExit) as error:  # isolation boundary: a broken tool must not end the conversation
+            name = self.schema.name
+            LOG.exception("tool %s failed", name)
+            whose = f" (extension {self._owner})" if self._owner else ""
+            raise ToolError(f"{name} failed: {described(error)}{whose}") from error

@@ -88,7 +88,7 @@ class Scope:
             raise RegistrationError(f"a tool named {name!r} is already registered")
         if risk not in get_args(Risk):
             raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
-        self.tools[name] = RegisteredTool(tool, snippet, default, self.built_in, risk)
+        self.tools[name] = RegisteredTool(tool, snippet, default, "" if self.built_in else self.owner, risk)
 
     def register_command(
         self,

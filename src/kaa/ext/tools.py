@@ -22,14 +22,19 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     Attributes:
         snippet: one line for the system prompt.
         default: active unless the user chooses otherwise.
-        built_in: part of kaa.
+        owner: the extension; empty for kaa's own.
     """
 
     tool: Tool[ToolContext]
     snippet: str
     default: bool
-    built_in: bool = False
+    owner: str = ""
     risk: Risk = "outside"
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it is part of kaa."""
+        return not self.owner
 
     @property
     def name(self) -> str:

@@ -49,5 +49,5 @@ class ActiveTools:
         agent.set_tools(self.bound())
 
     def _bind(self, registered: RegisteredTool) -> Tool[ToolRun]:
-        bound = self._registry.context.bind(registered.tool)
+        bound = self._registry.context.bind(registered.tool, registered.owner)
         return BriefTool(bound) if self._brief else bound
