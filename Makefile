@@ -45,13 +45,13 @@ check: setup ## formatting, lint, types, layers
 	$(BIN)/lint-imports
 
 unit: setup ## all tests
-	$(BIN)/python -m pytest -n 2
+	scripts/all_tests.sh $(BIN)/python
 
 oldest: setup ## the command reader's tests on a Python before 3.11.5, where there is one (Debian 12 has 3.11.2)
 	@scripts/oldest_python.sh $(UV) $(LOCK)
 
 coverage: setup ## the same, and which lines they reach, also in processes they start; takes half as long again
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	scripts/all_tests.sh $(BIN)/python --cov --cov-report=term
 
 quick: setup ## tests of the core behaviours, in less than a minute
 	$(BIN)/python -m pytest -n 2 $(QUICK)

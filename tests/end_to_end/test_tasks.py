@@ -287,7 +287,7 @@ def test_slash_command_that_cannot_do_it_fails(kaa: Kaa) -> None:
     assert (told.events[-1]["type"], told.events[-1]["reason"]) == ("agent_end", "error")
 
 
-@pytest.mark.parametrize("command", ["/fullscreen", "/search parser"])
+@pytest.mark.parametrize("command", ["/fullscreen", "/theme light"])
 def test_slash_command_of_the_terminal_is_not_sent_to_the_model(kaa: Kaa, command: str) -> None:
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")
