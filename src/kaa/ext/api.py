@@ -36,10 +36,13 @@ from kaa.ext.tools import RegisteredTool, Risk
 from kaa.workspace.protocol import CommandRequest
 
 if TYPE_CHECKING:
+    from kaa.ext.agents import AgentError, AgentResult
     from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
 
 __all__ = [
     "API_VERSION",
+    "AgentError",
+    "AgentResult",
     "Asker",
     "AssistantMessage",
     "BeginSession",
@@ -103,9 +106,10 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load questions and answers with the first use: few conversations ask."""
-        from kaa.ext import questions
+        """Load questions, answers and agents with the first use: few conversations ask or run any."""
+        from kaa.ext import agents, questions
 
-        if name in __all__ and hasattr(questions, name):
-            return getattr(questions, name)
+        for module in (questions, agents):
+            if name in __all__ and hasattr(module, name):
+                return getattr(module, name)
         raise AttributeError(f"kaa.ext.api has no name {name!r}: use one of {', '.join(__all__)}")

@@ -1,8 +1,8 @@
 """What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
@@ -12,6 +12,10 @@ from kaa.ext.asking import Asker
 from kaa.ext.misuse import described
 from kaa.host.log import LOG
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.core.budget import Budget
+    from kaa.ext.agents import AgentResult, AgentRunner
 
 StateT = TypeVar("StateT")
 
@@ -34,12 +38,14 @@ class ConversationContext:
         workspace: the project; files and commands go through this and nothing else.
         asker: asks the person (`kaa.ext.asking`, `kaa.ext.questions`).
         conversation_id: the id of the conversation, as questions and notices carry it.
+        agents: gives what runs agents for tool calls; None where none can be run.
     """
 
     def __init__(self, workspace: Workspace, asker: Asker, conversation_id: str = "") -> None:
         self.workspace = workspace
         self.asker = asker
         self.conversation_id = conversation_id
+        self.agents: Callable[[], AgentRunner] | None = None
         self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
@@ -53,6 +59,14 @@ class ConversationContext:
         """The same conversation with another way to ask."""
         context = copy(self)
         context.asker = asker
+        return context
+
+    def of_agent(
+        self, workspace: Workspace, asker: Asker, agents: "Callable[[], AgentRunner]"
+    ) -> "ConversationContext":
+        """The same conversation for an agent that a tool runs."""
+        context = self.asking(asker)
+        context.workspace, context.agents = workspace, agents
         return context
 
     def of_call(self, run: ToolRun) -> "ToolContext":
@@ -82,8 +96,49 @@ class ToolContext(ConversationContext):
     def __init__(self, context: ConversationContext, workspace: Workspace, run: ToolRun) -> None:
         super().__init__(workspace, context.asker, context.conversation_id)
         self._kept = context._kept
+        self.agents = context.agents
         self.call_id = run.call_id
         self.update = run.update
+
+    async def run_agent(
+        self,
+        prompt: str,
+        *,
+        name: str = "agent",
+        system_prompt: str | None = None,
+        model: str | None = None,
+        tools: Sequence[str] | None = None,
+        writable: Sequence[str] | None = (),
+        hosts: Sequence[str] | None = (),
+        budget: "Budget | None" = None,
+    ) -> "AgentResult":
+        """Run an agent with a context of its own to its end. Cancelling the call stops it.
+
+        What it uses is paid from the conversation's budget. Its calls need the same approvals as the conversation's
+        own; questions carry its id. Nobody can let its calls out of a narrowed workspace.
+
+        Args:
+            prompt: the task; all that it knows of the conversation.
+            name: the beginning of its id.
+            system_prompt: replaces kaa's own.
+            model: as `--model` takes it; None for the model in force.
+            tools: names of tools; None for those active ones that work through the workspace.
+            writable: directories that it may write, see `Workspace.narrowed`; by default none, None for all that the
+                conversation may write.
+            hosts: what its commands may reach, likewise.
+            budget: limits of its own, besides those of the conversation.
+
+        Raises:
+            AgentError: it could not be run, or ended for another reason than that its work was done. As a `ToolError`
+                it tells the model why.
+        """
+        from kaa.ext.agents import AgentError, AgentTask  # lazy: few tools run agents
+
+        if self.agents is None:
+            raise AgentError("No agent can be run here.")
+        return await self.agents().run(
+            AgentTask(prompt, self.call_id, name, system_prompt, model, tools, writable, hosts, budget)
+        )
 
 
 class _BoundTool:

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from kaa.core.events import Event
+from kaa.ext.asking import Asker
 from kaa.ext.calling import Report, awaitable, failed, returned, tell
 from kaa.ext.command_context import CommandContext
 from kaa.ext.commands import Command, CommandAction, Suggestion
@@ -17,6 +19,10 @@ from kaa.ext.scope import Scope
 from kaa.ext.session_hooks import SessionHooks
 from kaa.ext.tools import RegisteredTool, Risk
 from kaa.session.errors import SessionError
+from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.ext.agents import AgentRunner
 
 
 class Registry:
@@ -42,6 +48,7 @@ class Registry:
     ) -> None:
         self._extensions = extensions
         self.session = SessionHooks(lambda: self._scopes, context, report)
+        self._unannounced = report
         self._context, self._report = self.session.context, self.session.report
         self.run = RunHooks(lambda: self._scopes, self._context, self._report)
         self._names = None if names is None else frozenset(names)
@@ -56,6 +63,17 @@ class Registry:
     def running(self) -> RunningWork:
         """The hooks and commands that run now."""
         return self._context.state(RunningWork, RunningWork)
+
+    def of_agent(self, workspace: Workspace, asker: Asker, agents: "Callable[[], AgentRunner]") -> "Registry":
+        """The same extensions for an agent that a tool runs.
+
+        Args:
+            workspace: its project.
+            asker: asks the person.
+            agents: gives what runs agents for its tool calls.
+        """
+        context = self._context.of_agent(workspace, asker, agents)
+        return Registry(self._extensions, context, self._unannounced, self._names)
 
     def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` after extensions were loaded or unloaded. Returns a function that ends this."""

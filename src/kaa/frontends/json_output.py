@@ -47,6 +47,7 @@ class JsonOutput:
         self._events = EventJson(conversation.models.is_free)
         self._line(encoded(conversation.session_header))
         conversation.subscribe(self.event)
+        conversation.subscribe_agents(lambda event: self._line(encoded(self._events.of(event))))
         conversation.on_entries(lambda line: self._line(encoded(entry_appended(line))))
 
     def reply(self, text: str) -> None:

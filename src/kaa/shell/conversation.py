@@ -143,6 +143,7 @@ class Conversation:
         agent.subscribe(self._keep_up)
         agent.subscribe(registry.notify)
         registry.running.announce = agent.emit
+        session.agents.subscribe(registry.notify)
 
     @property
     def session_header(self) -> dict[str, Json]:
@@ -385,6 +386,10 @@ class Conversation:
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""
         return self._agent.subscribe(subscriber)
+
+    def subscribe_agents(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Pass every event of the agents that tools run to `subscriber`; each carries the agent's id."""
+        return self._session.agents.subscribe(subscriber)
 
     async def submit(self, message: UserMessage | str) -> SubmitOutcome:
         """Do what the user asks: run a slash command, or give the message to the model and work to the end.

@@ -26,6 +26,7 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.agent_building import AgentModels, AgentSpec, BuiltAgent, build_agent
+from kaa.shell.agent_events import AgentEvents
 from kaa.shell.budgeting import merged
 from kaa.shell.checkpoints.turns import TurnCheckpoints, take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
@@ -53,6 +54,7 @@ from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.ext.agents import AgentRunner
     from kaa.shell.exporting import Exporting
     from kaa.shell.navigating import Navigation
     from kaa.shell.trust.decisions import TrustDecisions
@@ -126,6 +128,7 @@ async def open_conversation(
     project = await _read_project(options, at, configuration)
     settings = project.settings
     names = at.extensions.load(settings.extensions)
+    asker = at.asker
     context = ConversationContext(at.workspace, at.asker, at.id)
     registry = Registry(at.extensions.loaded, context, at.report, names)
     at = msgspec.structs.replace(at, notify=registry.session.announcing(at.notify), asker=registry.context.asker)
@@ -160,7 +163,8 @@ async def open_conversation(
         closing.push_async_callback(session.recorder.close)  # last, so that whatever the others do is recorded
         models = await _models(options, settings, session, at)
         closing.push_async_callback(models.link.close)
-        spec = _agent_spec(options, project, session, models, registry, select, at)
+        prompt = _prompt(options, project, session, models, select(), at)
+        spec = _agent_spec(options, project, session, models, registry, prompt, select)
         built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
         checkpoints = take_checkpoints(
             built.agent,
@@ -186,7 +190,18 @@ async def open_conversation(
             built.budgeting,
             lambda: at.extensions.reload(names),
         )
-        parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, at)
+        events = AgentEvents()
+
+        def agents() -> "AgentRunner":
+            from kaa.shell.agents import AgentOrigin, AgentRuns  # lazy: few tools run agents
+
+            origin = AgentOrigin(
+                asker, registry, spec, prompt, built, gate, settings.approvals, checkpoints, at.home, at.notify
+            )
+            return AgentRuns(origin, at.workspace, built.budgeting.child, events.emit)
+
+        registry.context.agents = agents
+        parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, events, at)
         name_session(options.session, parts.naming)
         conversation = Conversation(
             built.agent,
@@ -248,31 +263,40 @@ async def _models(options: ConversationOptions, settings: Settings, session: _Se
     )
 
 
+def _prompt(
+    options: ConversationOptions,
+    project: _Project,
+    session: _Session,
+    models: AgentModels,
+    active: tuple[RegisteredTool, ...],
+    at: Surroundings,
+) -> PromptContext:
+    appended = options.append_system_prompt or (project.files.append_system_prompt or "",)
+    return PromptContext(
+        cwd=at.workspace.root,
+        date=_date_of(session.store.header),
+        tools=active,
+        custom=options.system_prompt if options.system_prompt is not None else project.files.system_prompt,
+        appended=tuple(text for text in appended if text),
+        context_files=project.files.context_files,
+        profile=profile_for(project.settings.prompt.profile, models.link.resolved.model.context_window),
+    )
+
+
 def _agent_spec(
     options: ConversationOptions,
     project: _Project,
     session: _Session,
     models: AgentModels,
     registry: Registry,
+    prompt: PromptContext,
     select: Callable[[], tuple[RegisteredTool, ...]],
-    at: Surroundings,
 ) -> AgentSpec:
-    profile = profile_for(project.settings.prompt.profile, models.link.resolved.model.context_window)
-    appended = options.append_system_prompt or (project.files.append_system_prompt or "",)
-    prompt = PromptContext(
-        cwd=at.workspace.root,
-        date=_date_of(session.store.header),
-        tools=select(),
-        custom=options.system_prompt if options.system_prompt is not None else project.files.system_prompt,
-        appended=tuple(text for text in appended if text),
-        context_files=project.files.context_files,
-        profile=profile,
-    )
     return AgentSpec(
         models=models,
         sections=registry.prompt_sections(prompt),
         project=project.files,
-        tools=ActiveTools(registry, select, brief=profile == "short"),
+        tools=ActiveTools(registry, select, brief=prompt.profile == "short"),
         store=session.store,
         recorder=session.recorder,
         messages=session.context.messages,
@@ -300,6 +324,7 @@ def _session_parts(
     registry: Registry,
     reloading: Reloading,
     checkpoints: TurnCheckpoints,
+    agents: AgentEvents,
     at: Surroundings,
 ) -> SessionParts:
     agent, store, recorder = built.agent, session.store, session.recorder
@@ -331,6 +356,7 @@ def _session_parts(
         checkpoints,
         navigation,
         OtherSessions(at.home, at.workspace.root, folder),
+        agents,
     )
 
 

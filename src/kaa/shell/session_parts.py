@@ -8,6 +8,7 @@ import msgspec
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
+from kaa.shell.agent_events import AgentEvents
 from kaa.shell.budgeting import Budgeting
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.compaction.compacting import Compacting
@@ -33,6 +34,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         checkpoints: are taken of the project's files.
         navigation: gives what goes elsewhere in it; loaded when it is used.
         others: the other sessions there are.
+        agents: tells of the agents that tools run in it.
     """
 
     store: SessionStore
@@ -45,3 +47,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     checkpoints: TurnCheckpoints
     navigation: "Callable[[], Navigation]"
     others: OtherSessions
+    agents: AgentEvents

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from kaa.ext.questions import (
     Answer,
     AnyQuestion,
@@ -56,7 +58,7 @@ class QuestionDialogs:
             self._close(question)
             answer(given)
 
-        dialog = _dialog(self._main_view.context, question, answered)
+        dialog = _dialog(self._main_view.context, _with_agent(question), answered)
         self._asked.append((question, dialog))
         if isinstance(question, Choice) and question.requested:
             self._open(dialog)
@@ -122,6 +124,13 @@ class QuestionDialogs:
             self._main_view.working.show_instead(_WAITING if self._asked else "")
             self._main_view.dock.close(asked[1])
             self._main_view.app.refresh()
+
+
+def _with_agent(question: AnyQuestion) -> AnyQuestion:
+    """The question with the agent in its title, if a tool runs the one that asks; approvals name it themselves."""
+    if question.agent is None or isinstance(question, Approval):
+        return question
+    return msgspec.structs.replace(question, title=f"{question.agent}: {question.title}")
 
 
 def _dialog(context: Context, question: AnyQuestion, answered: Callable[[Answer], None]) -> QuestionDialog[Any]:

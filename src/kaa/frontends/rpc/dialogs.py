@@ -136,7 +136,8 @@ def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str
             dialog = {"method": "editor", "prefill": text}
         case _:
             dialog = {"method": "select", "options": list(_options(question))}
-    common = {"type": "extension_ui_request", "id": request_id, "title": _title(question)}
+    asker = "" if question.agent is None else f"{one_line(question.agent)}: "
+    common = {"type": "extension_ui_request", "id": request_id, "title": asker + _title(question)}
     return {**common, **dialog, "timeout": int(seconds * 1000), "question": question}
 
 

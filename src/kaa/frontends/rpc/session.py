@@ -436,6 +436,7 @@ class RpcSession:
             send(events.of(event))
 
         self._conversation.subscribe(note)
+        self._conversation.subscribe_agents(lambda event: send(events.of(event)))
         self._conversation.on_entries(lambda line: send(entry_appended(line)))
 
     def _note(self, event: Event) -> None:

@@ -88,6 +88,7 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
 
 def _title(request: Approval) -> str:
     """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
+    tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
     if OUTSIDE in request.escalations or request.risk == "outside":
-        return f"Outside the sandbox: {f'run {request.tool} again?' if request.was_run else f'allow {request.tool}?'}"
-    return f"Run {request.tool} again with more allowed?" if request.was_run else f"Allow {request.tool}?"
+        return f"Outside the sandbox: {f'run {tool} again?' if request.was_run else f'allow {tool}?'}"
+    return f"Run {tool} again with more allowed?" if request.was_run else f"Allow {tool}?"

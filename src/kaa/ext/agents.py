@@ -1,0 +1,65 @@
+"""An agent that a tool call runs: what it is to do, and what came of it. See `ToolContext.run_agent`."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from kaa.core.budget import Budget, BudgetUsage
+from kaa.core.events import RunEndReason
+from kaa.core.tool import ToolError
+
+
+class AgentTask(msgspec.Struct, frozen=True):
+    """What an agent is to do, and with what; the fields are the arguments of `ToolContext.run_agent`."""
+
+    prompt: str
+    call_id: str
+    name: str
+    system_prompt: str | None
+    model: str | None
+    tools: Sequence[str] | None
+    writable: Sequence[str] | None
+    hosts: Sequence[str] | None
+    budget: Budget | None
+
+
+class AgentResult(msgspec.Struct, frozen=True):
+    """What came of it.
+
+    Attributes:
+        agent: its id, which its events, questions and entries carry.
+        text: its last reply.
+        used: by it and the agents that its tools ran.
+        reason: why it ended.
+    """
+
+    agent: str
+    text: str
+    used: BudgetUsage
+    reason: RunEndReason
+
+
+class AgentError(ToolError):
+    """The agent did not finish its work, or could not begin; as a tool's error it tells the model why.
+
+    Args:
+        message: why.
+        result: what came of it; None if it did not begin.
+    """
+
+    def __init__(self, message: str, result: AgentResult | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class AgentRunner(Protocol):
+    """Runs agents; kaa has one for each conversation and for each agent in it."""
+
+    async def run(self, task: AgentTask) -> AgentResult:
+        """Run an agent to its end. Cancelling the call stops it.
+
+        Raises:
+            AgentError: it did not finish.
+        """
+        ...

@@ -1,0 +1,191 @@
+"""Runs agents for tool calls: a fresh context, a narrowed workspace, the conversation's budget, models and asker."""
+
+import secrets
+from collections.abc import Callable
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.budget import Budget, Ledger
+from kaa.core.events import AgentEnd, Event, MessageEnd
+from kaa.core.hooks import FixedHooks
+from kaa.core.messages import AssistantMessage, ToolCall, user_message
+from kaa.ext.agents import AgentError, AgentResult, AgentTask
+from kaa.ext.api import PromptContext
+from kaa.ext.asking import Asker, AttributingAsker
+from kaa.ext.errors import CommandError, RegistrationError
+from kaa.ext.registry import Registry
+from kaa.llm.auth.errors import CredentialError
+from kaa.llm.models.registry import NoModelError
+from kaa.session.context import build_context
+from kaa.session.entries import RequestUsage
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import MemoryStore
+from kaa.shell.active_tools import ActiveTools
+from kaa.shell.agent_building import AgentSpec, BuiltAgent, build_agent
+from kaa.shell.checkpoints.turns import TurnCheckpoints
+from kaa.shell.containment import contain
+from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
+from kaa.shell.home import Home
+from kaa.shell.models.link import ModelLink
+from kaa.shell.settings import ApprovalSettings
+from kaa.workspace.protocol import WiderError, Workspace
+
+# The kind of the entries that say what an agent used.
+_USAGE_KIND = "agent"
+
+
+class AgentOrigin(msgspec.Struct, frozen=True):
+    """The conversation that agents work for.
+
+    Attributes:
+        asker: asks the person, in the name of the conversation.
+        registry: its extensions.
+        spec: what its own agent is made of.
+        prompt: what its system prompt was made from.
+        built: its own agent.
+        gate: what approves its calls.
+        approvals: the rules of the settings.
+        checkpoints: keep what calls change.
+        home: the user's folder.
+        notify: told, in a sentence, of what is worth knowing.
+    """
+
+    asker: Asker
+    registry: Registry
+    spec: AgentSpec
+    prompt: PromptContext
+    built: BuiltAgent
+    gate: Gatekeeper
+    approvals: ApprovalSettings
+    checkpoints: TurnCheckpoints
+    home: Home
+    notify: Callable[[str], None]
+
+
+class AgentRuns:
+    """Runs agents for the tool calls of a conversation, or of an agent in it (`kaa.ext.agents.AgentRunner`).
+
+    Args:
+        origin: the conversation.
+        workspace: that of the calls; agents get this one or a narrower one.
+        ledger: gives what a new agent pays from.
+        emit: gets the events of agents, each with the agent's id.
+    """
+
+    def __init__(
+        self,
+        origin: AgentOrigin,
+        workspace: Workspace,
+        ledger: Callable[[Budget | None], Ledger],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._origin = origin
+        self._workspace = workspace
+        self._ledger = ledger
+        self._emit = emit
+
+    async def run(self, task: AgentTask) -> AgentResult:
+        """See `AgentRunner`."""
+        if task.writable is None and task.hosts is None:
+            return await self._run(task, self._workspace)
+        try:
+            workspace = self._workspace.narrowed(writable=task.writable, hosts=task.hosts)
+        except (WiderError, OSError) as error:
+            raise AgentError(f"The agent was not run: {error}") from error
+        try:
+            return await self._run(task, workspace)
+        finally:
+            await workspace.close()
+
+    async def _run(self, task: AgentTask, workspace: Workspace) -> AgentResult:
+        agent_id = f"{task.name}-{secrets.token_hex(3)}"
+        ledger = self._ledger(task.budget)
+        agent = await self._build(task, agent_id, workspace, ledger)
+        agent.set_allowance(ledger)
+        agent.subscribe(lambda event: self._pass_on(event, agent_id))
+        end = await agent.run(user_message(task.prompt, origin="agent"))
+        result = AgentResult(agent_id, _last_reply(end), ledger.used, end.reason)
+        if end.reason != "done":
+            raise AgentError(f"The agent {agent_id} ended early ({end.reason}): {end.error or end.reason}", result)
+        return result
+
+    async def _build(self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger) -> Agent:
+        origin = self._origin
+        runner = AgentRuns(origin, workspace, ledger.child, self._emit)
+        asker = AttributingAsker(origin.asker, agent=agent_id)
+        registry = origin.registry.of_agent(workspace, asker, lambda: runner)
+        gate = create_gatekeeper(
+            origin.gate.policy,
+            origin.approvals,
+            registry.risk_of,
+            workspace=workspace,
+            containment=contain(workspace),
+            home=origin.home,
+            asker=registry.context.asker,
+            abort=origin.built.agent.abort,
+        )
+
+        async def before_change(call: ToolCall) -> None:
+            if registry.risk_of(call.name) != "read":  # what it changes belongs to the call that runs the agent
+                await origin.checkpoints.before_change(call_id=task.call_id)
+
+        hooks = FixedHooks(
+            before=(*registry.run.before, gate.before, before_change),
+            after=(gate.after, *registry.run.after),
+            before_request=tuple(registry.run.before_request),
+        )
+        spec = await self._spec(task, registry)
+        return build_agent(spec, hooks, notify=origin.notify, asker=registry.context.asker).agent
+
+    async def _spec(self, task: AgentTask, registry: Registry) -> AgentSpec:
+        """That of the conversation's agent, with a session, a prompt, tools and a model of its own."""
+        origin = self._origin
+        try:
+            tools = registry.select_tools(self._tools() if task.tools is None else task.tools)
+            link = await self._link(task.model)
+        except (RegistrationError, NoModelError, CredentialError, CommandError) as error:
+            raise AgentError(f"The agent was not run: {error}") from error
+        prompt = msgspec.structs.replace(origin.prompt, tools=tools, custom=task.system_prompt or origin.prompt.custom)
+        store = MemoryStore(self._workspace.root)
+        return msgspec.structs.replace(
+            origin.spec,
+            models=msgspec.structs.replace(origin.spec.models, link=link),
+            sections=registry.prompt_sections(prompt),
+            tools=ActiveTools(registry, lambda: tools, brief=prompt.profile == "short"),
+            store=store,
+            recorder=SessionRecorder(store, build_context(store)),
+            messages=(),
+            run_budget=Budget(),
+            session_budget=Budget(),
+        )
+
+    def _tools(self) -> tuple[str, ...]:
+        """The conversation's active tools that work through the workspace: its limits hold for no others."""
+        origin = self._origin
+        return tuple(name for name in origin.built.agent.tool_names if origin.registry.risk_of(name) != "outside")
+
+    async def _link(self, model: str | None) -> ModelLink:
+        models, link = self._origin.built.models, self._origin.spec.models.link
+        if model is not None:
+            resolved = await models.another(model)
+        else:
+            current = models.current
+            resolved = msgspec.structs.replace(models.in_force, model=current.model, thinking=current.thinking)
+        return ModelLink(resolved, link.transport, fixed=link.fixed)
+
+    def _pass_on(self, event: Event, agent_id: str) -> None:
+        """Note what a reply used, and tell of the event."""
+        match event:
+            case MessageEnd(message=AssistantMessage() as reply):
+                usage = RequestUsage(
+                    kind=_USAGE_KIND, provider=reply.provider, model=reply.model, usage=reply.usage, agent=agent_id
+                )
+                self._origin.spec.recorder.note(usage)
+            case _:
+                pass
+        self._emit(msgspec.structs.replace(event, agent=agent_id))
+
+
+def _last_reply(end: AgentEnd) -> str:
+    return next((message.text for message in reversed(end.messages) if isinstance(message, AssistantMessage)), "")

@@ -1,0 +1,269 @@
+"""A tool that runs an agent: its context, workspace, budget, questions, events, and the ways in which it ends."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kaa.core.budget import Budget
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd
+from kaa.core.messages import AssistantMessage, Json
+from kaa.ext.questions import AllowOnce, Approval, Confirmed
+from kaa.shell.conversation import Conversation
+from kaa.shell.options import ConversationOptions
+from kaa.workspace.local import LocalWorkspace
+from tests.end_to_end.kaa_process import conversation as said_in
+from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.hosts import conversing
+from tests.support.model_script import Answer, Fault, call, say
+from tests.support.person import Person
+from tests.support.stage import Stage
+
+_TOOLS = """
+import msgspec
+from kaa.core.budget import Budget
+from kaa.ext.api import TypedTool, confirm, text_result
+
+class Task(msgspec.Struct):
+    task: str
+    writable: list[str] = []
+    tools: list[str] | None = None
+    turns: int | None = None
+    system: str | None = None
+
+async def delegate(task, context):
+    budget = None if task.turns is None else Budget(turns=task.turns)
+    result = await context.run_agent(
+        task.task, name="helper", writable=task.writable, tools=task.tools, budget=budget, system_prompt=task.system
+    )
+    return text_result(f"{result.text} ({result.used.turns} requests)")
+
+async def inquire(task, context):
+    return text_result("yes" if await confirm(context.asker, task.task) else "no")
+
+def extend(api):
+    api.register_tool(TypedTool("delegate", "Give a task to an agent.", Task, delegate), risk="read")
+    api.register_tool(TypedTool("inquire", "Ask the person.", Task, inquire), risk="read")
+"""
+
+
+@pytest.fixture(autouse=True)
+def tools(stage: Stage) -> None:
+    stage.install(_TOOLS)
+
+
+def work(stage: Stage, options: ConversationOptions | None = None) -> tuple[AgentEnd, list[Event], Conversation]:
+    """Let the model work; how it ended, and what was told of agents."""
+    events: list[Event] = []
+
+    async def scene(conversation: Conversation) -> tuple[AgentEnd, list[Event], Conversation]:
+        conversation.subscribe_agents(events.append)
+        end = await conversation.submit("work")
+        assert isinstance(end, AgentEnd)
+        return end, events, conversation
+
+    return stage.play(scene, options or ConversationOptions(model="m", approvals="auto"))
+
+
+def results(stage: Stage) -> Sequence[str]:
+    """What tools told the conversation's own agent."""
+    return [text for who, text in said_in(stage.server.requests[-1]) if who == "tool"]
+
+
+def test_an_agent_begins_with_its_task_alone_and_its_last_reply_is_the_result(stage: Stage) -> None:
+    stage.server.begin(
+        [call("delegate", task="look", system="Be brief."), call("read", path="notes.txt"), say("milk"), say("Done.")]
+    )
+
+    end, _, _ = work(stage)
+
+    first = said_in(stage.server.requests[1])
+    assert [text for who, text in first if who == "user"] == ["look"]
+    assert "Be brief." in stage.server.requests[1].json["messages"][0]["content"]
+    assert end.reason == "done"
+    assert results(stage) == ["milk (2 requests)"]
+
+
+def test_its_events_carry_its_id_and_those_of_the_conversation_none(stage: Stage) -> None:
+    stage.server.begin([call("delegate", task="look"), say("milk"), say("Done.")])
+
+    end, events, _ = work(stage)
+
+    (agent,) = {event.agent for event in events}
+    assert agent is not None
+    assert agent.startswith("helper-")
+    assert end.agent is None
+    assert [event.message.text for event in events if isinstance(event, MessageEnd)][-1] == "milk"
+    assert isinstance(events[-1], AgentEnd)
+
+
+def test_what_it_uses_is_counted_and_noted_with_its_id(stage: Stage) -> None:
+    stage.server.begin([call("delegate", task="look"), say("milk"), say("Done.")])
+
+    async def scene(conversation: Conversation) -> tuple[list[dict[str, Json]], int, int]:
+        await conversation.submit("work")
+        entries = [msgspec.json.decode(line) for line in conversation.entry_lines()]
+        return entries, conversation.budget.used("session").turns, conversation.usage.total.replies
+
+    entries, turns, replies = stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    (usage,) = [entry for entry in entries if entry["type"] == "usage"]
+    assert usage["kind"] == "agent"
+    assert str(usage["agent"]).startswith("helper-")
+    assert not any("agent" in entry for entry in entries if entry["type"] == "message")
+    assert (turns, replies) == (3, 3)
+
+
+def test_its_workspace_is_read_only_unless_it_may_write(stage: Stage) -> None:
+    stage.server.begin(
+        [
+            call("delegate", task="write"),
+            call("write", path="a.txt", content="a"),
+            say("blocked"),
+            call("delegate", task="write", writable=["."]),
+            call("write", path="b.txt", content="b"),
+            say("written"),
+            say("Done."),
+        ]
+    )
+
+    end, _, _ = work(stage)
+
+    assert end.reason == "done"
+    assert [path for path in stage.workspace.files if path.endswith(("a.txt", "b.txt"))] == ["/project/b.txt"]
+
+
+def test_the_kernel_holds_its_commands_and_nobody_can_let_them_out(stage: Stage) -> None:
+    stage.asker = Person()  # is not asked
+    script = [call("delegate", task="x"), call("bash", command="echo x > new.txt"), say("blocked"), say("Done.")]
+    stage.server.begin(script)
+
+    async def scenario(project: Path) -> str:
+        workspace = LocalWorkspace.start(str(project), env=stage.environ)
+        try:
+            if not (await workspace.sandbox.status()).confined:
+                pytest.skip("this machine cannot confine anything")
+            options = ConversationOptions(model="m", approvals="auto")
+            async with conversing(stage.host(), options, workspace) as conversation:
+                events: list[Event] = []
+                conversation.subscribe_agents(events.append)
+                await conversation.submit("work")
+                (result,) = [event.result for event in events if isinstance(event, ToolExecutionEnd)]
+                return result.text
+        finally:
+            await workspace.close()
+
+    with folder_elsewhere() as folder:
+        (folder / "project").mkdir()
+        stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        told = run(scenario(folder / "project"))
+        assert list((folder / "project").iterdir()) == []
+
+    assert "beyond the workspace of this agent" in told
+
+
+def test_a_wider_workspace_or_an_unknown_tool_is_refused(stage: Stage) -> None:
+    stage.server.begin(
+        [call("delegate", task="x", writable=["/etc"]), call("delegate", task="x", tools=["magic"]), say("Done.")]
+    )
+
+    work(stage)
+
+    wider, unknown = results(stage)
+    assert "/etc cannot be chosen" in wider
+    assert "no such tool: magic" in unknown
+
+
+def test_its_questions_name_it_and_the_conversation(stage: Stage) -> None:
+    person = stage.asker = Person(AllowOnce(), Confirmed(True))
+    ask = ConversationOptions(model="m", approvals="ask")
+    stage.server.begin(
+        [
+            call("delegate", task="write", writable=["."], tools=["write", "inquire"]),
+            call("write", path="b.txt", content="b"),
+            call("inquire", task="Go on?"),
+            say("written"),
+            say("Done."),
+        ]
+    )
+
+    _, events, conversation = work(stage, ask)
+
+    assert isinstance(person.questions[0], Approval)
+    assert {question.agent for question in person.questions} == {event.agent for event in events}
+    assert {question.conversation for question in person.questions} == {conversation.conversation_id}
+    assert stage.workspace.files["/project/b.txt"] == b"b"
+
+
+def test_over_its_own_budget_it_ends_and_the_conversation_goes_on(stage: Stage) -> None:
+    stage.server.begin([call("delegate", task="look", turns=1), call("read", path="notes.txt"), say("Done.")])
+
+    end, _, _ = work(stage)
+
+    assert end.reason == "done"
+    assert "ended early (budget)" in results(stage)[0]
+
+
+def test_it_cannot_use_more_than_the_conversation_may(stage: Stage) -> None:
+    stage.server.begin([call("delegate", task="look"), call("read", path="notes.txt"), say("never asked")])
+
+    end, events, _ = work(stage, ConversationOptions(model="m", approvals="auto", budget=Budget(turns=2)))
+
+    assert end.reason == "budget"
+    assert [event.reason for event in events if isinstance(event, AgentEnd)] == ["budget"]
+    assert stage.server.remaining == 1
+
+
+def test_stopping_the_conversation_stops_it(stage: Stage) -> None:
+    stage.server.begin(
+        [call("delegate", task="look"), Answer(text=("one", "two"), fault=Fault("stall")), say("never asked")]
+    )
+    events: list[Event] = []
+
+    async def scene(conversation: Conversation) -> AgentEnd:
+        begun = asyncio.Event()
+
+        def note(event: Event) -> None:
+            events.append(event)
+            if event.agent is not None and not isinstance(event, MessageEnd):
+                begun.set()
+
+        conversation.subscribe_agents(note)
+        running = asyncio.ensure_future(conversation.submit("work"))
+        await begun.wait()
+        await asyncio.to_thread(stage.server.wait_until_stalled)
+        conversation.abort()
+        end = await running
+        assert isinstance(end, AgentEnd)
+        return end
+
+    end = stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    assert end.reason == "aborted"
+    assert isinstance(events[-1], AgentEnd)
+    assert events[-1].reason == "aborted"
+    assert stage.server.remaining == 1
+
+
+def test_an_agent_can_run_an_agent(stage: Stage) -> None:
+    stage.server.begin(
+        [
+            call("delegate", task="outer", tools=["delegate"]),
+            call("delegate", task="inner"),
+            say("inner"),
+            say("outer"),
+            say("Done."),
+        ]
+    )
+
+    _, events, _ = work(stage)
+
+    replies = [
+        event for event in events if isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage)
+    ]
+    assert len({event.agent for event in replies}) == 2
+    assert results(stage) == ["outer (3 requests)"]
