@@ -141,10 +141,11 @@ class TestTheExamplesOfExtensions:
         assert run(registry.session.condense(CompactionRequest((), "", "", "threshold", 1))) is not None
 
     def test_the_tool(self, registry: LoadedRegistry) -> None:
-        (count,) = registry.tools
+        count, explore = registry.tools
         result = run(registry.context.bind(count.tool).run({"path": "a.txt"}, RecordedRun()))
 
-        assert count.risk == "read"
+        assert [tool.name for tool in registry.tools] == ["count", "explore"]
+        assert count.risk == explore.risk == "read"
         assert result == text_result("2 lines")
 
     def test_the_commands(self, registry: LoadedRegistry) -> None:

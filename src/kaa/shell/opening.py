@@ -26,7 +26,6 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.agent_building import AgentModels, AgentSpec, BuiltAgent, build_agent
-from kaa.shell.agent_events import AgentEvents
 from kaa.shell.budgeting import merged
 from kaa.shell.checkpoints.turns import TurnCheckpoints, take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
@@ -45,7 +44,7 @@ from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project
 from kaa.shell.prompt_profile import profile_for
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_choice import discard_copy, name_session, open_session
-from kaa.shell.session_parts import SessionParts
+from kaa.shell.session_parts import AgentEvents, SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration, survey

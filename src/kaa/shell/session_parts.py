@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kaa.core.agent import Subscriber
+from kaa.core.events import Event
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
-from kaa.shell.agent_events import AgentEvents
 from kaa.shell.budgeting import Budgeting
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.compaction.compacting import Compacting
@@ -18,6 +19,26 @@ from kaa.shell.other_sessions import OtherSessions
 if TYPE_CHECKING:
     from kaa.shell.exporting import Exporting
     from kaa.shell.navigating import Navigation
+
+
+class AgentEvents:
+    """Passes on the events of the agents that tools run, each with the agent's id.
+
+    Those who follow the conversation's own agent do not get them.
+    """
+
+    def __init__(self) -> None:
+        self._subscribers: list[Subscriber] = []
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Pass every event to `subscriber`. Returns a function that ends this."""
+        self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber)
+
+    def emit(self, event: Event) -> None:
+        """Tell all subscribers."""
+        for subscriber in tuple(self._subscribers):
+            subscriber(event)
 
 
 class SessionParts(msgspec.Struct, frozen=True):
