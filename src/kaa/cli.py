@@ -40,7 +40,7 @@ examples:
   kaa stats --by day                      what all sessions used
   kaa models sonnet                       which models there are, what they can do and cost
 
-exit codes: 0 done, 1 failed, 2 bad usage, 3 something was not permitted, 4 a limit was reached,
+exit codes: 0 done, 1 failed, 2 bad usage, 3 a tool call was denied, 4 a limit was reached,
 5 no model to ask, 6 the budget is used up, 128+N interrupted by signal N
 """
 

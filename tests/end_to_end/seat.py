@@ -43,7 +43,7 @@ class Seat(Kaa):
 
         Args:
             flags: its arguments.
-            script: what the model answers from now on.
+            script: what the model is now the model.
             screen: the terminal.
             sandbox: the mode, empty for the flag to be left out.
         """

@@ -154,7 +154,7 @@ def test_another_model_of_another_vendor_goes_on(kaa: Kaa) -> None:
         done = kaa.run("-p", "--model", f"test/{MODEL_ID}", "--fallback", "spare/other", "go")
 
     assert (done.code, done.out) == (0, "I did it.\n"), done.err
-    assert f"test/{MODEL_ID} was given up; spare/other goes on" in done.err
+    assert f"test/{MODEL_ID} was abandoned; spare/other continues" in done.err
     assert '"modelId":"other"' in kaa.session_text
     assert SECRET not in done.err + kaa.session_text
 
@@ -260,6 +260,6 @@ def test_at_a_terminal_no_ends_the_run(seat: Seat) -> None:
 def test_the_wait_for_another_try_counts_down_and_can_be_stopped(seat: Seat) -> None:
     with seat.open(script=[rate_limited("50")]) as program:
         enter(program, "go")
-        program.wait_for("Trying again in 48 s, 1 of 5")
+        program.wait_for("Retrying in 48 s, 1 of 5")
         program.press("escape")
         program.wait_for(is_idle)

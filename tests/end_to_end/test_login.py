@@ -70,7 +70,7 @@ def test_a_key_is_asked_for_unseen_and_kept_when_it_works(seat: Seat, keys: KeyS
     with at_terminal(seat, "login", "lab") as program:
         program.wait_for("API key of lab")
         enter(program, KEY)
-        program.wait_for("is kept; it works")
+        program.wait_for("is saved and works")
         assert KEY not in program.screen.text()
 
     assert stored(seat) == {"lab": {"type": "api_key", "key": "sk-$$right!key"}}
@@ -296,11 +296,11 @@ def test_the_open_conversation_uses_a_new_key_at_once(seat: Seat) -> None:
         enter(program, "/login test")
         program.wait_for("API key:")
         enter(program, "sk-new")
-        program.wait_for("it works")
+        program.wait_for("and works")
         enter(program, "hello")
         program.wait_for("Hello.")
         enter(program, "/logout test")
-        program.wait_for("is forgotten. There is still one in models.json")
+        program.wait_for("was removed. There is still one in models.json")
 
     assert [request.header("authorization") for request in seat.model.requests] == ["Bearer sk-new"] * 2
     assert stored(seat) == {}

@@ -406,7 +406,7 @@ def test_slash_commands_do_what_the_terminal_has_lists_for(kaa: Kaa, server: Mod
         resumed = client.data("get_state")["sessionId"]
 
     assert {"model", "resume", "settings", "tree", "scoped-models", "search", "reload"} <= names
-    assert switched == f"test/{model} answers from now on"
+    assert switched == f"test/{model} is now the model"
     assert "theme " in listed
     assert steering == "all"
     assert "steeringMode cannot be sometimes" in refused

@@ -22,11 +22,11 @@ def two_models(seat: Seat) -> Seat:
 def test_models_are_cycled_through(two_models: Seat) -> None:
     with two_models.open("--model", f"test/{MODEL_ID}", script=[say("Hello.")]) as program:
         program.press("ctrl+p")
-        program.wait_for("test/other-model answers from now on")
+        program.wait_for("test/other-model is now the model")
         program.press("ctrl+shift+p")
-        program.wait_for(f"test/{MODEL_ID} answers from now on")
+        program.wait_for(f"test/{MODEL_ID} is now the model")
         program.press("ctrl+p")
-        program.wait_for("test/other-model answers from now on")
+        program.wait_for("test/other-model is now the model")
         enter(program, "hello")
         program.wait_for("Hello.")
 
@@ -42,7 +42,7 @@ def test_models_to_cycle_through_are_kept(two_models: Seat) -> None:
             lambda screen: "[ ] test/other-model" in screen.text() and "[ ] test/test" not in screen.text()
         )
         program.press("space", "ctrl+s")
-        program.wait_for("kept in the settings")
+        program.wait_for("saved in the settings")
 
     assert json.loads((two_models.home / "settings.json").read_text())["enabledModels"] == ["test/other-model"]
 
@@ -107,9 +107,9 @@ def test_tools_are_shown_at_length_and_in_short(seat: Seat) -> None:
         program.wait_for(is_idle)
         assert "\n  1\n" not in program.screen.text()
         program.press("ctrl+o")
-        program.wait_for("all of what tools said is shown")
+        program.wait_for("tool output is expanded")
         program.press("ctrl+o")
-        program.wait_for("tools are shown in short")
+        program.wait_for("tool output is collapsed")
 
 
 def test_a_new_session_while_it_works_stops_the_work(seat: Seat) -> None:
@@ -117,7 +117,7 @@ def test_a_new_session_while_it_works_stops_the_work(seat: Seat) -> None:
         enter(program, "explain")
         program.wait_for("Half an")
         enter(program, "/new")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         program.wait_for(is_idle)
         enter(program, "hello")
         program.wait_for("Fresh.")
@@ -133,7 +133,7 @@ def test_a_new_session_while_a_tool_runs_ends_the_tool(seat: Seat) -> None:
         answer(program, "y")
         program.wait_for(lambda _: (seat.project / "begun").exists())
         enter(program, "/clear")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         program.wait_for(is_idle)
         enter(program, "hello")
         program.wait_for("Fresh.")
@@ -149,7 +149,7 @@ def test_going_back_while_it_works_is_refused_in_words(seat: Seat) -> None:
         enter(program, "second")
         program.wait_for("Half an")
         enter(program, "/rewind")
-        program.wait_for("Go back to before which message?")
+        program.wait_for("Rewind to before which message?")
         program.press("enter")
         program.wait_for("working")
         seat.model.release()
@@ -169,7 +169,7 @@ def test_the_model_switched_while_it_works_answers_next(two_models: Seat) -> Non
         enter(program, "hello")
         program.wait_for("From")
         enter(program, "/model other")
-        program.wait_for("test/other-model answers from now on")
+        program.wait_for("test/other-model is now the model")
         two_models.model.release()
         program.wait_for("From one.")
         program.wait_for(is_idle)

@@ -30,7 +30,7 @@ def test_commands_of_the_command_line_are_answered_or_refused(seat: Seat) -> Non
 
 def test_a_command_of_the_command_line_is_run_as_if_it_was_entered(seat: Seat) -> None:
     with seat.open("one", "/new", "two", script=[say("First."), say("Second.")]) as program:
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         program.wait_for("Second.")
 
     assert seat.heard() == [("user", "two")]
@@ -54,7 +54,7 @@ def test_a_new_session_forgets_and_leaves_the_screen_as_it_is(seat: Seat) -> Non
         enter(program, "first")
         program.wait_for("One.")
         enter(program, "/new")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         assert "One." in program.screen.text()
         enter(program, "second")
         program.wait_for("Two.")
@@ -86,7 +86,7 @@ def test_words_said_while_a_command_has_the_model_work_reach_it(seat: Seat) -> N
 def test_a_new_session_is_not_kept_either_where_none_is_to_be(seat: Seat) -> None:
     with seat.open("--no-session", script=[say("Fresh.")]) as program:
         enter(program, "/new")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         enter(program, "hello")
         program.wait_for("Fresh.")
         program.wait_for(is_idle)
@@ -104,7 +104,7 @@ def test_clear_erases_what_was_shown_with_the_scrollback(seat: Seat) -> None:
         assert any("paragraph 2" in line for line in program.screen.scrollback())
         assert program.screen.wipes == 0
         enter(program, "/clear")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
 
         assert program.screen.wipes == 1
         assert not any("paragraph" in line for line in program.screen.everything())

@@ -63,7 +63,7 @@ def test_yes_for_good_keeps_the_rule_as_it_was_changed(seat: Seat) -> None:
     with seat.open("list", script=script) as program:
         program.wait_for("Yes, always")
         answer(program, "a")
-        program.wait_for("Rules, one on each line:")
+        program.wait_for("Rules, one per line:")
         program.press("ctrl+a", "ctrl+k")
         program.type("bash: ls *")
         program.wait_for("bash: ls *")
@@ -78,7 +78,7 @@ def test_a_rule_that_is_none_is_asked_for_again(seat: Seat) -> None:
     with seat.open("list", script=[call("bash", command="ls -a"), say("Listed.")]) as program:
         program.wait_for("Yes, always")
         answer(program, "a")
-        program.wait_for("Rules, one on each line:")
+        program.wait_for("Rules, one per line:")
         program.press("ctrl+a", "ctrl+k")
         enter(program, "bash(ls *)")
         program.wait_for("is no rule")
@@ -186,7 +186,7 @@ def test_going_back_to_a_message_shortens_what_the_model_sees(seat: Seat) -> Non
         program.wait_for("Two.")
         program.wait_for(is_idle)
         program.press("escape", "escape")
-        program.wait_for("Go back to before which message?")
+        program.wait_for("Rewind to before which message?")
         program.press("enter")
         program.wait_for("goes on from before that message")
         program.type(" thoughts")
@@ -234,7 +234,7 @@ def test_another_model_answers_once_it_is_chosen(seat: Seat) -> None:
         program.wait_for("test/other-model")
         program.type("other")
         program.press("enter")
-        program.wait_for("test/other-model answers from now on")
+        program.wait_for("test/other-model is now the model")
         enter(program, "hello again")
         program.wait_for("From the other.")
 

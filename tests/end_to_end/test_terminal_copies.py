@@ -12,7 +12,7 @@ def test_a_fork_goes_on_before_a_message_in_a_file_of_its_own(seat: Seat) -> Non
             program.wait_for(is_idle)
         (original,) = seat.session_files
         enter(program, "/fork")
-        program.wait_for("Copy the session up to before which message?")
+        program.wait_for("Fork before which message?")
         program.press("enter")
         program.wait_for("A copy of the session goes on here")
         program.type(" thoughts")

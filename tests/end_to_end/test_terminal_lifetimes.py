@@ -83,7 +83,7 @@ def test_trust_can_be_decided_later(seat: Seat) -> None:
         answer(program, "o")
         program.wait_for("until you leave kaa")
         enter(program, "/new")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         enter(program, "hi")
         program.wait_for("Ahoy.")
 
@@ -129,7 +129,7 @@ def test_a_session_goes_on_with_what_was_said(seat: Seat) -> None:
         program.press("ctrl+d")
         assert program.wait_for_end() == 0
         assert is_given_back(program)
-        assert "kaa -c goes on with this session" in program.screen.text()
+        assert "kaa -c resumes this session" in program.screen.text()
 
     with seat.open("-c", script=[say("Because.")]) as program:
         program.wait_for("what is the answer?")
@@ -188,7 +188,7 @@ def test_ctrl_c_clears_then_leaves(seat: Seat) -> None:
         program.press("ctrl+c")
         program.wait_for(is_idle)
         program.press("ctrl+c")
-        program.wait_for("Ctrl+C again leaves")
+        program.wait_for("Ctrl+C again to leave")
         program.press("ctrl+c")
 
         assert program.wait_for_end() == 0
@@ -290,7 +290,7 @@ def test_the_message_of_the_command_line_is_said_once(seat: Seat) -> None:
     with seat.open("say hello", script=[say("Hello."), say("Again.")]) as program:
         program.wait_for("Hello.")
         enter(program, "/new")
-        program.wait_for("A new session has begun.")
+        program.wait_for("Started a new session.")
         enter(program, "hello again")
         program.wait_for("Again.")
 

@@ -24,7 +24,7 @@ def talk(program: Program, *exchanges: tuple[str, str]) -> None:
 def choose_in_tree(program: Program, text: str) -> None:
     """Open the tree and press Enter on the entry with this text."""
     enter(program, "/tree")
-    program.wait_for("Go on from where?")
+    program.wait_for("Continue from which entry?")
     program.type(text)
     program.wait_for(re.compile(rf"› .*{text}"))
     program.press("enter")
@@ -44,12 +44,12 @@ def test_the_tree_leads_to_another_branch_and_back(seat: Seat) -> None:
         talk(program, ("first", "One."), ("second", "Two."))
         choose_in_tree(program, "One.")
         answer(program, "n")
-        program.wait_for("The conversation goes on from here.")
+        program.wait_for("The conversation continues from here.")
         talk(program, ("elsewhere", "Other."))
         assert seat.heard() == [("user", "first"), ("assistant", "One."), ("user", "elsewhere")]
         choose_in_tree(program, "Two.")
         answer(program, "n")
-        program.wait_for(lambda screen: screen.text().count("The conversation goes on from here.") == 2)
+        program.wait_for(lambda screen: screen.text().count("The conversation continues from here.") == 2)
         talk(program, ("back again", "Again."))
 
     assert [text for _, text in seat.heard()] == ["first", "One.", "second", "Two.", "back again"]
@@ -62,7 +62,7 @@ def test_what_is_left_is_summed_up_and_what_is_said_meanwhile_follows(seat: Seat
         choose_in_tree(program, "One.")
         answer(program, "s")
         seat.model.wait_until_stalled()
-        program.wait_for("Summing up what is left behind")
+        program.wait_for("Summarizing the branch")
         enter(program, "third")
         program.wait_for("steering: third")
         seat.model.release()
@@ -122,9 +122,9 @@ def test_going_back_takes_files_along_if_that_is_wanted(seat: Seat, key: str, co
         talk(program, ("hello", "Hello."))
         have_written(program)
         enter(program, "/rewind")
-        program.wait_for("Go back to before which message?")
+        program.wait_for("Rewind to before which message?")
         program.press("enter")
-        program.wait_for(re.compile(r"changed back +a\.txt \+1 -1"))
+        program.wait_for(re.compile(r"restored +a\.txt \+1 -1"))
         answer(program, key)
         program.wait_for("goes on from before that message")
         program.press("enter")
@@ -140,7 +140,7 @@ def test_files_can_go_back_alone(seat: Seat) -> None:
         have_written(program)
         enter(program, "/undo")
         answer(program, "f")
-        program.wait_for("Changed back: a.txt")
+        program.wait_for("Restored: a.txt")
         talk(program, ("still there?", "Yes."))
 
     assert (seat.project / "a.txt").read_text() == "old\n"
@@ -152,10 +152,10 @@ def test_a_key_takes_back_one_message_after_the_other_and_forward_again(seat: Se
         talk(program, ("first", "One."), ("second", "Two."))
         for number in (1, 2):
             program.press("alt+u")
-            taken_back = "The conversation goes on from before that message."
+            taken_back = "The conversation continues from before that message."
             program.wait_for(lambda screen: screen.text().count(taken_back) == number)  # noqa: B023 (called at once)
         program.press("alt+r")
-        program.wait_for("The conversation goes on from here.")
+        program.wait_for("The conversation continues from here.")
         talk(program, ("third", "Three."))
 
     assert [text for _, text in seat.heard()] == ["first", "One.", "third"]
@@ -168,12 +168,12 @@ def test_the_last_message_is_taken_back_and_brought_forward_again(seat: Seat) ->
         have_written(program)
         enter(program, "/undo")
         answer(program, "b")
-        program.wait_for("Changed back: a.txt")
+        program.wait_for("Restored: a.txt")
         assert changed.read_text() == "old\n"
         program.press("ctrl+c")
         enter(program, "/redo")
         answer(program, "b")
-        program.wait_for(lambda screen: screen.text().count("Changed back: a.txt") == 2)
+        program.wait_for(lambda screen: screen.text().count("Restored: a.txt") == 2)
         assert changed.read_text() == "new\n"
         talk(program, ("is it?", "Yes."))
 
@@ -190,7 +190,7 @@ def test_only_the_conversation_goes_where_that_was_typed(seat: Seat) -> None:
         assert changed.read_text() == "new\n"
         program.press("ctrl+c")
         enter(program, "/redo --conversation")
-        program.wait_for("The conversation goes on from here.")
+        program.wait_for("The conversation continues from here.")
         talk(program, ("is it?", "Yes."))
 
     assert changed.read_text() == "new\n"
@@ -203,7 +203,7 @@ def test_everything_goes_back_where_that_was_typed(seat: Seat) -> None:
     with seat.open(script=_WRITING) as program:
         have_written(program)
         enter(program, "/undo --all")
-        program.wait_for("Changed back: a.txt")
+        program.wait_for("Restored: a.txt")
         program.wait_for("goes on from before that message")
 
     assert changed.read_text() == "old\n"
@@ -231,7 +231,7 @@ def test_where_files_cannot_be_looked_at_it_is_asked_whether_only_the_conversati
         for kept in seat.home.glob("checkpoints/*/sets/*"):
             kept.unlink()
         enter(program, command)
-        program.wait_for("Files stay as they are")
+        program.wait_for("Files are unchanged")
         program.wait_for("kaa cannot restore files: what files were then is no longer kept")
         assert "(b)" not in program.screen.text()
         program.press("escape")
@@ -243,7 +243,7 @@ def test_where_files_cannot_be_looked_at_it_is_asked_whether_only_the_conversati
         program.press("ctrl+c")
         enter(program, command)
         answer(program, "c")
-        program.wait_for("Files stay as they are: what files were then")
+        program.wait_for("Files are unchanged: what files were then")
 
     assert changed.read_text() == "new\n"
 
@@ -254,7 +254,7 @@ def test_a_command_is_typed_in_place_of_the_message_that_was_taken_back(seat: Se
         enter(program, "/undo")
         program.wait_for("goes on from before that message")
         enter(program, "/redo")
-        program.wait_for("The conversation goes on from here.")
+        program.wait_for("The conversation continues from here.")
         talk(program, ("second", "Two."))
 
     assert [text for _, text in seat.heard()] == ["first", "One.", "second"]
@@ -267,7 +267,7 @@ def test_a_file_that_somebody_else_changed_stays_and_is_named(seat: Seat) -> Non
         have_written(program)
         changed.write_text("by hand\n")
         enter(program, "/undo")
-        program.wait_for("Files stay as they are")
+        program.wait_for("Files are unchanged")
         program.wait_for("a.txt: ")
         answer(program, "c")
         program.wait_for("goes on from before that message")
@@ -293,7 +293,7 @@ def test_a_conversation_that_is_too_long_is_condensed_and_goes_on(seat: Seat) ->
         talk(program, ("first", "One."))
         enter(program, "second")
         seat.model.wait_until_stalled()
-        program.wait_for("Condensing the conversation")
+        program.wait_for("Compacting the conversation")
         enter(program, "and third")
         program.wait_for("steering: and third")
         seat.model.release()
@@ -309,11 +309,11 @@ def test_condensing_is_stopped_and_gives_back_what_waited(seat: Seat) -> None:
         talk(program, ("first", "One."), ("second", "Two."))
         enter(program, "/compact")
         seat.model.wait_until_stalled()
-        program.wait_for("Condensing the conversation")
+        program.wait_for("Compacting the conversation")
         enter(program, "third")
         program.wait_for("steering: third")
         program.press("escape")
-        program.wait_for("The conversation was not condensed: it was stopped.")
+        program.wait_for("The compaction was stopped.")
         program.wait_for(lambda screen: "steering: third" not in screen.text() and "third" in screen.text())
         program.press("enter")
         program.wait_for("Three.")

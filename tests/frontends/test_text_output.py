@@ -91,7 +91,7 @@ def test_retries_say_why_and_when() -> None:
 def test_who_goes_on_in_whose_place_is_told_with_the_reason() -> None:
     _, err = show(ModelFallback("a/one", "b/two", "no credit"))
 
-    assert err == "  no credit\n  a/one was given up; b/two goes on\n"
+    assert err == "  no credit\n  a/one was abandoned; b/two continues\n"
 
 
 def test_limits_are_told_of_until_they_end_the_run() -> None:

@@ -28,7 +28,7 @@ def test_a_model_is_switched_and_kept(stage: Stage) -> None:
     async def scene(conversation: Conversation) -> None:
         assert completed(conversation, "model", "othe") == ["test/other"]
         assert completed(conversation, "model", "test/other:hi") == ["test/other:high"]
-        assert await told(conversation, "/model other") == (False, "test/other answers from now on")
+        assert await told(conversation, "/model other") == (False, "test/other is now the model")
         assert conversation.model_name == "test/other"
         refused, reason = await told(conversation, "/model nonsense")
         assert refused
@@ -46,7 +46,7 @@ def test_what_is_not_said_is_asked(stage: Stage) -> None:
     stage.asker = person
 
     async def scene(conversation: Conversation) -> None:
-        assert await told(conversation, "/model") == (False, "test/other answers from now on")
+        assert await told(conversation, "/model") == (False, "test/other is now the model")
         assert await told(conversation, "/thinking") == (False, "thinking: high")
         assert await told(conversation, "/approvals") == (False, "approvals: step")
         assert conversation.approvals.policy == "step"

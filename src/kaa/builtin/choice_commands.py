@@ -68,7 +68,7 @@ async def _model(arguments: str, context: CommandContext) -> CommandAction:
         if not query:
             return _UNCHANGED
     now = await models.switch(query)
-    report = f"{now.name} answers from now on"
+    report = f"{now.name} is now the model"
     if not now.is_listed:
         report += "\nkaa does not know this model: it becomes the default of new sessions after its first reply"
     return Reply(report)

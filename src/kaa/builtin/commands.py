@@ -51,14 +51,14 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "undo",
-        "Take back your last message and what it did to files",
+        "Undo your last message and its changes to files",
         _undo,
         argument_hint="[--all|--conversation]",
         complete=among(*STEP_OPTIONS["undo"]),
     )
     api.register_command(
         "redo",
-        "Return to where the conversation and its files were",
+        "Redo what /undo reverted",
         _redo,
         argument_hint="[--conversation]",
         complete=among(*STEP_OPTIONS["redo"]),

@@ -28,7 +28,7 @@ _TEXT_CHARACTERS = 80
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("new", "Begin a new session", _new, while_running=True)
+    api.register_command("new", "Start a new session", _new, while_running=True)
     api.register_command(
         "resume", "Go on with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
     )
@@ -92,7 +92,7 @@ async def _clone(_arguments: str, context: CommandContext) -> CommandAction:
 
 async def _fork(arguments: str, context: CommandContext) -> CommandAction:
     path = _kept(context)
-    message = await _chosen(arguments, context, "Copy the session up to before which message?", "/fork ENTRY")
+    message = await _chosen(arguments, context, "Fork before which message?", "/fork ENTRY")
     if message is None:
         return _UNCHANGED
     notice = "The conversation continues in a copy of the session, before that message. The original is kept."
@@ -101,7 +101,7 @@ async def _fork(arguments: str, context: CommandContext) -> CommandAction:
 
 async def _rewind(arguments: str, context: CommandContext) -> CommandAction:
     entry, alone = _parsed("rewind", arguments, "--conversation")
-    message = await _chosen(entry, context, "Go back to before which message?", "/rewind ENTRY")
+    message = await _chosen(entry, context, "Rewind to before which message?", "/rewind ENTRY")
     if message is None:
         return _UNCHANGED
     return Reply(await context.navigation.travel(message.entry_id, restore="conversation" if alone else "both"))
@@ -134,7 +134,7 @@ def _kept(context: CommandContext) -> str:
         CommandError: there is none.
     """
     if context.session_path is None:
-        raise CommandError("this session is not kept in a file, so there is nothing to copy")
+        raise CommandError("this session has no file, so it cannot be copied")
     return context.session_path
 
 

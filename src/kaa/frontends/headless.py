@@ -164,7 +164,7 @@ def _followed(chosen: SessionChoice, wanted: SessionChoice) -> SessionChoice:
         return wanted
     if isinstance(wanted, NewSession):
         return chosen
-    raise UsageError("kaa was started with --no-session: start it without to go on with a session")
+    raise UsageError("kaa was started with --no-session: start it without this option to resume a session")
 
 
 async def _submit_all(

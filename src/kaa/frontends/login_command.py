@@ -55,7 +55,7 @@ def login(arguments: Sequence[str]) -> int:
 def logout(arguments: Sequence[str]) -> int:
     """Run `kaa logout`. Returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="kaa logout", description="Forget the key or login of a provider.", allow_abbrev=False
+        prog="kaa logout", description="Remove the stored key or login of a provider.", allow_abbrev=False
     )
     parser.add_argument("provider", nargs="?", help="whose; it may be left out if there is only one")
     parsed = parser.parse_args(arguments)
@@ -149,8 +149,8 @@ def _with_key(logins: Logins, provider: str) -> int:
     logins.keep_key(provider, key)
     if verdict.said and verdict.state != "unreachable":
         _say(f"Note: {verdict.said}")
-    result = "it works" if verdict.state == "works" else "but not checked"
-    deliver(sys.stdout, sanitize(f"The key of {provider} is kept; {result}.\n"))
+    result = "and works" if verdict.state == "works" else "without a check"
+    deliver(sys.stdout, sanitize(f"The key of {provider} is saved {result}.\n"))
     return ExitCode.DONE
 
 
@@ -175,7 +175,7 @@ def _logout(logins: Logins, provider: str | None) -> int:
             raise _UsageError(f"say which: {', '.join(stored)}" if stored else "auth.json has no key and no login")
         provider = stored[0]
     left = logins.log_out(provider)
-    deliver(sys.stdout, sanitize(f"The key or login of {provider} is forgotten.\n"))
+    deliver(sys.stdout, sanitize(f"The key or login of {provider} was removed.\n"))
     if left:
         _say(f"Note: {provider} still has a key, in {left}.")
     return ExitCode.DONE

@@ -69,7 +69,7 @@ class TextOutput:
                 self.progress(f"  {event.error_message} ({retry})")
             case ModelFallback():
                 self.progress(f"  {event.error_message}")
-                self.progress(f"  {event.from_model} was given up; {event.to_model} goes on")
+                self.progress(f"  {event.from_model} was abandoned; {event.to_model} continues")
             case BudgetUpdate(state=state, message=message) if state != "reached":  # the end of the run says that
                 self.progress(f"  budget: {message}")
             case CompactionEnd(reason="threshold" | "overflow"):

@@ -60,7 +60,7 @@ def test_the_line_tells_what_the_agent_is_at(world: World) -> None:
     assert world.line(MessageUpdate(ThinkingStart(0))) == "Thinking"
     assert world.line(MessageUpdate(TextStart(1))) == "Answering"
     assert world.line(MessageUpdate(ToolCallStart(2, "1", "bash"))) == "Preparing bash"
-    assert world.line(AutoRetryStart(1, 3, 9_999_000, "busy")).startswith("Trying again in 99")
+    assert world.line(AutoRetryStart(1, 3, 9_999_000, "busy")).startswith("Retrying in 99")
     assert world.activity.is_busy
     assert world.line(AgentEnd("done", (), None)) == ""
     assert not world.activity.is_busy

@@ -27,7 +27,7 @@ def test_that_there_is_more_than_is_shown_is_said_before_it() -> None:
     for content in ("x\n" * 20_000, "x" * 600_000, "x\n" + "y" * 600_000):
         shown = _shown("write", {"path": "a.py", "content": content}, 200)
 
-        assert "only its beginning" in shown[1], content[:3]
+        assert "Only the beginning" in shown[1], content[:3]
 
 
 def test_a_change_has_no_numbers_that_are_not_those_of_the_file() -> None:

@@ -40,7 +40,7 @@ def test_the_text_is_what_the_editor_leaves(seat: Seated, tmp_path: Path, script
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [("echo worse > $1; exit 3", "ended with exit code 3"), ('rm "$1"', "left no text behind")],
+    [("echo worse > $1; exit 3", "ended with exit code 3"), ('rm "$1"', "deleted the file")],
 )
 def test_an_editor_that_fails_leaves_the_text_as_it_was(seat: Seated, tmp_path: Path, script: str, said: str) -> None:
     edit_externally(seat.main_view, editor(tmp_path, script))
@@ -58,4 +58,4 @@ def test_a_text_that_no_file_can_hold_stays_as_it_was(
     edit_externally(seat.main_view, editor(tmp_path, "true"))
 
     assert seat.main_view.editor.text == "draft"
-    assert "cannot be handed over" in seat.main_view.status.text
+    assert "cannot write the text" in seat.main_view.status.text

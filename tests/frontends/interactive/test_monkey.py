@@ -106,7 +106,7 @@ class Monkey:
         self._look()
 
     def settle(self) -> None:
-        """Let the terminal answer, and kaa paint; then look at all of the screen, also while the agent goes on."""
+        """Let the terminal answer, and kaa paint; then look at all of the screen, also while the agent continues."""
         puppet = self._puppet
         for _ in range(3):
             self._answer()

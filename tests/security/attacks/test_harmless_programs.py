@@ -61,7 +61,7 @@ def test_the_rule_offered_for_one_program_runs_no_other(seat: Seat) -> None:
     ) as program:
         program.wait_for("Yes, always")
         answer(program, "a")
-        program.wait_for("Rules, one on each line:")
+        program.wait_for("Rules, one per line:")
         program.press("enter")
         program.wait_for(lambda screen: "Allow bash?" in screen.text() and "./evil" in screen.text())
 

@@ -84,7 +84,7 @@ class Actions:
                 is_independent=True,
             ),
             UiCommand(
-                "clear", "Begin a new session and clear the screen", lambda _: begin(clear=True), is_independent=True
+                "clear", "Start a new session and clear the screen", lambda _: begin(clear=True), is_independent=True
             ),
             UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy),
             UiCommand("exit", "Leave kaa", leave, is_independent=True),
@@ -142,7 +142,7 @@ class Actions:
         elif self._clear.now():
             self._ui.say_goodbye()
         else:
-            self._main_view.say(f"{self._main_view.key_of('app.clear')} again leaves")
+            self._main_view.say(f"press {self._main_view.key_of('app.clear')} again to leave")
 
     def _dequeue(self) -> None:
         async def take(engine: Engine) -> list[UserMessage]:
@@ -156,7 +156,7 @@ class Actions:
     def _cycle_model(self, step: Literal[1, -1]) -> None:
         self._core.call(
             lambda engine: engine.conversation.models.cycle(step),
-            lambda state: self._main_view.say(f"{state.name} answers from now on", "success"),
+            lambda state: self._main_view.say(f"{state.name} is now the model", "success"),
             self._say_why_not,
         )
 
@@ -190,7 +190,7 @@ class Actions:
     def _expand(self) -> None:
         self._main_view.view.toggle_tools()
         self._main_view.say(
-            "all of what tools said is shown" if self._main_view.view.expanded else "tools are shown in short"
+            "tool output is expanded" if self._main_view.view.expanded else "tool output is collapsed"
         )
 
     def _redraw(self) -> None:

@@ -44,9 +44,9 @@ _CONDENSING = "Condensing the conversation"
 _ENDS = {
     "done": "kaa is done",
     "aborted": "kaa was stopped",
-    "denied": "something was not permitted",
+    "denied": "a tool call was denied",
     "budget": "the budget is used up",
-    "error": "kaa could not go on",
+    "error": "kaa stopped with an error",
 }
 
 
@@ -167,7 +167,7 @@ class Activity:
             return
         left = self._retry_at - time.monotonic()
         if left > 0:
-            self._main_view.working.change(f"Trying again in {ceil(left)} s, {self._retry}")
+            self._main_view.working.change(f"Retrying in {ceil(left)} s, {self._retry}")
         else:
             self._retry_at = None
             self._main_view.working.change("Waiting for the model")

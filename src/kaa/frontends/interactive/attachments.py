@@ -116,6 +116,6 @@ async def as_content(data: bytes) -> ImageContent:
     """
     mime_type = image_type(data[:64])
     if mime_type is None:
-        raise ImageError("this is no image that models take: PNG, JPEG, GIF and WebP are")
+        raise ImageError("unsupported image format: models accept PNG, JPEG, GIF and WebP")
     prepared = await prepare_image(data, mime_type)
     return ImageContent(prepared.base64, prepared.mime_type)

@@ -1,4 +1,4 @@
-"""Calls the person at the keyboard when something waits for them, and tells the window what goes on."""
+"""Calls the person at the keyboard when something waits for them, and tells the window what continues."""
 
 import os
 
@@ -39,7 +39,7 @@ class Attention:
             self._terminal.notify("kaa", text)
 
     def rest(self) -> None:
-        """Nothing goes on."""
+        """Nothing continues."""
         self._is_working = False
         self._show_title()
 

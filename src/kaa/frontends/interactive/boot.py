@@ -44,7 +44,7 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         terminal = Terminal()
     except OSError:
-        sys.stderr.write("kaa: there is no terminal to talk on. Give it a task with -p; see kaa --help.\n")
+        sys.stderr.write("kaa: no terminal is available. Pass a task with -p; see kaa --help.\n")
         return _USAGE_ERROR
     reactor, folder = Reactor(), os.path.expanduser(os.environ.get("KAA_DIR") or "~/.kaa/agent")
     linear = load_preferences(folder).preferences.screen == "linear"
@@ -100,7 +100,7 @@ class Start:
             sys.stdout.write(self._farewell)
             sys.stdout.flush()
         if not self._core.stop(_CLOSE_SECONDS if self._core.is_there else _START_SECONDS) and self._core.is_there:
-            sys.stderr.write("kaa: what was under way did not end in time; the session is kept as far as it came\n")
+            sys.stderr.write("kaa: running work did not stop in time; the session is saved up to this point\n")
         crash = self._crash or self._core.failure
         return self._exit_code if crash is None else _report(crash)
 

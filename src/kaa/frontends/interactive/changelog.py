@@ -16,4 +16,4 @@ def changelog() -> str:
             return (folder / _NAME).read_text("utf-8")
         except OSError:
             continue
-    return "The changelog did not come with this installation of kaa."
+    return "This installation of kaa does not include the changelog."

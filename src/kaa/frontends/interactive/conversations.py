@@ -64,7 +64,7 @@ class Conversations:
         self._waiting += submitted
 
     def open_new(self, *, clear: bool) -> None:
-        """Begin a new session, unless one is being opened.
+        """Start a new session, unless one is being opened.
 
         Args:
             clear: erase what was shown.
@@ -73,13 +73,13 @@ class Conversations:
             self._ui.say("starting…")
             return
         was_open = self._is_open
-        before = " The one before is kept." if self._presenter.is_worth_resuming else ""
+        before = " The previous session is saved." if self._presenter.is_worth_resuming else ""
 
         def opened(now: OpenedConversation) -> None:
             if clear:
                 self._presenter.clear()
             self._opened(now)
-            self._presenter.show_notice(f"A new session has begun.{before}")
+            self._presenter.show_notice(f"Started a new session.{before}")
 
         def failed(error: BaseException) -> None:
             self._not_opened(error)

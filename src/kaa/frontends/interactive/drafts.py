@@ -83,7 +83,7 @@ class DraftKeeper:
                 before.unlink(missing_ok=True)  # what is in the editor comes along
         if typed and typed != self._main_view.editor.text:
             self._main_view.give_back([typed], "\n")
-            self._main_view.say("kaa had ended before this was sent")
+            self._main_view.say("restored: kaa ended before this was sent")
         self.changed()
 
     def changed(self) -> None:
@@ -106,9 +106,7 @@ class DraftKeeper:
                 self._hold(_write(self._path, data))
             elif not self._was_told:
                 self._was_told = True
-                self._main_view.say(
-                    "this text is too long to survive a crash: kaa keeps at most 4 MiB that are not sent"
-                )
+                self._main_view.say("this text is too long to be saved before it is sent: the limit is 4 MiB")
 
     def _hold(self, descriptor: int | None) -> None:
         """Keep the lock of this file, and not that of the one before."""

@@ -226,7 +226,7 @@ class Engine:
     def _open(self) -> HostedConversation:
         if self._hosted is None or not self._hosted.is_open:
             raise OpeningError(
-                "there is no conversation yet: it is still being opened, or it could not be, for the reason told above"
+                "no conversation is open: it is still being opened, or opening failed for the reason above"
             )
         return self._hosted
 
@@ -238,7 +238,7 @@ class Engine:
             return msgspec.structs.replace(options, session=session)
         if isinstance(session, NewSession):
             return options
-        raise OpeningError("kaa was started with --no-session: start it without to go on with a session")
+        raise OpeningError("kaa was started with --no-session: start it without this option to resume a session")
 
     def _adopted(self, opened: LocalWorkspace | UnopenedWorkspace) -> LocalWorkspace | UnopenedWorkspace:
         if isinstance(opened, LocalWorkspace):

@@ -62,7 +62,7 @@ class EventPresenter:
         if path is None or not self.is_worth_resuming:
             return ""
         flags = "-c" if self._is_newest else f"--session {session_id_in(path.name) or shlex.quote(str(path))}"
-        return f"kaa {flags} goes on with this session\n"
+        return f"kaa {flags} resumes this session\n"
 
     def show_session(self, entries: Transcript, path: Path | None) -> None:
         """Show a session behind what is there. `path`: its file; None if it is not kept."""
@@ -87,10 +87,10 @@ class EventPresenter:
         self._main_view.app.refresh()
 
     def show_arrival(self, there: NavigationResult) -> None:
-        """The conversation goes on from another place of its session."""
+        """The conversation continues from another place of its session."""
         if there.restored != "files":
             before = "from before that message" if there.message is not None else "from here"
-            self._transcript.notice(f"The conversation goes on {before}.")
+            self._transcript.notice(f"The conversation continues {before}.")
             self._transcript.go_on(there.entries)
         for text, kind in restored_files(there):
             self._transcript.notice(text, kind)

@@ -22,7 +22,7 @@ def edit_externally(main_view: MainView, environ: Mapping[str, str]) -> None:
     try:
         file = _written(main_view.editor.text)
     except OSError as error:
-        main_view.say(f"the text cannot be handed over: {error}", "warning")
+        main_view.say(f"cannot write the text to a file: {error}", "warning")
         return
     problems: list[str] = []
     try:
@@ -31,7 +31,7 @@ def edit_externally(main_view: MainView, environ: Mapping[str, str]) -> None:
             with open(file, encoding="utf-8", errors="replace") as edited:
                 main_view.editor.set_text(edited.read().removesuffix("\n"))
     except FileNotFoundError:
-        problems.append(f"{editor} left no text behind; it stays as it was")
+        problems.append(f"{editor} deleted the file; the text is unchanged")
     finally:
         with suppress(OSError):
             os.unlink(file)
@@ -62,4 +62,4 @@ def _run(editor: str, file: str, environ: Mapping[str, str]) -> list[str]:
         done = subprocess.run([program, *options, file], env=programs.environment(), check=False)
     except (OSError, ValueError) as error:
         return [f"{editor} cannot be started: {error}"]
-    return [f"{editor} ended with exit code {done.returncode}; the text stays as it was"] if done.returncode else []
+    return [f"{editor} ended with exit code {done.returncode}; the text is unchanged"] if done.returncode else []

@@ -9,10 +9,10 @@ from kaa.tui.keymap import Keymap
 
 # What the beginning of a message means; a key of the editor cannot change these.
 PREFIXES = (
-    ("/", "Run a command of kaa"),
-    ("@", "Name a file, and find it by a part of its name"),
-    ("!", "Run a command of the shell yourself; the agent sees what it says"),
-    ("!!", "Run a command of the shell yourself; the agent does not see it"),
+    ("/", "Run a kaa command"),
+    ("@", "Insert a path, found by a part of its name"),
+    ("!", "Run a shell command; the agent sees its output"),
+    ("!!", "Run a shell command; the agent does not see it"),
 )
 
 

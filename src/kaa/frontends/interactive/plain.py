@@ -126,7 +126,7 @@ class PlainSurface:
 
     def toggle_fullscreen(self) -> None:
         """There is no screen to fill."""
-        self.write_line("[there is no full screen line by line; start kaa without --plain]")
+        self.write_line("[--plain has no full-screen mode; start kaa without it]")
 
     def look_at(self, context: Context, document: Document) -> None:
         """Write the other document, too."""
@@ -227,7 +227,7 @@ class PlainSurface:
         elif isinstance(dialog.control, DialogChoices):
             # Never Enter: it gives the first answer, which may be a yes.
             if not dialog.control.take(line):
-                self.write_line("[this is none of the answers: give the letter of one]")
+                self.write_line("[invalid answer: enter the letter of one of the answers]")
         else:
             self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line)])
             if not isinstance(dialog.control, SelectList) or _is_meant(dialog.control, line):

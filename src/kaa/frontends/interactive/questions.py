@@ -155,6 +155,6 @@ def _call(question: AnyQuestion) -> str:
         case Trust():
             return "kaa asks whether this project is to be trusted"
         case Confirmation():
-            return "kaa asks for a yes"
+            return "kaa asks for a confirmation"
         case _:
             return "kaa asks a question"

@@ -65,7 +65,7 @@ class Surface(Protocol):
         ...
 
     def toggle_fullscreen(self) -> None:
-        """Use the full screen, or no longer."""
+        """Toggle full-screen mode."""
         ...
 
     def look_at(self, context: Context, document: Document) -> None:

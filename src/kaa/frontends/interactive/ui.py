@@ -145,7 +145,7 @@ class InteractiveUI:
         self._leave(0, self.presenter.farewell)
 
     def _arrived(self, there: NavigationResult) -> None:
-        """The conversation goes on from elsewhere; what was said there can be changed now."""
+        """The conversation continues from elsewhere; what was said there can be changed now."""
         message = there.message
         self._rewind_draft.put(None if message is None else self.attachments.take_back(message))
         self.presenter.show_arrival(there)

@@ -40,7 +40,7 @@ class WorkingLine:
 
     @property
     def is_shown(self) -> bool:
-        """Whether something goes on."""
+        """Whether something continues."""
         return self._since is not None
 
     def begin(self, what: str) -> None:
@@ -70,7 +70,7 @@ class WorkingLine:
         self._shown_tokens = self._tokens
 
     def render(self, width: int) -> list[str]:
-        """The line, if something goes on."""
+        """The line, if something continues."""
         if self._since is None:
             lines = []
         else:

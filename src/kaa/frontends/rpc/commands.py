@@ -44,7 +44,7 @@ class Abort(Command, tag="abort", frozen=True):
 
 
 class ClearQueue(Command, tag="clear_queue", frozen=True):
-    """Take back the messages that wait."""
+    """Take back queued messages."""
 
 
 class NewSession(Command, tag="new_session", frozen=True):

@@ -151,7 +151,7 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
     for words in (
         "Outside the sandbox: allow bash?",
         "$ git fetch && git push --force",
-        "Careful: the history of the remote branch would be lost",
+        "Warning: the history of the remote branch would be lost",
         "it reaches the network",
         "A yes runs this call outside the sandbox.",
         "A yes allows network access to example.com for this session.",
@@ -254,7 +254,7 @@ def test_what_a_yes_does_and_why_it_is_asked_is_on_the_first_page(rows: int) -> 
 def test_commands_that_a_command_consists_of_come_before_it() -> None:
     text = Asked(parts=(JudgedPart("git fetch", None), JudgedPart("git push", "no rule allows it")), rows=60).text
 
-    assert text.index("Its commands:") < text.index("$ git fetch && git push --force")
+    assert text.index("Commands:") < text.index("$ git fetch && git push --force")
 
 
 @pytest.mark.parametrize("key", _YESES)
@@ -266,14 +266,14 @@ def test_a_yes_is_taken_only_when_all_was_on_the_screen(rows: int, key: str) -> 
     while "Scroll to the end to allow" in asked.text:
         asked.letter(key)
         assert asked.answers == []
-        assert "Rules, one on each line" not in asked.text
+        assert "Rules, one per line" not in asked.text
         press(asked.dialog, "pagedown")
         pages += 1
 
     assert pages >= 100 // rows
     press(asked.dialog, "pageup")
     asked.letter(key)
-    assert asked.answers or "Rules, one on each line" in asked.text
+    assert asked.answers or "Rules, one per line" in asked.text
 
 
 def test_keys_typed_before_the_screen_shows_the_end_are_no_yes() -> None:

@@ -14,10 +14,10 @@ def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:
     result = RestoreResult(done, (FileConflict("e", "it was changed"),), (FileConflict("f", "no space"),))
 
     assert list(restored_files(arrived(result))) == [
-        ("Changed back: a, d\nBrought back: b\nTaken away: c", "info"),
-        ("Kept as they are:\ne: it was changed", "warning"),
+        ("Restored: a, d\nRecreated: b\nDeleted: c", "info"),
+        ("Left unchanged:\ne: it was changed", "warning"),
         (
-            "Could not be changed:\nf: no space\nThe conversation stays where it is: repeat when the reason is gone.",
+            "Failed:\nf: no space\nThe conversation did not move: try again when the cause is gone.",
             "error",
         ),
     ]
@@ -27,8 +27,8 @@ def test_a_file_that_came_back_without_a_part_of_its_mode_is_named() -> None:
     result = RestoreResult((FileStep("a", "create"),), reduced=(FileConflict("a", "restored without its sticky bit"),))
 
     assert list(restored_files(arrived(result))) == [
-        ("Brought back: a", "info"),
-        ("Not quite as they were:\na: restored without its sticky bit", "warning"),
+        ("Recreated: a", "info"),
+        ("Restored in part:\na: restored without its sticky bit", "warning"),
     ]
 
 
@@ -37,13 +37,13 @@ def test_of_many_files_the_first_are_named() -> None:
 
     ((text, _),) = restored_files(arrived(result))
 
-    assert text == "Taken away: f0, f1, f2, f3, f4, f5, f6, f7 and 32 more files"
+    assert text == "Deleted: f0, f1, f2, f3, f4, f5, f6, f7 and 32 more files"
 
 
 def test_files_that_were_left_alone_are_not_spoken_of() -> None:
     assert list(restored_files(arrived(None))) == []
     assert list(restored_files(arrived(None, "there is no store"))) == [
-        ("Files stay as they are: there is no store", "info")
+        ("Files are unchanged: there is no store", "info")
     ]
 
 

@@ -17,11 +17,11 @@ def test_what_stays_comes_before_the_files_of_which_there_may_be_many() -> None:
     lines = visible(PlanView(make_context(), _PLAN, "These would be:").lines(60))
 
     assert lines == [
-        "Kept as they are:",
+        "Left unchanged:",
         " • b.py: changed since by someone else",
         "These would be:",
-        " changed back  src/long/path/of/a.py +12 -3",
-        " taken away    new.txt -4",
+        " restored   src/long/path/of/a.py +12 -3",
+        " deleted    new.txt -4",
         "Not covered: what is in .git",
     ]
 
@@ -46,8 +46,8 @@ def test_files_that_somebody_else_may_have_changed_are_marked_and_explained() ->
 
     assert visible(PlanView(make_context(), plan, "These would be:").lines(200)) == [
         "These would be:",
-        "?changed back  a",
-        " changed back  b",
+        "?restored   a",
+        " restored   b",
         "? changed while only a background process of kaa's ran: maybe you or another program changed it",
         "1 file changed while a command ran: kaa cannot tell changes by other programs apart",
     ]

@@ -108,7 +108,7 @@ def test_what_no_title_has_is_searched_in_what_was_said() -> None:
     shown = Shown()
 
     shown.type("zebra")
-    assert "No title has it; Enter searches what was said" in shown.text
+    assert "No title matches; Enter searches the text" in shown.text
     shown.press("enter")
 
     assert shown.done == [("search", "zebra")]

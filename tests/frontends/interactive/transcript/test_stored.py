@@ -118,7 +118,7 @@ def test_everything_else_in_a_session_is_shown() -> None:
     assert shown(entries) == (
         "✓ ! pwd\n  /p\n\n[note]\n  seen\n\n[plan]\n  First this.\n\n"
         "[summary of the conversation before]\n  We did things.\n\n[summary of another branch]\n  We tried things.\n\n"
-        "! Something is here that this version of kaa cannot show."
+        "! This version of kaa cannot show this entry."
     )
 
 
@@ -127,7 +127,7 @@ def test_a_compaction_that_was_taken_back_is_no_summary() -> None:
 
     assert shown([Compaction(summary="We did things."), back]) == (
         "[summary of the conversation before]\n  We did things.\n\n"
-        "• The compaction was taken back: nothing is left out."
+        "• The compaction was undone: nothing is left out."
     )
 
 

@@ -128,13 +128,13 @@ def test_the_end_of_a_run_says_which_limit_was_reached() -> None:
 
 def test_retries_are_told_in_one_place_until_something_comes_between() -> None:
     session = Session().show(AutoRetryStart(1, 3, 2000, "Overloaded."))
-    assert session.text() == "! Overloaded.\n  trying again in 2 s, 1 of 3"
+    assert session.text() == "! Overloaded.\n  retrying in 2 s, 1 of 3"
 
     session.show(AutoRetryStart(2, 3, 4000, "Overloaded."))
-    assert session.text() == "! Overloaded.\n  trying again in 4 s, 2 of 3"
+    assert session.text() == "! Overloaded.\n  retrying in 4 s, 2 of 3"
 
     session.show(*streams(reply(TextContent("Hel"), stop="error")), AutoRetryStart(3, 3, 8000, "Cut."))
-    assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  trying again in 8 s, 3 of 3"
+    assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  retrying in 8 s, 3 of 3"
 
     session.show(AutoRetryEnd(success=True, attempt=3))
     assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  3 further tries helped"
@@ -143,7 +143,7 @@ def test_retries_are_told_in_one_place_until_something_comes_between() -> None:
 def test_who_goes_on_in_whose_place_is_told() -> None:
     session = Session().show(ModelFallback("a/one", "b/two", "No credit."))
 
-    assert session.text() == "! No credit. a/one was given up; b/two goes on."
+    assert session.text() == "! No credit. a/one was abandoned; b/two continues."
 
 
 def test_limits_are_told_of_but_not_twice_when_they_end_the_run() -> None:

@@ -46,7 +46,7 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         ]
         if self.request.suggestion is not None:
             choices.append(
-                DialogChoice("a", f"Yes, always: edit and keep a rule{more}", self._once_read(self._ask_for_rule))
+                DialogChoice("a", f"Yes, always: edit and save a rule{more}", self._once_read(self._ask_for_rule))
             )
         choices += [
             DialogChoice("n", f"No, and tell the model why{more}", self._ask_for_reason),
@@ -65,24 +65,24 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         self.exchange(
             TextEntry(
                 self._context,
-                "Rules, one on each line:",
+                "Rules, one per line:",
                 suggested,
                 on_enter=lambda text: self._answer(AllowAlways(text)),
                 on_cancel=self.offer,
             ),
-            "Enter keeps the rule, Esc goes back",
+            "Enter saves the rule, Esc goes back",
         )
 
     def _ask_for_reason(self) -> None:
         self.exchange(
             TextEntry(
                 self._context,
-                "Why not, or what instead (may be empty):",
+                "Reason, or what to do instead (optional):",
                 "",
                 on_enter=lambda text: self._answer(Deny(text.strip())),
                 on_cancel=self.offer,
             ),
-            "Enter says no, Esc goes back",
+            "Enter denies the call, Esc goes back",
         )
 
 

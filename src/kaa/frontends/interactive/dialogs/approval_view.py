@@ -30,7 +30,7 @@ _RISKS = {
     "read": "reads files",
     "write": "changes a file",
     "command": "runs a command",
-    "outside": "runs code of an extension, which nothing confines",
+    "outside": "runs code of an extension outside the sandbox",
 }
 
 
@@ -50,7 +50,7 @@ class ApprovalView:
         if request.problem is not None:
             yield self._said(request.problem, "warning", width)
         if request.warning is not None:
-            yield self._said(f"Careful: {request.warning}", "error", width)
+            yield self._said(f"Warning: {request.warning}", "error", width)
         for lift in request.escalations:
             yield self._said(f"A yes {lift.text}.", "warning", width, bullet=True)
         for reason in request.reasons:
@@ -66,7 +66,7 @@ class ApprovalView:
         parts, palette, glyphs = self._request.parts, self._context.palette, self._context.glyphs
         if len(parts) < 2:
             return
-        yield self._said("Its commands:", "muted", width)
+        yield self._said("Commands:", "muted", width)
         for part in parts:
             glyph, token = (glyphs.check, "success") if part.reason is None else (glyphs.cross, "warning")
             spans: list[Span] = [(_shown(part.text), "")]
@@ -98,7 +98,7 @@ class ApprovalView:
         text = "\n".join(patch)
         shown = text[:_MAX_CHARACTERS].rsplit("\n", 1)[0] if len(text) > _MAX_CHARACTERS else text
         if shown != text or len(patch) > _MAX_DIFF_LINES:
-            yield self._said("This is only its beginning: there is more than can be shown here.", "error", width)
+            yield self._said("Only the beginning is shown: the rest does not fit here.", "error", width)
         yield DiffView(self._context, shown, max_lines=_MAX_DIFF_LINES, numbers=numbers).render(width)
 
     def _argument(self, name: str, value: Json, width: int) -> list[str]:

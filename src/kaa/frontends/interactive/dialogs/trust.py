@@ -33,7 +33,7 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
         return DialogChoices(
             self._context,
             [
-                DialogChoice("n", "No, not this time: use nothing of it", lambda: self._answer(Dismissed())),
+                DialogChoice("n", "No, not this time: ignore it", lambda: self._answer(Dismissed())),
                 DialogChoice("d", "No, and do not ask again here", decide("no")),
                 DialogChoice("o", "Yes, this time", decide("yes")),
                 DialogChoice("y", "Yes, until it changes", decide("stored")),
@@ -48,17 +48,17 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
         question = self._question
         yield self._said(question.root, "accent", width)
         if question.was_trusted:
-            yield self._said("You trusted it as it was before. Since then:", "text", width)
+            yield self._said("Changed since you trusted it:", "text", width)
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
                 for path in paths:
                     yield self._said(f"{what}: {path}", "warning", width, bullet=True)
             yield DiffView(self._context, question.diff).render(width)
         else:
-            yield self._said("It brings along what would be used if you trust it:", "text", width)
+            yield self._said("If you trust it, kaa uses:", "text", width)
             for use in question.uses:
                 yield self._said(use, "warning", width, bullet=True)
         yield self._said(
-            "Whoever wrote these files then tells kaa what to do. The sandbox and the approvals hold either way.",
+            "These files can instruct kaa. The sandbox and the approvals apply either way.",
             "muted",
             width,
         )

@@ -34,11 +34,11 @@ class KeyDialog(DialogFrame):
         control.on_cancel = on_cancel
 
         def body(width: int) -> list[str]:
-            said = "It is kept in auth.json in kaa's home, once the provider has accepted it."
+            said = "kaa saves it in auth.json in its home after the provider has accepted it."
             lines = paragraph(context, problem, "error", width) if problem else []
             return lines + paragraph(context, said, "text", width)
 
-        super().__init__(context, f"Log in to {provider}", body, control, "Enter checks and keeps it, Esc aborts")
+        super().__init__(context, f"Log in to {provider}", body, control, "Enter checks and saves it, Esc aborts")
 
 
 class WayDialog(DialogFrame):
@@ -66,7 +66,7 @@ class WayDialog(DialogFrame):
         refresh: Callable[[], None],
     ) -> None:
         self._refresh = refresh
-        self._said: list[tuple[str, str]] = [("asking where to log in…", "muted")]
+        self._said: list[tuple[str, str]] = [("requesting the login address…", "muted")]
         self._open, self._copy, self._paste, self._cancel = on_open, on_copy, on_paste, on_cancel
         self._address = ""
         super().__init__(
@@ -83,7 +83,7 @@ class WayDialog(DialogFrame):
         self._said = [
             ("Log in with a browser at", "text"),
             (address, "accent"),
-            ("kaa goes on by itself when you are done. From a browser elsewhere, paste its last address.", "muted"),
+            ("kaa continues when you are done. With a browser on another machine, paste its last address.", "muted"),
         ]
         self._offer(DialogChoice("p", "Paste the address the browser ended at, or the code", self._ask_for_paste))
 
@@ -94,7 +94,7 @@ class WayDialog(DialogFrame):
             ("Open in any browser", "text"),
             (address, "accent"),
             (f"and enter the code  {code}", "text"),
-            ("kaa goes on by itself when you are done.", "muted"),
+            ("kaa continues when you are done.", "muted"),
         ]
         self._offer()
 

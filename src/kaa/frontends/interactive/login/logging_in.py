@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WAYS = {
     "browser": ("in the browser", "here; from another machine, paste an address"),
     "device": ("with a code", "in a browser on any machine"),
-    "key": ("with an API key", "that you got from the provider"),
+    "key": ("with an API key", "from the provider"),
 }
 
 
@@ -68,12 +68,12 @@ class LoggingIn:
         self._ui.call(session.options, choose)
 
     def logout(self, provider: str = "") -> None:
-        """Forget the key or login of a provider; one that is not named is chosen from a list."""
+        """Remove the stored key or login of a provider; one that is not named is chosen from a list."""
 
         def choose(stored: Sequence[str]) -> None:
             if stored:
                 items = [SelectItem(name, name) for name in stored]
-                self._ui.lists.choose("Forget the key or login of", items, self._log_out, hint="Esc goes back")
+                self._ui.lists.choose("Remove the key or login of", items, self._log_out, hint="Esc goes back")
             else:
                 self._ui.say("auth.json has no key and no login", "warning")
 
@@ -85,7 +85,7 @@ class LoggingIn:
     def _log_out(self, provider: str) -> None:
         def told(left: str | None) -> None:
             there = f" There is still one in {left}." if left else ""
-            self._presenter.show_notice(f"The key or login of {provider} is forgotten.{there}")
+            self._presenter.show_notice(f"The key or login of {provider} was removed.{there}")
 
         self._ui.call(lambda engine: session.log_out(engine, provider), told)
 
@@ -158,7 +158,7 @@ class LoggingIn:
                 return
             match verdict.state:
                 case "works":
-                    self._keep(provider, key, f"The key of {provider} is kept; it works. {verdict.said}".rstrip())
+                    self._keep(provider, key, f"The key of {provider} is saved and works. {verdict.said}".rstrip())
                 case "refused" | "expired":
                     self._ask_for_key(provider, verdict.said)
                 case "unreachable" | "unverified":
@@ -174,13 +174,13 @@ class LoggingIn:
     def _ask_whether_to_keep(self, provider: str, key: str, why: str) -> None:
         def keep() -> None:
             self._ui.lists.close(dialog)
-            self._keep(provider, key, f"The key of {provider} is kept, but not checked.")
+            self._keep(provider, key, f"The key of {provider} is saved without a check.")
 
         choices = [
-            DialogChoice("n", "No, forget it", lambda: self._ui.lists.close(dialog)),
-            DialogChoice("y", "Yes, keep it unchecked", keep),
+            DialogChoice("n", "No, discard it", lambda: self._ui.lists.close(dialog)),
+            DialogChoice("y", "Yes, save it unchecked", keep),
         ]
-        dialog = self._ui.lists.ask("The key could not be checked. Keep it?", why, choices)
+        dialog = self._ui.lists.ask("The key could not be checked. Save it?", why, choices)
 
     def _keep(self, provider: str, key: str, said: str) -> None:
         self._ui.call(
@@ -189,7 +189,7 @@ class LoggingIn:
         )
 
     def _done(self, said: str, *, is_open: bool) -> None:
-        self._presenter.show_notice(f"{said} /model chooses among what can be used now." if is_open else said)
+        self._presenter.show_notice(f"{said} Choose a model with /model." if is_open else said)
         if not is_open:
             self._open_conversation()
 

@@ -36,19 +36,19 @@ class Navigator:
         self._steps = departure
 
     def undo(self, arguments: str = "") -> None:
-        """Take the last message back, and what it did to files. `arguments`: as typed behind the command."""
+        """Undo the last message and its changes to files. `arguments`: as typed behind the command."""
         self._step("undo", arguments, MoveRequest(lambda navigation: navigation.back(), _NO_MESSAGE, proposed="b"))
 
     def redo(self, arguments: str = "") -> None:
         """Return to where the conversation was before it went elsewhere. `arguments`: as typed behind the command."""
-        nothing = "there is nothing to redo: nothing was taken back, or something was said since"
+        nothing = "there is nothing to redo: nothing was undone, or you have sent a message since"
         self._step("redo", arguments, MoveRequest(lambda navigation: navigation.forward(), nothing, proposed="b"))
 
     def rewind(self) -> None:
         """Choose a message to go back to."""
         self.choose_message(
-            "Go back to before which message?",
-            "what came after stays in the session's file",
+            "Rewind to before which message?",
+            "later messages stay in the session file",
             lambda entry_id: self._steps.go(MoveRequest(lambda navigation: navigation.to(entry_id), _NO_MESSAGE)),
         )
 
@@ -120,7 +120,7 @@ class Navigator:
             ("app.tree.foldOrUp", "folds"),
             ("app.tree.editLabel", "labels"),
         )
-        dialog = self._ui.lists.show("Go on from where?", view, self._ui.main_view.key_hint(keys))
+        dialog = self._ui.lists.show("Continue from which entry?", view, self._ui.main_view.key_hint(keys))
 
     def _list(self, outline: Outline) -> None:
         """The same as a list to be read line by line, the newest first."""
@@ -135,7 +135,7 @@ class Navigator:
             )
             for number, row in enumerate(rows.values(), 1)
         ]
-        self._ui.lists.choose("Go on from where?", items, lambda entry_id: self._go(rows[entry_id], outline))
+        self._ui.lists.choose("Continue from which entry?", items, lambda entry_id: self._go(rows[entry_id], outline))
 
     def _go(self, row: OutlineRow, outline: Outline) -> None:
         if row.entry_id == here(outline):
@@ -163,9 +163,9 @@ class Navigator:
 
         entry = TextEntry(
             self._ui.main_view.context,
-            "A name for this place; none takes it away:",
+            "Label (empty removes it):",
             row.label or "",
             on_enter=keep,
             on_cancel=lambda: self._ui.lists.close(dialog),
         )
-        dialog = self._ui.lists.show("Label", entry, "Enter keeps it, Esc goes back")
+        dialog = self._ui.lists.show("Label", entry, "Enter saves it, Esc goes back")

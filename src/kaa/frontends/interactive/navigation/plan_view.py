@@ -13,9 +13,9 @@ from kaa.workspace.checkpoints.contract import FileStep, RestorePlan
 
 # What each step is called, and in which colour.
 _ACTIONS = {
-    "restore": ("changed back", "text"),
-    "create": ("brought back", "success"),
-    "delete": ("taken away", "error"),
+    "restore": ("restored", "text"),
+    "create": ("recreated", "success"),
+    "delete": ("deleted", "error"),
 }
 _ACTION_WIDTH = max(len(name) for name, _ in _ACTIONS.values())
 
@@ -41,7 +41,7 @@ class PlanView:
     def _parts(self, width: int) -> Iterator[list[str]]:
         palette, glyphs = self._context.palette, self._context.glyphs
         if self._plan.conflicts:
-            yield wrap([("Kept as they are:", palette["warning"])], width)
+            yield wrap([("Left unchanged:", palette["warning"])], width)
             for conflict in self._plan.conflicts:
                 text = f"{one_line(conflict.path)}: {squeezed(conflict.reason)}"
                 yield wrap(

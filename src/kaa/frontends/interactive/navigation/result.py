@@ -37,23 +37,23 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     """What became of files, and of which importance that is."""
     if there.files is None:
         if there.files_problem is not None:
-            yield f"Files stay as they are: {there.files_problem}", "info"
+            yield f"Files are unchanged: {there.files_problem}", "info"
         return
     done = [
         f"{verb}: {_listed(paths)}"
-        for action, verb in (("restore", "Changed back"), ("create", "Brought back"), ("delete", "Taken away"))
+        for action, verb in (("restore", "Restored"), ("create", "Recreated"), ("delete", "Deleted"))
         if (paths := [step.path for step in there.files.done if step.action == action])
     ]
     if done:
         yield "\n".join(done), "info"
     if there.files.kept:
-        yield f"Kept as they are:\n{_reasons(there.files.kept)}", "warning"
+        yield f"Left unchanged:\n{_reasons(there.files.kept)}", "warning"
     if there.files.reduced:
-        yield f"Not quite as they were:\n{_reasons(there.files.reduced)}", "warning"
+        yield f"Restored in part:\n{_reasons(there.files.reduced)}", "warning"
     if there.files.failed:
         reasons = _reasons(there.files.failed)
         yield (
-            f"Could not be changed:\n{reasons}\nThe conversation stays where it is: repeat when the reason is gone.",
+            f"Failed:\n{reasons}\nThe conversation did not move: try again when the cause is gone.",
             "error",
         )
     if there.gaps:

@@ -77,10 +77,10 @@ class NavigationSteps:
     def _ask_for_files(self, destination: NavigationTarget, request: MoveRequest) -> None:
         plan = destination.files
         if plan.steps:
-            title = f"Put {counted(len(plan.steps), 'file')} back, too?"
-            lead = "As the project was at that point, these would be:"
+            title = f"Restore {counted(len(plan.steps), 'file')} too?"
+            lead = "To restore the project to that point, these files are:"
         else:
-            title, lead = "Files stay as they are", "No file is put back."
+            title, lead = "Files are unchanged", "No file is restored."
             if destination.files_problem is not None:
                 lead = f"kaa cannot restore files: {destination.files_problem}"
 
@@ -91,7 +91,7 @@ class NavigationSteps:
             else:
                 self._ask_for_summary(there, request, restore)
 
-        choices = [DialogChoice("c", "The conversation only; files stay", lambda: chosen("conversation"))]
+        choices = [DialogChoice("c", "The conversation only", lambda: chosen("conversation"))]
         proposed = request.proposed
         if plan.steps:
             choices = [
@@ -110,7 +110,7 @@ class NavigationSteps:
             title,
             PlanView(self._ui.main_view.context, plan, lead).lines,
             control,
-            "Esc stays here",
+            "Esc cancels",
         )
         self._open(dialog)
 
@@ -131,29 +131,33 @@ class NavigationSteps:
         def ask_for_instructions() -> None:
             entry = TextEntry(
                 context,
-                "What matters in it:",
+                "Focus of the summary:",
                 "",
                 on_enter=lambda text: depart(BranchSummaryRequest(text.strip())),
                 on_cancel=lambda: dialog.exchange(choices, hint),
             )
-            dialog.exchange(entry, "Enter sums it up, Esc goes back")
+            dialog.exchange(entry, "Enter summarizes, Esc goes back")
 
         choices = DialogChoices(
             context,
             [
                 DialogChoice("n", "No", lambda: depart(None)),
                 DialogChoice("s", "Yes", lambda: depart(BranchSummaryRequest())),
-                DialogChoice("i", f"Yes, and say what matters{context.glyphs.ellipsis}", ask_for_instructions),
+                DialogChoice("i", f"Yes, with a focus{context.glyphs.ellipsis}", ask_for_instructions),
             ],
             lambda: self._close(dialog),
         )
         said = (
-            f"{counted(destination.left, 'message')} will be on another branch. The model forgets what is there, "
-            "unless it is summed up for it."
+            f"{counted(destination.left, 'message')} will be on another branch. The model no longer sees them, "
+            "unless you request a summary."
         )
-        hint = "Esc stays here"
+        hint = "Esc cancels"
         dialog = DialogFrame(
-            context, "Sum up what is left behind?", lambda width: paragraph(context, said, "text", width), choices, hint
+            context,
+            "Summarize the branch you leave?",
+            lambda width: paragraph(context, said, "text", width),
+            choices,
+            hint,
         )
         self._open(dialog)
 

@@ -51,7 +51,7 @@ class ModelSelectors:
         def save(names: list[str]) -> None:
             self._ui.call(
                 lambda engine: engine.conversation.models.set_scoped(names, keep=True),
-                lambda _: self._ui.say("kept in the settings", "success"),
+                lambda _: self._ui.say("saved in the settings", "success"),
             )
             self._ui.lists.close(dialog)
 

@@ -14,7 +14,7 @@ from kaa.shell.options import ForkSession
 if TYPE_CHECKING:
     from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
 
-_UNKEPT = "this session is not kept in a file, so there is nothing to copy"
+_UNKEPT = "this session has no file, so it cannot be copied"
 
 
 class _ForkPoint(NamedTuple):
@@ -65,17 +65,15 @@ class SessionSelectors:
         ).open()
 
     def search(self, text: str) -> None:
-        """Find where something was said, in all sessions."""
+        """Search the text of all sessions."""
         if not text:
-            self._ui.say('say what you look for: /search words, a "phrase", or re:expression')
+            self._ui.say('usage: /search words, "a phrase" or re:expression')
             return
         self._search().open(text)
 
     def fork(self) -> None:
         """Choose a message to go on before, in a session of its own."""
-        self._navigator.choose_message(
-            "Copy the session up to before which message?", "the session stays as it is", self._fork
-        )
+        self._navigator.choose_message("Fork before which message?", "the session stays as it is", self._fork)
 
     def _search(self) -> "SpokenSearch":
         from kaa.frontends.interactive.sessions.opening import SessionOpening  # lazy, as above

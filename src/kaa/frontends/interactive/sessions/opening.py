@@ -86,16 +86,16 @@ class SessionOpening:
             case ViewSession():
                 what = "It is open read-only: /clone continues in a copy."
             case ForkSession():
-                what = "A copy of it goes on here."
+                what = "A copy of it continues here."
             case _:
-                what = "It goes on here."
-        notice = f"{squeezed(session.title)}\n{what} The session before is kept."
+                what = "It continues here."
+        notice = f"{squeezed(session.title)}\n{what} The previous session is saved."
         self._conversations.open_other(choice, notice, arrived, failed)
 
     def _ask_how(self, error: SessionError, session: SessionSummary, arrived: Callable[[], None]) -> None:
         """Offer what can be done with a session that cannot be written."""
         in_use = isinstance(error, SessionBusyError)
-        title = "The session is in use by another kaa" if in_use else "The session cannot be written"
+        title = "Another kaa uses this session" if in_use else "The session cannot be written"
 
         def go(choice: SessionChoice) -> None:
             self._ui.lists.close(dialog)
@@ -104,7 +104,7 @@ class SessionOpening:
         path = str(session.path)
         choices = [
             DialogChoice("v", "Open it read-only", lambda: go(ViewSession(path))),
-            DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
+            DialogChoice("f", "Continue here with a copy", lambda: go(ForkSession(path))),
         ]
         dialog = self._ui.lists.ask(title, squeezed(str(error)), choices)
 
@@ -120,7 +120,7 @@ class SessionOpening:
 
         path = str(session.path)
         choices = [
-            DialogChoice("f", "Copy it, and go on here with the copy", lambda: go(ForkSession(path))),
-            DialogChoice("o", "Go on with it here", lambda: go(ResumeSession(path))),
+            DialogChoice("f", "Continue here with a copy", lambda: go(ForkSession(path))),
+            DialogChoice("o", "Continue it here", lambda: go(ResumeSession(path))),
         ]
         dialog = self._ui.lists.ask("A session of another directory", said, choices)

@@ -47,7 +47,7 @@ class SessionPicker:
     Args:
         ui: the screen, the core and lists.
         opening: goes to what was chosen.
-        search: searches what was said.
+        search: searches the text.
         query: is looked for to begin with.
         on_cancel: called when none was chosen.
     """
@@ -136,12 +136,12 @@ class SessionPicker:
         if text.strip():
             self._search.open(text, self._scope, close=self._close)
         else:
-            self._ui.say("type what you look for first")
+            self._ui.say("type a search text first")
 
     def _hint(self) -> str:
         keys = (
             ("app.session.toggleScope", SCOPES[_OTHER[self._scope]]),
-            ("app.session.search", "what was said"),
+            ("app.session.search", "searches the text"),
             ("app.session.rename", "renames"),
             ("app.session.delete", "deletes"),
         )
@@ -196,12 +196,12 @@ class SessionPicker:
 
         entry = TextEntry(
             self._ui.main_view.context,
-            "Its name; none takes it away:",
+            "Name (empty removes it):",
             session.name or "",
             on_enter=keep,
             on_cancel=lambda: self._ui.lists.close(dialog),
         )
-        dialog = self._ui.lists.show("Rename", entry, "Enter keeps it, Esc goes back")
+        dialog = self._ui.lists.show("Rename", entry, "Enter saves it, Esc goes back")
 
     def _ask_to_trash(self, session: SessionSummary) -> None:
         if session.path == self._listing.here.session:

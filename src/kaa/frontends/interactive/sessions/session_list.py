@@ -288,7 +288,7 @@ class SessionListView:
         if not self.query.strip():
             return "No session has a name"
         key = self._context.keymap.keys("tui.select.confirm")
-        return "No title has it" + (f"; {show_key(key[0])} searches what was said" if key else "")
+        return "No title matches" + (f"; {show_key(key[0])} searches the text" if key else "")
 
     def _row(self, index: int, width: int, now: float) -> str:
         session, depth = self._rows[index]

@@ -48,7 +48,7 @@ class SpokenSearch:
         self._searches = 0
 
     def open(self, text: str, scope: SessionScope = "here", *, close: Callable[[], None] = lambda: None) -> None:
-        """List where a text was said: in this directory, or, if nobody said it there, everywhere.
+        """List where a text was said: in this directory, or, if no session contains it there, everywhere.
 
         Args:
             text: as `kaa.shell.sessions.Sessions.search` takes it.
@@ -85,7 +85,7 @@ class SpokenSearch:
     def _show(self, text: str, found: _Found, scope: SessionScope, close: Callable[[], None]) -> None:
         hits = found.hits
         if not hits:
-            self._ui.say(f"nobody said {squeezed(text)!r}")
+            self._ui.say(f"no session contains {squeezed(text)!r}")
             return
         now = time.time()
         items = [

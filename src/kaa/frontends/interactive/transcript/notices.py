@@ -17,9 +17,9 @@ _TOKENS: dict[NoticeKind, str] = {"info": "muted", "warning": "warning", "error"
 # What a session does not tell of a run's end, in the words of the loop.
 _REASONS: dict[RunEndReason, str] = {
     "length": "the reply reached the model's output limit before it was complete",
-    "max_turns": "stopped after the most turns that this run may take",
-    "max_messages": "stopped after the most messages that this run may have",
-    "max_continuations": "stopped after hooks continued the run as often as they may",
+    "max_turns": "stopped: the run reached its turn limit",
+    "max_messages": "stopped: the run reached its message limit",
+    "max_continuations": "stopped: hooks reached the limit of continuations of the run",
     "budget": "stopped: the budget is used up",
 }
 
@@ -53,7 +53,7 @@ class Retry(Piece):
     def start(self, retry: AutoRetryStart) -> None:
         """It will be sent again, for the reason that `retry` gives."""
         self._error = retry.error_message
-        self._how = f"trying again in {ceil(retry.delay_ms / 1000)} s, {retry.attempt} of {retry.max_attempts}"
+        self._how = f"retrying in {ceil(retry.delay_ms / 1000)} s, {retry.attempt} of {retry.max_attempts}"
         self.changed()
 
     def end(self, *, success: bool, attempts: int) -> None:
@@ -102,8 +102,8 @@ def cache_miss(view: ViewOptions, miss: CacheMiss) -> Notice:
 
 
 def model_fallback(view: ViewOptions, event: ModelFallback) -> Notice:
-    """Which model was given up, why, and who goes on."""
-    text = f"{event.error_message} {event.from_model} was given up; {event.to_model} goes on."
+    """Which model was given up, why, and who continues."""
+    text = f"{event.error_message} {event.from_model} was abandoned; {event.to_model} continues."
     return Notice(view, text, "warning")
 
 

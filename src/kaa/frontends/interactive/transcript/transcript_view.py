@@ -233,9 +233,9 @@ class TranscriptView:
         if event.summary:
             self.add(condensed(self._view, event))
         elif event.aborted:
-            self.notice("The conversation was not condensed: it was stopped.", "warning")
+            self.notice("The compaction was stopped.", "warning")
         elif event.error:
-            self.notice(f"The conversation could not be condensed: {event.error}", "error")
+            self.notice(f"The compaction failed: {event.error}", "error")
         if event.warning:
             self.notice(event.warning, "warning")
 
