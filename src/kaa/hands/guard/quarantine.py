@@ -11,6 +11,8 @@ from typing import NamedTuple
 from kaa.hands.guard.items import GuardedItem, kept_names
 
 _MOUNTED = (errno.EROFS, errno.EBUSY)
+_MAX_FINDINGS = 32  # that are told between two checks; the others are counted
+_FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
 
 
 class MountedError(Exception):
@@ -31,6 +33,42 @@ class GuardFinding(NamedTuple):
     kept_as: str
     why: str
     kind: str
+
+
+class FindingLog:
+    """Findings that were not told yet, and their rate."""
+
+    def __init__(self) -> None:
+        self._findings: list[GuardFinding] = []
+        self._count = 0  # since the last `forget_flood`
+        self._more = 0
+
+    def __bool__(self) -> bool:
+        """Whether there is something to tell."""
+        return bool(self._findings)
+
+    @property
+    def flooded(self) -> bool:
+        """Whether there were so many findings since the last `forget_flood` that they come from a loop."""
+        return self._count > _FLOOD_FINDINGS
+
+    def forget_flood(self) -> None:
+        """Count from zero again."""
+        self._count = 0
+
+    def add(self, finding: GuardFinding) -> None:
+        """Note a finding; of many, only the number."""
+        self._count += 1
+        if self._count <= _MAX_FINDINGS:
+            self._findings.append(finding)
+        else:
+            self._more += 1
+
+    def take(self) -> tuple[list[GuardFinding], int]:
+        """The findings since the last time, and how many more there were."""
+        findings, more = self._findings, self._more
+        self._findings, self._more = [], 0
+        return findings, more
 
 
 def move_away(directory: int, name: str) -> str | None:

@@ -11,7 +11,8 @@ from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.fields import text
-from kaa.hands.guard.watcher import Guard, Known
+from kaa.hands.guard.subjects import Known
+from kaa.hands.guard.watcher import Guard
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
@@ -71,10 +72,10 @@ class Signs:
 
     def tell_of(self, guard: Guard) -> None:
         """Have the brain ask at once if there is something to tell."""
-        if guard.has_findings or guard.flooded:
+        if guard.findings or guard.findings.flooded:
             self.set()
             with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
-                os.write(self._alarming, FLOOD_ALARM if guard.flooded else _NEWS)
+                os.write(self._alarming, FLOOD_ALARM if guard.findings.flooded else _NEWS)
 
     def clear(self) -> None:
         """Before everything is dealt with to be told."""
@@ -175,10 +176,10 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
             guard.succeed(_decoded(frame.body))
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
-    flooded = guard.flooded
-    findings, more = guard.take_findings()
+    flooded = guard.findings.flooded
+    findings, more = guard.findings.take()
     if flooded or text(frame.header, "op") != "news":
-        guard.forget_flood()
+        guard.findings.forget_flood()
     return {
         "findings": [finding._asdict() for finding in findings],
         "more": more,

@@ -1,0 +1,245 @@
+"""The directories in which guarded names may appear: finds them, watches them, and tells where something happened.
+
+Events of the kernel are hints where to look and nothing more: what counts is what is on the disk at the time.
+"""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from kaa.hands.below import RootDirectory, is_below, open_below
+from kaa.hands.guard.repository import looks_bare
+from kaa.hands.guard.subjects import GIT, Directory, Inside, Spot, Subject
+from kaa.hands.inotify import Happening, Inotify, WatchLimitError
+from kaa.hands.protected import GUARDED_NAMES, PROTECTED_ENDINGS, is_judged_name, is_protected_name
+
+_MAX_DIRECTORIES = 4096  # that are watched; with more, all of them are read again at every check
+_MAX_DIRECTORIES_READ = 65536  # 28 us each
+_MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
+_MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
+_MAX_LINKED = 1024  # directories that only an index or a symlink leads to
+_BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
+
+
+class GuardedDirectories:
+    """The writable directories, what is below them, and git directories elsewhere.
+
+    Args:
+        roots: absolute paths of the writable directories; those that do not exist are left out.
+        git_directories: absolute paths of git directories elsewhere that belong to the roots and can be written.
+        named: absolute paths of further guarded names, anywhere below the roots.
+        inotify: tells where to look; without it everything is looked at every time.
+        inspect: looks at a subject that was found or changed.
+        on_unreadable: gets a directory that cannot be looked into, and the error.
+
+    Attributes:
+        roots: the writable directories.
+        elsewhere: the git directories elsewhere.
+        named: the further guarded names, folded.
+        scans: not everything can be watched, so all directories are read at every check.
+    """
+
+    def __init__(
+        self,
+        roots: Iterable[str],
+        git_directories: Iterable[str],
+        named: Iterable[str],
+        inotify: Inotify | None,
+        inspect: Callable[[Subject], None],
+        on_unreadable: Callable[[Directory, Exception], None],
+    ) -> None:
+        self.roots = [root for path in roots if (root := _open_root(path)) is not None]
+        elsewhere = (root for path in git_directories if (root := _open_root(path)) is not None)
+        self.elsewhere = [Subject(Directory(root, ""), "") for root in elsewhere]
+        self.named = frozenset(path.casefold() for path in named)
+        self.scans = inotify is None
+        self._inotify = inotify
+        self._inspect = inspect
+        self._on_unreadable = on_unreadable
+        self._spots: dict[int, dict[Spot, None]] = {}
+        # To be watched though nobody would look: the index of a repository, or a symlink, leads there.
+        self._linked: set[Directory] = set()
+        self._linked_trees: set[Directory] = set()  # the same, with all that is below
+        self._to_look_into: deque[Directory] = deque()
+
+    def close(self) -> None:
+        """Let go of the directories and of inotify."""
+        for root in (*self.roots, *(subject.directory.root for subject in self.elsewhere)):
+            os.close(root.descriptor)
+        if self._inotify is not None:
+            self._inotify.close()
+
+    def look_everywhere(self) -> None:
+        """Read all directories, and inspect all that is guarded in them."""
+        self._to_look_into.extend((*self._linked, *self._linked_trees))
+        for root in self.roots:
+            self._look_into(Directory(root, ""))
+        for subject in self.elsewhere:
+            self._inspect(subject)
+        self._follow_links()
+
+    def act(self) -> bool:
+        """Look where something has happened, as far as the kernel tells at once; False if nothing has."""
+        happenings = self._inotify.take() if self._inotify is not None else []
+        directories: dict[Directory, None] = {}
+        subjects: dict[Subject, None] = {}
+        for happening in happenings:
+            if happening.watch < 0:
+                directories.update(dict.fromkeys(Directory(root, "") for root in self.roots))
+                subjects.update(dict.fromkeys(self.elsewhere))
+            elif happening.over:
+                self._spots.pop(happening.watch, None)
+            else:
+                for spot in self._spots.get(happening.watch, ()):
+                    self._note(spot, happening, directories, subjects)
+        for directory in directories:
+            self._look_into(directory)
+        for subject in subjects:
+            self._inspect(subject)
+        self._follow_links()
+        return bool(happenings)
+
+    def watch(self, descriptor: int, spot: Spot) -> None:
+        """Have changes of an open file or directory reported."""
+        if self._inotify is None:
+            return
+        if len(self._spots) >= _MAX_WATCHES:
+            self.scans = True
+            return
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        try:
+            watch = self._inotify.watch_content(descriptor) if is_file else self._inotify.watch_names(descriptor)
+        except WatchLimitError:
+            self.scans = True
+        except OSError:
+            return  # it is gone, or not for us
+        else:
+            spots = self._spots.setdefault(watch, {})
+            spots.pop(spot, None)
+            spots[spot] = None
+            if len(spots) > _MAX_SPOTS_PER_WATCH:
+                del spots[next(iter(spots))]
+
+    def link(self, directory: Directory, paths: Iterable[str]) -> bool:
+        """Watch directories below one, with those on the way; False if that would be too many.
+
+        A path that ends in a slash is that of a whole tree.
+        """
+        for path in paths:
+            linked = directory
+            for name in path.split("/"):
+                if name in ("", ".", "..") or "\0" in name or name.casefold() == GIT:
+                    break  # git refuses such paths
+                linked = linked.below(name)
+                if not linked.is_watched and linked not in self._linked:
+                    if len(self._linked) >= _MAX_LINKED:
+                        return False
+                    self._linked.add(linked)
+                    self._to_look_into.append(linked)
+            if path.endswith("/") and linked not in self._linked_trees:
+                if len(self._linked_trees) >= _MAX_LINKED:
+                    return False
+                self._linked_trees.add(linked)
+                self._to_look_into.append(linked)
+        return True
+
+    def is_linked(self, directory: Directory) -> bool:
+        """Whether an index leads to a directory or to a tree that it is in."""
+        if directory in self._linked or not self._linked_trees:
+            return directory in self._linked
+        return any(
+            tree.root == directory.root and (not tree.path or is_below(directory.path, tree.path))
+            for tree in self._linked_trees
+        )
+
+    def _follow_links(self) -> None:
+        """Look into the directories that an index leads to, and those that the index there leads to."""
+        while self._to_look_into:
+            self._look_into(self._to_look_into.popleft())
+
+    def _look_into(self, start: Directory) -> None:
+        """Watch a directory and those below it, the nearest first, and inspect what is in them."""
+        remaining = deque([start])
+        for count in range(_MAX_DIRECTORIES_READ):
+            if not remaining:
+                return
+            self.scans = self.scans or count >= _MAX_DIRECTORIES
+            directory = remaining.popleft()
+            try:
+                names, below, links = self._entries(directory)
+            except Exception as error:  # noqa: BLE001 - what a command makes must not end the guard
+                self._on_unreadable(directory, error)
+                continue
+            for name in links:
+                self._follow_symlink(directory, name)
+            for name in names:
+                if self._is_guarded(directory, name):
+                    self._inspect(Subject(directory, name))
+            if looks_bare(set(names)):
+                self._inspect(Subject(directory, ""))
+            inside = [directory.below(name) for name in below if name.casefold() != GIT]
+            remaining += inside if directory.is_entered else [each for each in inside if self.is_linked(each)]
+
+    def _follow_symlink(self, directory: Directory, name: str) -> None:
+        """Watch where a symlink leads that somebody may enter, if that is below a root.
+
+        Those in node_modules and the like are many, and lead to their neighbours.
+        """
+        if not directory.is_entered or len(self._linked) >= _MAX_LINKED // 2:  # the others are for indexes
+            return
+        try:
+            target = os.path.realpath(Subject(directory, name).path)
+        except OSError:  # Python 3.11 raises if a link is exchanged meanwhile; what is there now causes another event
+            return
+        for root in self.roots:
+            top = os.path.realpath(root.path)
+            if target.startswith(f"{top}/"):
+                self.link(Directory(root, ""), [target[len(top) + 1 :]])
+
+    def _entries(self, directory: Directory) -> tuple[list[str], list[str], list[str]]:
+        """All names in a directory, those of directories and those of links; from now on, new ones are reported."""
+        with open_below(directory.root, directory.path) as descriptor:
+            if descriptor is None:
+                return [], [], []
+            self.watch(descriptor, directory)
+            try:
+                with os.scandir(descriptor) as entries:
+                    kinds = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
+            except OSError:
+                return [], [], []
+        below = [name for name, (is_directory, _) in kinds.items() if is_directory]
+        return list(kinds), below, [name for name, (_, is_link) in kinds.items() if is_link]
+
+    def _is_guarded(self, directory: Directory, name: str) -> bool:
+        folded = name.casefold()  # on some filesystems .GIT is .git
+        is_known = folded in GUARDED_NAMES or folded.endswith(PROTECTED_ENDINGS)  # the others are many
+        if is_known and (folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)):
+            return True
+        return bool(self.named) and Subject(directory, name).path.casefold() in self.named
+
+    def _note(
+        self, spot: Spot, happening: Happening, directories: dict[Directory, None], subjects: dict[Subject, None]
+    ) -> None:
+        """Note where to look because something happened at a watched place."""
+        name = happening.name
+        if isinstance(spot, Inside):
+            if spot.names is None or name in spot.names:
+                subjects[spot.subject] = None
+            return
+        if self._is_guarded(spot, name):
+            subjects[Subject(spot, name)] = None
+        elif name.casefold() in _BARE_MARKS:
+            subjects[Subject(spot, "")] = None
+        below = spot.below(name)
+        if not happening.directory and os.path.islink(below.absolute):
+            self._follow_symlink(spot, name)
+        if happening.directory and name.casefold() != GIT and (spot.is_entered or self.is_linked(below)):
+            directories[below] = None
+
+
+def _open_root(path: str) -> RootDirectory | None:
+    try:
+        return RootDirectory(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError:
+        return None

@@ -1,0 +1,89 @@
+"""Judges what is at a guarded name: a repository, a protected name, or a file of which only some content matters."""
+
+import os
+
+from kaa.hands.below import is_below
+from kaa.hands.guard.directories import GuardedDirectories
+from kaa.hands.guard.items import GuardedItem, Items, is_kept_name, names_in, protected_items
+from kaa.hands.guard.judged import judged_items
+from kaa.hands.guard.repository import MAX_MODULE_DEPTH, bare_repository_items, repository_items
+from kaa.hands.guard.subjects import GIT, Directory, Inside, Subject
+from kaa.hands.protected import is_judged_name
+
+
+class Judge:
+    """Reads the items of subjects, with their dangers.
+
+    Args:
+        directories: watch what is read, and know which repositories belong together.
+        git_writable: whether a repository may come into being at the top of a root.
+    """
+
+    def __init__(self, directories: GuardedDirectories, git_writable: bool) -> None:
+        self._directories = directories
+        self._git_writable = git_writable
+
+    def items(self, subject: Subject, directory: int) -> Items:
+        """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole."""
+        try:
+            return self._judged(subject, directory)
+        except Exception as error:  # noqa: BLE001 - a command may have made it for that
+            item = GuardedItem(
+                frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})"
+            )
+            heads = (name for name in names_in(directory) if name.casefold() == "head")  # without it, it is none
+            return {"" if subject.name else next(heads, "HEAD"): item}
+
+    def _judged(self, subject: Subject, directory: int) -> Items:
+        def watch(descriptor: int, names: frozenset[str] | None) -> None:
+            self._directories.watch(descriptor, Inside(subject, names))
+
+        if not subject.name:
+            return bare_repository_items(
+                directory, watch, lambda path: self._is_in_root(os.path.join(subject.path, path))
+            )
+        if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
+            return judged_items(directory, subject.name, watch)
+        if not subject.is_git:
+            return protected_items(directory, subject.name, watch)
+        return repository_items(
+            directory,
+            subject.name,
+            watch,
+            lambda paths: self._directories.link(subject.directory, paths),
+            allowed=self._git_writable or subject.directory.depth > 0,
+            is_known=lambda target: self._is_known(subject, target),
+        )
+
+    def _is_in_root(self, path: str) -> bool:
+        """Whether a path, with all links followed, is in a writable directory."""
+        return any(is_below(os.path.realpath(path), os.path.realpath(root.path)) for root in self._directories.roots)
+
+    def _is_known(self, subject: Subject, target: str) -> bool:
+        """Whether a `.git` file points to a worktree or submodule of a `.git` where those are watched over."""
+        try:
+            target = os.path.realpath(os.path.join(os.path.dirname(subject.path), target))
+        except ValueError:  # no path
+            return False
+        repository, _, inner = target.partition(f"/{GIT}/")
+        for root in self._directories.roots:
+            top = os.path.realpath(root.path)
+            if is_below(repository, top):
+                directory = Directory(root, repository[len(top) + 1 :])
+                is_watched = directory.is_watched or self._directories.is_linked(directory)
+                return is_watched and _is_collected(inner)
+        for elsewhere in self._directories.elsewhere:
+            top = os.path.realpath(elsewhere.path)
+            if is_below(target, top):
+                return _is_collected(target[len(top) + 1 :])
+        return False
+
+
+def _is_collected(inner: str) -> bool:
+    """Whether a path in a git directory is that of a worktree or submodule that is looked at.
+
+    What the guard keeps in there is not.
+    """
+    kind, *names = inner.split("/")
+    is_near = len(names) <= MAX_MODULE_DEPTH and not any(map(is_kept_name, names))
+    return kind in ("modules", "worktrees") and is_near
