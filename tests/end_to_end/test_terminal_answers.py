@@ -18,7 +18,7 @@ def test_a_line_that_is_no_answer_allows_nothing(seat: Seat, line: str) -> None:
         program.write(b"do it\n")
         program.wait_for("Answer with a letter")
         program.write(f"{line}\n".encode())
-        program.wait_for("none of the answers")
+        program.wait_for("invalid answer")
         program.write(b"\n")
         program.wait_for("As you like.")
 

@@ -91,7 +91,7 @@ def test_a_new_session_is_not_kept_either_where_none_is_to_be(seat: Seat) -> Non
         program.wait_for("Fresh.")
         program.wait_for(is_idle)
 
-        assert "is kept" not in program.screen.text()
+        assert "is saved" not in program.screen.text()
     assert not list(seat.home.glob("sessions/**/*.jsonl"))
 
 

@@ -93,7 +93,7 @@ def test_no_with_a_reason_tells_the_model(seat: Seat) -> None:
     with seat.open("install it", script=[call("bash", command="make install"), say("I will not.")]) as program:
         program.wait_for("No, and tell the model why")
         answer(program, "n")
-        program.wait_for("Why not, or what instead")
+        program.wait_for("Reason, or what to do instead")
         enter(program, "use a virtual environment")
 
         program.wait_for("I will not.")
@@ -188,7 +188,7 @@ def test_going_back_to_a_message_shortens_what_the_model_sees(seat: Seat) -> Non
         program.press("escape", "escape")
         program.wait_for("Rewind to before which message?")
         program.press("enter")
-        program.wait_for("goes on from before that message")
+        program.wait_for("continues from before that message")
         program.type(" thoughts")
         program.wait_for("second thoughts")
         program.press("enter")

@@ -165,7 +165,7 @@ def test_what_cannot_be_said_comes_back_into_the_editor(seat: Seat) -> None:
         program.wait_for("precious words")
         program.press("ctrl+u")
         enter(program, "/new")
-        program.wait_for("A new session has begun")
+        program.wait_for("Started a new session")
         enter(program, "hello again")
         program.wait_for("fine again")
 

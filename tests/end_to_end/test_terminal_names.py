@@ -27,7 +27,7 @@ def test_going_back_is_said_once(seat: Seat) -> None:
         program.press("escape", "escape")
         program.wait_for("Search:")
         program.press("enter")
-        program.wait_for("goes on from before")
+        program.wait_for("continues from before")
         program.wait_until_quiet()
 
-        assert program.screen.text().count("goes on from before") == 1
+        assert program.screen.text().count("continues from before") == 1

@@ -38,7 +38,7 @@ def test_no_has_its_reason(seat: Seat) -> None:
         line(program, "install it")
         program.wait_for("Answer with a letter")
         line(program, "n")
-        program.wait_for("Why not, or what instead")
+        program.wait_for("Reason, or what to do instead")
         line(program, "use a virtual environment")
         program.wait_for("I will not.")
 

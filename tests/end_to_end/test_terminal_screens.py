@@ -168,7 +168,7 @@ def test_small_terminals_are_enough_for_a_task(seat: Seat, columns: int, rows: i
         enter(program, "do it")
         program.wait_for("Yes, this time")
         answer(program, "n")
-        program.wait_for("Why not")
+        program.wait_for("Reason")
         program.press("escape")
         program.wait_for("Yes, this time")
         read_question(program)

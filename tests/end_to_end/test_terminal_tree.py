@@ -99,7 +99,7 @@ def test_a_place_gets_a_name_in_the_tree(seat: Seat) -> None:
         enter(program, "/tree")
         program.wait_for("(you are here)")
         program.press("shift+l")
-        program.wait_for("A name for this place")
+        program.wait_for("Label (empty removes it)")
         program.type("good start")
         program.press("enter")
         program.wait_for("[good start] (you are here) One.")
@@ -126,7 +126,7 @@ def test_going_back_takes_files_along_if_that_is_wanted(seat: Seat, key: str, co
         program.press("enter")
         program.wait_for(re.compile(r"restored +a\.txt \+1 -1"))
         answer(program, key)
-        program.wait_for("goes on from before that message")
+        program.wait_for("continues from before that message")
         program.press("enter")
         program.wait_for("Yes.")
 
@@ -186,7 +186,7 @@ def test_only_the_conversation_goes_where_that_was_typed(seat: Seat) -> None:
     with seat.open(script=[*_WRITING, say("Yes.")]) as program:
         have_written(program)
         enter(program, "/undo --conversation")
-        program.wait_for("goes on from before that message")
+        program.wait_for("continues from before that message")
         assert changed.read_text() == "new\n"
         program.press("ctrl+c")
         enter(program, "/redo --conversation")
@@ -204,7 +204,7 @@ def test_everything_goes_back_where_that_was_typed(seat: Seat) -> None:
         have_written(program)
         enter(program, "/undo --all")
         program.wait_for("Restored: a.txt")
-        program.wait_for("goes on from before that message")
+        program.wait_for("continues from before that message")
 
     assert changed.read_text() == "old\n"
 
@@ -239,7 +239,7 @@ def test_where_files_cannot_be_looked_at_it_is_asked_whether_only_the_conversati
         talk(program, ("still there?", "Yes."))
         assert ("assistant", "Written.") in seat.heard()
         enter(program, "/undo")
-        program.wait_for("goes on from before that message")  # nothing was done to files for this message
+        program.wait_for("continues from before that message")  # nothing was done to files for this message
         program.press("ctrl+c")
         enter(program, command)
         answer(program, "c")
@@ -252,7 +252,7 @@ def test_a_command_is_typed_in_place_of_the_message_that_was_taken_back(seat: Se
     with seat.open(script=[say("One."), say("Two.")]) as program:
         talk(program, ("first", "One."))
         enter(program, "/undo")
-        program.wait_for("goes on from before that message")
+        program.wait_for("continues from before that message")
         enter(program, "/redo")
         program.wait_for("The conversation continues from here.")
         talk(program, ("second", "Two."))
@@ -270,7 +270,7 @@ def test_a_file_that_somebody_else_changed_stays_and_is_named(seat: Seat) -> Non
         program.wait_for("Files are unchanged")
         program.wait_for("a.txt: ")
         answer(program, "c")
-        program.wait_for("goes on from before that message")
+        program.wait_for("continues from before that message")
 
     assert changed.read_text() == "by hand\n"
 

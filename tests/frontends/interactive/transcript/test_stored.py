@@ -126,8 +126,7 @@ def test_a_compaction_that_was_taken_back_is_no_summary() -> None:
     back = Compaction(summary=WHOLE, tokens_before=4_000, details={"uncompacted": "a"})
 
     assert shown([Compaction(summary="We did things."), back]) == (
-        "[summary of the conversation before]\n  We did things.\n\n"
-        "• The compaction was undone: nothing is left out."
+        "[summary of the conversation before]\n  We did things.\n\n• The compaction was undone: nothing is left out."
     )
 
 

@@ -71,9 +71,7 @@ class StoredBlocks:
                 text, _ = split_content(note.content)
                 self._blocks.append(SummaryBlock(view, note.custom_type.removeprefix("kaa.") or "note", text))
             case Compaction() if leaves_nothing_out(entry):
-                self._blocks.append(
-                    Notice(view, "The compaction was undone: nothing is left out.")
-                )
+                self._blocks.append(Notice(view, "The compaction was undone: nothing is left out."))
             case Compaction(tokens_before=tokens):
                 size = f": {short_count(tokens)} tokens" if tokens else ""
                 self._blocks.append(SummaryBlock(view, f"summary of the conversation before{size}", entry.summary))
