@@ -14,7 +14,7 @@ def test_a_fork_goes_on_before_a_message_in_a_file_of_its_own(seat: Seat) -> Non
         enter(program, "/fork")
         program.wait_for("Fork before which message?")
         program.press("enter")
-        program.wait_for("A copy of the session goes on here")
+        program.wait_for("This is a copy of the session")
         program.type(" thoughts")
         program.wait_for("second thoughts")
         program.press("enter")
