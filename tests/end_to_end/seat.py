@@ -43,7 +43,7 @@ class Seat(Kaa):
 
         Args:
             flags: its arguments.
-            script: what the model is now the model.
+            script: what the model answers from now on.
             screen: the terminal.
             sandbox: the mode, empty for the flag to be left out.
         """

@@ -189,9 +189,7 @@ class Actions:
 
     def _expand(self) -> None:
         self._main_view.view.toggle_tools()
-        self._main_view.say(
-            "tool output is expanded" if self._main_view.view.expanded else "tool output is collapsed"
-        )
+        self._main_view.say("tool output is expanded" if self._main_view.view.expanded else "tool output is collapsed")
 
     def _redraw(self) -> None:
         self._main_view.app.repaint(clear_scrollback=True)
