@@ -233,7 +233,7 @@ def test_an_image_that_is_named_goes_along_and_is_left_out_for_a_model_that_sees
         enter(program, "@red.png what is it?")
         program.wait_for("Red.")
         enter(program, "/model dark/blind")
-        program.wait_for("dark/blind answers")
+        program.wait_for("dark/blind is now")
         enter(program, "and now?")
         program.wait_for("I see none.")
 
