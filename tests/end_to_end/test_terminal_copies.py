@@ -14,7 +14,7 @@ def test_a_fork_goes_on_before_a_message_in_a_file_of_its_own(seat: Seat) -> Non
         enter(program, "/fork")
         program.wait_for("Fork before which message?")
         program.press("enter")
-        program.wait_for("This is a copy of the session")
+        program.wait_for("The conversation continues in a copy")
         program.type(" thoughts")
         program.wait_for("second thoughts")
         program.press("enter")
@@ -31,7 +31,7 @@ def test_a_clone_goes_on_with_all_that_was_said(seat: Seat) -> None:
         program.wait_for("One.")
         program.wait_for(is_idle)
         enter(program, "/clone")
-        program.wait_for("A copy of the session goes on here.")
+        program.wait_for("The conversation continues in a copy")
         enter(program, "second")
         program.wait_for("Two.")
 

@@ -60,7 +60,7 @@ def extend(api: ExtensionAPI) -> None:
 
 
 async def _new(_arguments: str, _context: CommandContext) -> CommandAction:
-    return BeginSession("A new session begins. The previous one is kept.")
+    return BeginSession("Started a new session. The previous session is saved.")
 
 
 async def _resume(arguments: str, context: CommandContext) -> CommandAction:
@@ -73,7 +73,7 @@ async def _resume(arguments: str, context: CommandContext) -> CommandAction:
         if not query:
             return _UNCHANGED
     path = await context.sessions.find(query)
-    return OpenSession(path, f"The session continues with {path}. The session before is kept.")
+    return OpenSession(path, f"The session continues with {path}. The previous session is saved.")
 
 
 async def _search(arguments: str, context: CommandContext) -> CommandAction:

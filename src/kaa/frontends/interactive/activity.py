@@ -39,7 +39,7 @@ _TICK_SECONDS = 0.1
 _CHARACTERS_PER_TOKEN = 4
 
 _COMMAND = "Running your command"
-_CONDENSING = "Condensing the conversation"
+_CONDENSING = "Compacting the conversation"
 
 _ENDS = {
     "done": "kaa is done",
