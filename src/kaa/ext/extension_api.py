@@ -1,11 +1,13 @@
 """The argument of `extend(api)`: the methods by which an extension registers tools, commands and hooks."""
 
+import re
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TypeAlias, TypeVar, get_args
 
 from kaa.core.tool import Tool
-from kaa.ext.commands import CommandAvailability, CommandCompleter, CommandHandler
+from kaa.ext.commands import Command, CommandAvailability, CommandCompleter, CommandHandler
 from kaa.ext.context import ToolContext
+from kaa.ext.errors import RegistrationError
 from kaa.ext.hooks import (
     AfterCompactionHook,
     AfterToolHook,
@@ -22,14 +24,21 @@ from kaa.ext.hooks import (
     SessionStartHook,
     UserMessageHook,
 )
+from kaa.ext.invocation import is_command_name
 from kaa.ext.prompt_sections import PromptSection
-from kaa.ext.tools import Risk
+from kaa.ext.scope import Scope
+from kaa.ext.tools import RegisteredTool, Risk
 
 # Grows when something is added to `ExtensionAPI`. An extension that needs more than version 1 defines `API_VERSION`.
 API_VERSION = 1
 
+# What all model vendors accept as a tool name.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-class ExtensionAPI(Protocol):
+FunctionT = TypeVar("FunctionT")
+
+
+class ExtensionAPI:
     """Registers what an extension adds to kaa. All open conversations see it until the extension is unloaded.
 
     Rules for all hooks:
@@ -46,10 +55,13 @@ class ExtensionAPI(Protocol):
     - **Abort**: if the user stops the run, the hook that is running gets `asyncio.CancelledError`.
     """
 
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
     @property
     def api_version(self) -> int:
         """The version of this interface. It grows with each addition; removals are announced in advance."""
-        ...
+        return API_VERSION
 
     def register_tool(
         self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
@@ -66,7 +78,20 @@ class ExtensionAPI(Protocol):
         Raises:
             RegistrationError: the name is taken or invalid, the risk is unknown, or `tool` is not a tool.
         """
-        ...
+        scope = self._open_scope()
+        if not isinstance(tool, Tool):
+            raise RegistrationError(
+                f"invalid tool {tool!r}: use TypedTool(name, description, arguments, function), or an object with"
+                " schema, sequential and run"
+            )
+        name = tool.schema.name
+        if not _NAME.fullmatch(name):
+            raise RegistrationError(f"invalid tool name {name!r}: use 1 to 64 letters, digits, _ and -")
+        if name in scope.tools:
+            raise RegistrationError(f"a tool named {name!r} is already registered")
+        if risk not in get_args(Risk):
+            raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
+        scope.tools[name] = RegisteredTool(tool, snippet, default, "" if scope.built_in else scope.owner, risk)
 
     def register_command(
         self,
@@ -97,7 +122,16 @@ class ExtensionAPI(Protocol):
         Raises:
             RegistrationError: the name is taken or invalid, or a function is not callable.
         """
-        ...
+        scope = self._open_scope()
+        if not is_command_name(name):
+            raise RegistrationError(
+                f"invalid command name {name!r}: use letters, digits, : _ . and -, first a letter or digit"
+            )
+        for function in (handler, *(one for one in (complete, available) if one is not None)):
+            _require_function(function)
+        if name in scope.commands:
+            raise RegistrationError(f"a command named {name!r} is already registered")
+        scope.commands[name] = Command(name, description, handler, argument_hint, complete, available, while_running)
 
     def add_prompt_section(self, name: str, section: PromptSection) -> None:
         """Add a section to the system prompt, or replace the section of this name.
@@ -106,7 +140,8 @@ class ExtensionAPI(Protocol):
         when kaa opens it. Sections appear in the order of registration. It has no time limit and must return at once.
         If it raises, kaa does not open the conversation.
         """
-        ...
+        _require_function(section)
+        self._open_scope().sections[name] = section
 
     def on_session_start(self, hook: SessionStartHook) -> None:
         """Run once for each conversation, after kaa opened it and before its first message, which waits.
@@ -114,7 +149,7 @@ class ExtensionAPI(Protocol):
         The hook gets a `SessionStart`. After a switch, the previous session is closed already. It returns None.
         Failure: the conversation continues.
         """
-        ...
+        self._add(self._open_scope().session_starts, hook)
 
     def on_session_end(self, hook: SessionEndHook) -> None:
         """Run once for each conversation, after the agent stopped and before kaa closes the session.
@@ -122,7 +157,7 @@ class ExtensionAPI(Protocol):
         The hook gets a `SessionEnd` and returns None. It cannot ask the user. Its time limit is 5 seconds. Failure: kaa
         closes the session. The hook does not run if kaa is killed.
         """
-        ...
+        self._add(self._open_scope().session_ends, hook)
 
     def on_user_message(self, hook: UserMessageHook) -> None:
         """Run for each message of the user, and each text that a command submits, before it is queued or sent.
@@ -131,7 +166,7 @@ class ExtensionAPI(Protocol):
         `Block(reason)`: the message is not sent, the user sees the reason, and later hooks do not run. Failure: the
         message is not sent. Slash commands and messages of hooks do not reach it.
         """
-        ...
+        self._add(self._open_scope().message_hooks, hook)
 
     def before_request(self, hook: BeforeRequestHook) -> None:
         """Run before each request of a run, including retries, after compaction.
@@ -142,7 +177,7 @@ class ExtensionAPI(Protocol):
         request before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
         the error. The hook does not see requests for summaries and titles.
         """
-        ...
+        self._add(self._open_scope().before_requests, hook)
 
     def before_tool(self, hook: BeforeToolHook) -> None:
         """Run before each call of an existing tool with readable arguments.
@@ -157,7 +192,7 @@ class ExtensionAPI(Protocol):
         kaa's approvals run after all hooks, so they judge what will run. Failure: the tool does not run, and the model
         gets the reason.
         """
-        ...
+        self._add(self._open_scope().before_tools, hook)
 
     def after_tool(self, hook: AfterToolHook) -> None:
         """Run after each tool call, before the model gets the result.
@@ -173,7 +208,7 @@ class ExtensionAPI(Protocol):
         kaa's approvals run before all hooks. The hook does not run for calls that were blocked. Failure: the model gets
         the reason instead of the result.
         """
-        ...
+        self._add(self._open_scope().after_tools, hook)
 
     def before_end(self, hook: BeforeEndHook) -> None:
         """Run when a run would end because the model has nothing more to do.
@@ -183,7 +218,7 @@ class ExtensionAPI(Protocol):
         without a message of the user, the run ends as `max_continuations`. Failure: counts as None. The hook does not
         run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
         """
-        ...
+        self._add(self._open_scope().before_ends, hook)
 
     def before_compaction(self, hook: BeforeCompactionHook) -> None:
         """Run before each compaction, before all compactors.
@@ -192,14 +227,14 @@ class ExtensionAPI(Protocol):
         and later hooks and compactors do not run. Automatic compaction then waits until the user's next message; if the
         conversation exceeds the model's window, the run ends with that error. Failure: counts as None.
         """
-        ...
+        self._add(self._open_scope().before_compactions, hook)
 
     def after_compaction(self, hook: AfterCompactionHook) -> None:
         """Run after each successful compaction, before the next request.
 
         The hook gets the `CompactionEnd` event and returns None. Failure: has no consequences.
         """
-        ...
+        self._add(self._open_scope().after_compactions, hook)
 
     def before_navigation(self, hook: BeforeNavigationHook) -> None:
         """Run before `/tree`, `/rewind`, `/undo` and `/redo` move, and before kaa opens another session.
@@ -208,7 +243,7 @@ class ExtensionAPI(Protocol):
         reason, and later hooks do not run. Failure: counts as None. The hook does not run for the first session of the
         process and when kaa ends.
         """
-        ...
+        self._add(self._open_scope().before_navigations, hook)
 
     def register_compactor(self, compactor: Compactor) -> None:
         """Write summaries instead of kaa.
@@ -217,7 +252,7 @@ class ExtensionAPI(Protocol):
         summary to the next compactor or kaa. kaa appends the user's own sentences and the carried texts. It has no time
         limit. Failure: counts as None.
         """
-        ...
+        self._add(self._open_scope().compactors, compactor)
 
     def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
         """Add a text to each summary word for word, for example the current plan.
@@ -230,7 +265,10 @@ class ExtensionAPI(Protocol):
         Raises:
             RegistrationError: the name is invalid.
         """
-        ...
+        if not _NAME.fullmatch(name):
+            raise RegistrationError(f"invalid name {name!r} of a text: use 1 to 64 letters, digits, _ and -")
+        _require_function(section)
+        self._open_scope().carried[name] = section
 
     def on_event(self, handler: EventHandler) -> None:
         """Observe all events (`kaa.core.events`) of all conversations as they happen.
@@ -238,7 +276,7 @@ class ExtensionAPI(Protocol):
         `handler` is a plain function that gets the event; it must return at once. Events are recorded in the session
         before it gets them. Failure: kaa does not call the handler again.
         """
-        ...
+        self._add(self._open_scope().handlers, handler)
 
     def on_notification(self, handler: NotificationHandler) -> None:
         """Observe what needs the user's attention: notices, failures of extensions, and questions.
@@ -247,14 +285,29 @@ class ExtensionAPI(Protocol):
         notice, and before kaa shows a question. Notices from before the extension was loaded do not reach it. Failure:
         kaa does not call the handler again.
         """
-        ...
+        self._add(self._open_scope().notification_handlers, handler)
 
     def on_close(self, callback: Callable[[], None]) -> None:
-        """Run a plain function when the extension is unloaded: before a reload, and when kaa ends.
+        """Run a plain function when the extension is unloaded: after `/reload` loaded a new version, and when kaa ends.
 
         Callbacks run in reverse order of registration. Failure: the other callbacks run.
         """
-        ...
+        self._add(self._open_scope().closers, callback)
+
+    def _add(self, registered: list[FunctionT], function: FunctionT) -> None:
+        _require_function(function)
+        registered.append(function)
+
+    def _open_scope(self) -> Scope:
+        if not self._scope.is_open:
+            raise RegistrationError(f"extension {self._scope.owner} is unloaded and can register nothing more")
+        return self._scope
 
 
 Extension: TypeAlias = Callable[[ExtensionAPI], None]
+
+
+def _require_function(function: object) -> None:
+    """Make sure that something can be called; extensions are not type-checked."""
+    if not callable(function):
+        raise RegistrationError(f"{function!r} is not a function: pass the function itself, without calling it")

@@ -43,7 +43,7 @@ class Extensions:
         scope = Scope(name, built_in=built_in)
         try:
             run: Callable[[ExtensionAPI], object] = extension
-            refuse_coroutine(run(scope), "extend")
+            refuse_coroutine(run(ExtensionAPI(scope)), "extend")
             self._check_names(scope, beside)
         except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
             self._close(scope)

@@ -5,7 +5,7 @@ from types import CoroutineType
 from typing import Any
 
 # How a method of the API appears in a `TypeError` of Python's.
-_CALL = re.compile(r"Scope\.(\w+)(?=\(\))")
+_CALL = re.compile(r"ExtensionAPI\.(\w+)(?=\(\))")
 
 
 def described(error: BaseException) -> str:
@@ -16,7 +16,7 @@ def described(error: BaseException) -> str:
             title, known = interface
             return f"AttributeError: {title} has no attribute {name!r}: use {', '.join(known)}"
         case TypeError() if (called := _CALL.match(str(error))) is not None:
-            return f"TypeError: api.{str(error).removeprefix('Scope.')}: call {_signature(called[1])}"
+            return f"TypeError: api.{str(error).removeprefix('ExtensionAPI.')}: call {_signature(called[1])}"
         case _:
             return text
 
@@ -38,10 +38,9 @@ def _interface(value: object) -> tuple[str, list[str]] | None:
     from kaa.ext.command_context import CommandContext
     from kaa.ext.context import ConversationContext, ToolContext
     from kaa.ext.extension_api import ExtensionAPI
-    from kaa.ext.scope import Scope
 
     match value:
-        case Scope():
+        case ExtensionAPI():
             return "the extension API", _public(ExtensionAPI)
         case ToolContext():
             return "the context of a tool", ["workspace", "asker", "conversation_id", "state", "call_id", "update"]
@@ -59,8 +58,8 @@ def _public(interface: type[Any]) -> list[str]:
 def _signature(method: str) -> str:
     from inspect import Parameter, Signature, signature
 
-    from kaa.ext.scope import Scope
+    from kaa.ext.extension_api import ExtensionAPI
 
-    found = signature(getattr(Scope, method))
+    found = signature(getattr(ExtensionAPI, method))
     plain = [one.replace(annotation=Parameter.empty) for one in found.parameters.values()][1:]
     return f"{method}{found.replace(parameters=plain, return_annotation=Signature.empty)}"
