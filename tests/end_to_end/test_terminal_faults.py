@@ -124,7 +124,7 @@ def test_names_of_directories_branches_models_and_commands_do_not_act_on_the_ter
 
     with seat.open(script=[say("Hello.")], screen=recorder) as program:
         enter(program, "/model")
-        program.wait_for("Model")
+        program.wait_for("Which model?")
         program.press("escape")
         program.wait_for(is_idle)
         program.press("up")
