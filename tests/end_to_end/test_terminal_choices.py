@@ -62,7 +62,7 @@ def test_thinking_goes_round_by_key(seat: Seat) -> None:
         program.press("shift+tab")
         program.wait_for("thinking: minimal")
         enter(program, "/thinking")
-        program.wait_for("How hard should the model think?")
+        program.wait_for("Which thinking level?")
         program.type("medium")
         program.press("enter")
         program.wait_for("thinking: medium")

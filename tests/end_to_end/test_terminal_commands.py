@@ -219,7 +219,7 @@ def test_the_help_names_commands_and_keys(seat: Seat) -> None:
     with seat.open(screen=Screen(100, 320)) as program:
         program.press("f1")
 
-        program.wait_for("Choose how hard the model thinks")
+        program.wait_for("Select the thinking level")
         program.wait_for("Send when the agent is done")
 
 
@@ -228,7 +228,7 @@ def test_commands_and_paths_are_completed(seat: Seat) -> None:
 
     with seat.open(script=[say("Read.")]) as program:
         program.type("/thin")
-        program.wait_for("Choose how hard the model thinks")
+        program.wait_for("Select the thinking level")
         program.press("tab")
         program.wait_for(re.compile(r"^/thinking$"))
         program.press("ctrl+u")

@@ -18,7 +18,7 @@ def extend(api: ExtensionAPI) -> None:
     """Register the command."""
     api.register_command(
         "budget",
-        "Show or change what a run or the session may use",
+        "Show or change the limits of a run or the session",
         _budget,
         argument_hint="[run|session cost|tokens|turns|time AMOUNT|off]",
         complete=among(*(f"{scope} {word} " for scope in _SCOPES for word in WORDS)),

@@ -16,7 +16,7 @@ def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command(
         "model",
-        "Choose the model",
+        "Select the model",
         _model,
         argument_hint="[NAME[:LEVEL]]",
         complete=_models,
@@ -24,7 +24,7 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "scoped-models",
-        "Show or choose the models to cycle through",
+        "Show or select the models to cycle through",
         _scoped_models,
         argument_hint="[PATTERNS|all]",
         complete=_cycled,
@@ -32,7 +32,7 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "thinking",
-        "Choose how hard the model thinks",
+        "Select the thinking level",
         _thinking,
         argument_hint="[LEVEL]",
         complete=lambda typed, context: _fitting(typed, context.models.current.levels),
@@ -40,7 +40,7 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "approvals",
-        "Choose which tool calls need your approval",
+        "Select which tool calls need your approval",
         _approvals,
         argument_hint="[MODE]",
         complete=lambda typed, context: [
@@ -87,7 +87,7 @@ async def _thinking(arguments: str, context: CommandContext) -> CommandAction:
     current = context.models.current
     levels: dict[str, str] = dict.fromkeys(current.levels, "")
     wanted = arguments or await pick(
-        context.asker, "How hard should the model think?", levels, "/thinking LEVEL", current.thinking
+        context.asker, "Which thinking level?", levels, "/thinking LEVEL", current.thinking
     )
     if not wanted:
         return _UNCHANGED

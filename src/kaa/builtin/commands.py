@@ -22,10 +22,10 @@ def extend(api: ExtensionAPI) -> None:
     api.register_command(
         "session", "Show the session's file, id, name, messages, tokens and cost", _session, while_running=True
     )
-    api.register_command("sandbox", "Show what holds commands back", _sandbox, while_running=True)
+    api.register_command("sandbox", "Show how commands are confined", _sandbox, while_running=True)
     api.register_command(
         "net",
-        "Show or change what commands may reach",
+        "Show or change the hosts that commands can reach",
         _net,
         argument_hint="[off|on|DOMAINS]",
         complete=among("off", "on"),
@@ -33,7 +33,7 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "forward",
-        "Make a port that a command listens on reachable here",
+        "Forward a port of a command to this machine",
         _forward,
         argument_hint="PORT [PORT HERE]",
         while_running=True,
@@ -65,18 +65,18 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "label",
-        "Name the last thing said, to find it in the tree",
+        "Label the last entry, to find it in the tree",
         _label,
         argument_hint="[NAME]",
         while_running=True,
     )
     api.register_command(
         "compact",
-        "Condense the conversation; the text says what the summary is to look at",
+        "Compact the conversation; TEXT is an instruction for the summary",
         _compact,
         argument_hint="[TEXT]",
     )
-    api.register_command("uncompact", "Take the last compaction on this branch back", _uncompact)
+    api.register_command("uncompact", "Undo the last compaction on this branch", _uncompact)
 
 
 async def _help(_arguments: str, context: CommandContext) -> CommandAction:

@@ -30,13 +30,13 @@ def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command("new", "Start a new session", _new, while_running=True)
     api.register_command(
-        "resume", "Go on with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
+        "resume", "Continue with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
     )
     api.register_command("search", "Find a text in all sessions", _search, argument_hint="TEXT", while_running=True)
-    api.register_command("clone", "Go on in a copy of the session", _clone, while_running=True)
+    api.register_command("clone", "Continue in a copy of the session", _clone, while_running=True)
     api.register_command(
         "fork",
-        "Go on before one of your messages, in a copy",
+        "Copy the session up to before one of your messages",
         _fork,
         argument_hint="[ENTRY]",
         complete=_messages,
@@ -44,14 +44,14 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "rewind",
-        "Go back to before one of your messages, with its files",
+        "Return to before one of your messages, with its files",
         _rewind,
         argument_hint="[ENTRY] [--conversation]",
         complete=_messages,
     )
     api.register_command(
         "tree",
-        "Show the tree of the session, or go on from one of its entries",
+        "Show the session's tree, or continue from an entry",
         _tree,
         argument_hint="[ENTRY] [--files]",
         complete=flags("--files"),

@@ -16,17 +16,17 @@ def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
     api.register_command(
         "export",
-        "Write the session into a file",
+        "Export the session to a file",
         _export,
         argument_hint="[PATH.html|.md|.jsonl] [--all-branches|--one-branch] [--no-thinking] [--no-tools] [--redact] "
         "[--force]",
         complete=flags(*_FLAGS["export"]),
         while_running=True,
     )
-    api.register_command("import", "Take a session file in and go on with it", _import, argument_hint="PATH")
+    api.register_command("import", "Import a session file and continue with it", _import, argument_hint="PATH")
     api.register_command(
         "share",
-        "Make a secret gist of the session, after showing what goes out",
+        "Upload the session as a secret gist, after a preview",
         _share,
         argument_hint="[--all-branches|--one-branch] [--no-thinking] [--no-tools] [--yes]",
         complete=flags(*_FLAGS["share"]),

@@ -41,10 +41,10 @@ _CAUSES: Mapping[str, str] = {
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("context", "Show what the model's context window is filled with", _context, while_running=True)
+    api.register_command("context", "Show the use of the context window", _context, while_running=True)
     api.register_command(
         "cost",
-        "Show the tokens and the money that this session took; misses: why the cache missed",
+        "Show the tokens and cost of the session; misses: the causes of cache misses",
         _cost,
         argument_hint="[misses]",
         complete=among("misses"),

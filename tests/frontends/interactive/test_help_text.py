@@ -45,10 +45,10 @@ def test_old_terminals_are_told_what_they_cannot_send() -> None:
 
 
 def test_commands_and_prefixes_are_told() -> None:
-    sections = help_sections((), Keymap({}), [("model", "Choose the model")])
+    sections = help_sections((), Keymap({}), [("model", "Select the model")])
 
     assert [row.what for row in sections[0].rows] == ["/", "@", "!", "!!"]
-    assert sections[1].rows == (HelpRow("/model", "Choose the model"),)
+    assert sections[1].rows == (HelpRow("/model", "Select the model"),)
 
 
 def test_markdown_survives_any_character() -> None:

@@ -23,7 +23,7 @@ _WORKING = ActionGroup(
         action("app.message.followUp", "alt+enter", "Send when the agent is done"),
         action("app.message.dequeue", "alt+up", "Take back queued messages"),
         action("app.thinking.cycle", "shift+tab", "Cycle the thinking level"),
-        action("app.model.select", "ctrl+l", "Choose the model"),
+        action("app.model.select", "ctrl+l", "Select the model"),
         action("app.model.cycleForward", "ctrl+p", "Switch to the next model"),
         action("app.model.cycleBackward", "ctrl+shift+p", "Switch to the previous model"),
         action("app.network.toggle", "alt+n", "Toggle network access of commands"),
