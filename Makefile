@@ -56,7 +56,7 @@ coverage: setup ## the same, and which lines they reach, also in processes they 
 quick: setup ## tests of the core behaviours, in less than a minute
 	$(BIN)/python -m pytest -n 2 $(QUICK)
 
-format: setup ## what `check` would complain about, mended where a tool can
+format: setup ## apply the automatic fixes of `check`
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -20,7 +20,7 @@ from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
 from tests.support.hosts import conversing
-from tests.support.model_script import call, say
+from tests.support.model_script import Refusal, call, say
 from tests.support.person import AnswerT, Person
 from tests.support.stage import Stage
 
@@ -104,11 +104,13 @@ def test_a_search_for_a_model_that_is_nowhere_leaves_no_connection_open(stage: S
     gc.collect()  # warns of connections that nobody closed, which is an error here
 
 
-def test_a_step_of_closing_that_fails_skips_no_other(stage: Stage, tmp_path: Path) -> None:
+def test_a_step_of_closing_that_fails_skips_no_other(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage.home.mkdir(exist_ok=True)
     (stage.home / "settings.json").write_text('{"otel": {"enabled": true}}')
-    stage.environ |= {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}  # no collector is there
-    stage.server.begin([say("One."), say("Two.")])
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", stage.server.url)  # which refuses what a collector would take
+    stage.server.begin([say("One."), say("Two."), Refusal(404), Refusal(404)])
     cassette = tmp_path / "cassette.jsonl"
     told: list[str] = []
 
