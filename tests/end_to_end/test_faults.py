@@ -198,12 +198,31 @@ def test_chunk_boundaries_anywhere_change_nothing(kaa: Kaa, wire: Wire) -> None:
     assert (done.code, done.out) == (0, "Grüße, 世界 🌍\n\ne\u0301nd.\n")
 
 
+# Fails where no tool is expected to.
+_CARELESS = """
+from kaa.core.provider import ToolSchema
+
+class Careless:
+    schema = ToolSchema("careless", "", {})
+    asked = 0
+
+    @property
+    def sequential(self):
+        self.asked += 1
+        if self.asked > 1:
+            raise RuntimeError("asked twice")
+        return False
+
+    async def run(self, arguments, run):
+        pass
+
+def extend(api):
+    api.register_tool(Careless())
+"""
+
+
 def test_bug_that_nobody_foresaw_ends_with_a_reason(kaa: Kaa) -> None:
-    (kaa.project / "mine.py").write_text(
-        "from kaa.core.provider import ToolSchema\n"
-        "class Careless:  # no tool at all\n    schema = ToolSchema('careless', '', {})\n"
-        "def extend(api): api.register_tool(Careless())\n"
-    )
+    (kaa.project / "mine.py").write_text(_CARELESS)
 
     with ModelServer([Answer(calls=(Call("careless"),))]) as server:
         kaa.use(server, "openai-completions")
@@ -211,5 +230,5 @@ def test_bug_that_nobody_foresaw_ends_with_a_reason(kaa: Kaa) -> None:
 
     assert done.code == 1
     assert (done.events[-1]["type"], done.events[-1]["reason"]) == ("agent_end", "error")
-    assert "AttributeError: 'Careless' object has no attribute 'sequential'" in done.events[-1]["error"]
+    assert "RuntimeError: asked twice" in done.events[-1]["error"]
     assert "Traceback" in done.err

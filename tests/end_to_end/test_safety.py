@@ -220,7 +220,7 @@ def test_where_nothing_confines_the_command_it_says_where_to_look(kaa: Kaa) -> N
     [
         ((), "give a command"),
         (("--net", "https://pypi.org", "--", "true"), "--net"),
-        (("--add-dir", "/no/such/place", "--", "true"), "/no/such/place is no directory"),
+        (("--add-dir", "/no/such/place", "--", "true"), "/no/such/place is not a directory"),
         (("--add-dir", "/", "--", "true"), "full-access"),
     ],
 )
