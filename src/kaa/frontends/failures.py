@@ -12,6 +12,7 @@ from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundError
 from kaa.shell.attachments import AttachmentError
+from kaa.shell.options import SessionNotKeptError
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.store import TrustError
 
@@ -23,6 +24,7 @@ USAGE_ERRORS = (
     NotASessionError,
     RegistrationError,
     SessionNotFoundError,
+    SessionNotKeptError,
     SettingsError,
     TrustError,
     UsageError,

@@ -13,7 +13,7 @@ import msgspec
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import UserMessage
-from kaa.frontends.command_line import CommandLine, UsageError
+from kaa.frontends.command_line import CommandLine
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
@@ -26,7 +26,7 @@ from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
-from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
+from kaa.shell.options import ConversationOptions
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
@@ -98,8 +98,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Out
         try:
             await _begin(hosted, output, ends)
             while isinstance(ended := await _submit_all(messages, hosted.conversation, output), SessionToOpen):
-                session = _followed(options.session, ended.choice)
-                hosted = await host.switch(hosted, msgspec.structs.replace(options, session=session), workspace)
+                hosted = await host.switch(hosted, options.going_to(ended.choice), workspace)
                 await _begin(hosted, output, ends)
                 output.reply(ended.text)
             return ended
@@ -152,19 +151,6 @@ async def _begin(hosted: HostedConversation, output: Output, ends: list[AgentEnd
     output.begin(hosted.conversation)
     hosted.conversation.subscribe(lambda event: ends.append(event) if isinstance(event, AgentEnd) else None)
     await hosted.begin()
-
-
-def _followed(chosen: SessionChoice, wanted: SessionChoice) -> SessionChoice:
-    """The session to go on with, where a command leads to `wanted`.
-
-    Raises:
-        UsageError: sessions are not kept.
-    """
-    if not isinstance(chosen, UnkeptSession):
-        return wanted
-    if isinstance(wanted, NewSession):
-        return chosen
-    raise UsageError("kaa was started with --no-session: start it without this option to resume a session")
 
 
 async def _submit_all(

@@ -12,6 +12,10 @@ from kaa.ext.hooks import SwitchKind
 from kaa.shell.settings import ApprovalPolicy
 
 
+class SessionNotKeptError(Exception):
+    """Sessions are not kept, so there is none to go to."""
+
+
 class _Named(msgspec.Struct, frozen=True, kw_only=True):
     """Base of what chooses a session that is kept. `name`: what to call it from now on; None changes nothing."""
 
@@ -165,3 +169,15 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     budget: Budget = Budget()
     fallback: tuple[str, ...] | None = None
     wire: Wire = Live()
+
+    def going_to(self, session: SessionChoice) -> "ConversationOptions":
+        """The same options for another session.
+
+        Raises:
+            SessionNotKeptError: sessions are not kept, and this is no new one.
+        """
+        if not isinstance(self.session, UnkeptSession):
+            return msgspec.structs.replace(self, session=session)
+        if isinstance(session, NewSession):
+            return self
+        raise SessionNotKeptError("kaa was started with --no-session: start it without this option to resume a session")

@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-import msgspec
-
 from kaa.core.messages import UserMessage
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
@@ -24,7 +22,7 @@ from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
-from kaa.shell.options import ConversationOptions, NewSession, SessionChoice, UnkeptSession
+from kaa.shell.options import ConversationOptions, SessionChoice
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.shell.work_queue import WorkQueue
 from kaa.workspace.local import LocalWorkspace
@@ -122,7 +120,8 @@ class Engine:
         """Open the conversation that the command line asks for, or another session; the one before is closed then.
 
         Raises:
-            OpeningError: the project cannot be opened, or sessions are not kept.
+            OpeningError: the project cannot be opened.
+            SessionNotKeptError: sessions are not kept.
             NavigationBlockedError: an extension objects to leaving the conversation before; it goes on.
             Exception: as `open_conversation` says. The conversation before goes on.
         """
@@ -232,13 +231,7 @@ class Engine:
 
     def _options(self, session: SessionChoice | None) -> ConversationOptions:
         options = self._command_line.conversation_options()
-        if session is None:
-            return options
-        if not isinstance(options.session, UnkeptSession):
-            return msgspec.structs.replace(options, session=session)
-        if isinstance(session, NewSession):
-            return options
-        raise OpeningError("kaa was started with --no-session: start it without this option to resume a session")
+        return options if session is None else options.going_to(session)
 
     def _adopted(self, opened: LocalWorkspace | UnopenedWorkspace) -> LocalWorkspace | UnopenedWorkspace:
         if isinstance(opened, LocalWorkspace):

@@ -24,7 +24,6 @@ from kaa.shell.options import (
     NewSession,
     ResumeSession,
     SessionChoice,
-    UnkeptSession,
 )
 from kaa.workspace.protocol import Workspace
 
@@ -393,8 +392,7 @@ class RpcSession:
         choice: SessionChoice
         match command:
             case rpc.NewSession():
-                unkept = isinstance(self._options.session, UnkeptSession)
-                choice = UnkeptSession() if unkept else NewSession()
+                choice = NewSession()
             case rpc.SwitchSession(session_path=path):
                 choice = ResumeSession(path)
             case rpc.Fork(entry_id=entry_id):
@@ -416,7 +414,7 @@ class RpcSession:
         return self._conversation.session_path
 
     async def _go_to(self, choice: SessionChoice) -> None:
-        options = msgspec.structs.replace(self._options, session=choice)
+        options = self._options.going_to(choice)
         self._serve(await self._host.switch(self._hosted, options, self._workspace))
         await self._hosted.begin()
         if unsent := await self._hosted.work.take_unsaid():
