@@ -14,7 +14,8 @@ from kaa import __version__
 if TYPE_CHECKING:
     from kaa.core.budget import Measure
     from kaa.frontends.command_line import CommandLine
-    from kaa.shell.safety import UnopenedWorkspace
+    from kaa.frontends.interactive.boot import TerminalOptions
+    from kaa.shell.safety import SandboxFlags, UnopenedWorkspace
     from kaa.workspace.local import LocalWorkspace
 
 _USAGE_ERROR = 2
@@ -292,6 +293,26 @@ def _run_command(arguments: Sequence[str]) -> int | None:
     return None
 
 
+def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
+    """How the terminal starts; what it does not need for the first frame is loaded later."""
+    from kaa.frontends.interactive.boot import TerminalOptions
+    from kaa.host.process import current_directory
+
+    directory = current_directory()
+
+    def sandbox() -> "SandboxFlags":
+        from kaa.frontends.sandbox_flags import sandbox_flags
+
+        return sandbox_flags(parsed)
+
+    def command_line() -> "CommandLine":
+        from kaa.frontends.command_line import CommandLine
+
+        return CommandLine(parsed, directory)
+
+    return TerminalOptions(directory, parsed.plain, parsed.fullscreen, parsed.resume, sandbox, command_line)
+
+
 def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
     """The frontend without a terminal."""
     if mode == "rpc":
@@ -343,7 +364,7 @@ def run(arguments: Sequence[str]) -> int:
     if not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         from kaa.frontends.interactive import boot
 
-        return boot.main(parsed)
+        return boot.main(_terminal(parsed))
     if parsed.resume:
         return _refuse(
             "-r needs a terminal to choose on. `kaa sessions list` lists them, --session ID goes on with one.",

@@ -4,26 +4,26 @@ Stage 2 runs on the core's thread: it starts the hands, imports the rest, and pa
 typed meanwhile stays in the editor; submitted messages are processed then.
 """
 
-import argparse
 import gc
 import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.main_view import MainView
-from kaa.host.process import current_directory
 from kaa.shell.preferences import load_preferences
 from kaa.tui.events import Event, Key, Paste
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
 
 if TYPE_CHECKING:
+    from kaa.frontends.command_line import CommandLine
     from kaa.frontends.interactive.engine import Engine
+    from kaa.shell.safety import SandboxFlags
 
 # Closing waits for the disk and for commands to end.
 _CLOSE_SECONDS = 10.0
@@ -32,11 +32,31 @@ _START_SECONDS = 1.0
 _FAILED, _USAGE_ERROR = 1, 2  # as in `kaa.frontends.exit_codes`
 
 
-def main(arguments: argparse.Namespace) -> int:
+class TerminalOptions(NamedTuple):
+    """How the terminal starts.
+
+    Attributes:
+        directory: the current one; None if it does not exist any more.
+        plain: print lines instead of using a screen.
+        fullscreen: begin with a screen of its own.
+        choose_session: show the list of sessions first.
+        sandbox: gives what was chosen for the project; called on the core's thread, before anything heavy is loaded.
+        command_line: gives all that the user asked for; called on the core's thread, which loads what it needs.
+    """
+
+    directory: str | None
+    plain: bool
+    fullscreen: bool
+    choose_session: bool
+    sandbox: "Callable[[], SandboxFlags]"
+    command_line: "Callable[[], CommandLine]"
+
+
+def main(options: TerminalOptions) -> int:
     """Run the interactive terminal.
 
     Args:
-        arguments: as `kaa.cli` parses them.
+        options: how it starts.
 
     Returns:
         The exit code.
@@ -48,23 +68,23 @@ def main(arguments: argparse.Namespace) -> int:
         return _USAGE_ERROR
     reactor, folder = Reactor(), os.path.expanduser(os.environ.get("KAA_DIR") or "~/.kaa/agent")
     linear = load_preferences(folder).preferences.screen == "linear"
-    if arguments.plain or linear or terminal.capabilities.dumb:
+    if options.plain or linear or terminal.capabilities.dumb:
         from kaa.frontends.interactive.plain import PlainMainView  # lazy: few need it
 
-        return Start(arguments, PlainMainView(folder, terminal, reactor)).run()
-    return Start(arguments, MainView(folder, terminal, reactor)).run()
+        return Start(options, PlainMainView(folder, terminal, reactor)).run()
+    return Start(options, MainView(folder, terminal, reactor)).run()
 
 
 class Start:
     """The main view until the core is there, and the way out.
 
     Args:
-        arguments: as `kaa.cli` parses them.
+        options: how it starts.
         main_view: what is on the screen.
     """
 
-    def __init__(self, arguments: argparse.Namespace, main_view: MainView) -> None:
-        self._arguments = arguments
+    def __init__(self, options: TerminalOptions, main_view: MainView) -> None:
+        self._options = options
         self._main_view = main_view
         self._submitted: list[str] = []
         self._exit_code = 0
@@ -78,7 +98,7 @@ class Start:
         """Until the user leaves. Returns the exit code."""
         app = self._main_view.app
         app.on_events = self._take
-        fullscreen = self._arguments.fullscreen or self._main_view.preferences.screen == "full"
+        fullscreen = self._options.fullscreen or self._main_view.preferences.screen == "full"
         app.on_gone = lambda: self.leave(128 + signal.SIGHUP)
         self._main_view.editor.on_submit = lambda _: self._submit()
         try:
@@ -126,31 +146,29 @@ class Start:
         from kaa.workspace.launch import launch
 
         hands = launch()  # starts on another core while the rest is imported here
-        from kaa.frontends.sandbox_flags import sandbox_flags
         from kaa.shell.safety import open_workspace
 
         # What the hands need to know is little. They build their walls while the rest is imported.
-        directory = current_directory()
-        open_project = partial(open_workspace, hands, directory, sandbox_flags(self._arguments))
+        open_project = partial(open_workspace, hands, self._options.directory, self._options.sandbox())
         opened = open_project()
         import kaa.frontends.interactive.ui  # noqa: F401 - for `_hand_over`, which must not take long
-        from kaa.frontends.command_line import CommandLine
         from kaa.frontends.interactive.engine import Engine
 
+        command_line = self._options.command_line()
         post = self._main_view.app.reactor.post
         post(self._hand_over)
         # What is loaded by now lives as long as the process.
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         gc.enable()
-        return Engine(CommandLine(self._arguments, directory), opened, open_project, post)
+        return Engine(command_line, opened, open_project, post)
 
     def _hand_over(self) -> None:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
         ui = InteractiveUI(self._main_view, self._core, self.leave)
         self._core.call(lambda engine: engine.serve(ui.presenter, ui.questions))
-        ui.take_over(self._submitted, choose=self._arguments.resume)
+        ui.take_over(self._submitted, choose=self._options.choose_session)
 
     def _take(self, events: Sequence[Event]) -> None:
         """What is typed before the core is there: all of it is the editor's, but the ways out."""
