@@ -43,7 +43,15 @@ def _interface(value: object) -> tuple[str, list[str]] | None:
         case ExtensionAPI():
             return "the extension API", _public(ExtensionAPI)
         case ToolContext():
-            return "the context of a tool", ["workspace", "asker", "conversation_id", "state", "call_id", "update"]
+            return "the context of a tool", [
+                "workspace",
+                "asker",
+                "conversation_id",
+                "state",
+                "call_id",
+                "update",
+                "run_agent",
+            ]
         case ConversationContext():
             return "the context of a hook", ["workspace", "asker", "conversation_id", "state"]
         case _:
