@@ -5,7 +5,6 @@ from kaa.tui.events import Key, Mouse
 from kaa.tui.keybinding_file import resolve
 from kaa.tui.keybindings import TOOLKIT
 from kaa.tui.keymap import Keymap
-from kaa.tui.overlay import Overlay, Placement
 from kaa.tui.palette import Palette, Theme
 from tests.support.screen import Screen
 from tests.tui.blocks import Dock, LinesBlock
@@ -181,11 +180,6 @@ def test_pictures_do_not_reach_over_the_dock_or_over_boxes() -> None:
     session.terminal.resize(30, 6)
     session.screen.frame()
     assert session.terminal.images == 1
-
-    session.screen.overlays.append(Overlay(Dock("box"), Placement("bottom", "right", 3)))
-    session.screen.frame()
-    assert session.terminal.images == 1
-    assert "a=d,d=i,i=3" in session.writes[-1]
 
 
 # Scrolling
@@ -375,23 +369,3 @@ def test_the_mouse_in_the_dock_is_left_to_others() -> None:
     session = numbered(3)
 
     assert not session.mouse("down", 7, 3)
-
-
-# Boxes
-
-
-def test_boxes_lie_over_everything_and_have_the_cursor() -> None:
-    session = numbered(20)
-    box = Dock("┌──┐", "│hi│", "└──┘", cursor=(1, 1))
-
-    session.screen.overlays.append(Overlay(box, Placement(width=4)))
-    session.screen.frame()
-
-    assert session.lines()[4] == "line 18      │hi│"
-    assert session.terminal.cursor == (4, 14)
-    assert not session.mouse("down", 0, 0)
-
-    session.screen.overlays.clear()
-    session.screen.frame()
-    assert session.lines()[4] == "line 18"
-    assert session.terminal.cursor == (7, 2)

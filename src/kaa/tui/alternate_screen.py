@@ -1,4 +1,4 @@
-"""Presents a document on the alternate screen: a viewport that the program scrolls, the dock below it, boxes over both.
+"""Presents a document on the alternate screen: a viewport that the program scrolls, and the dock below it.
 
 The terminal switches the screen and reports the mouse (that is `Terminal`'s business); this paints it, and takes what
 is typed and clicked there. Meanwhile the main screen's presenter is not used; afterwards it is told the size of the
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from kaa.tui.context import Context
 from kaa.tui.document import Document, around_cursor
 from kaa.tui.events import Input, Mouse
-from kaa.tui.overlay import Overlay, compose
 from kaa.tui.painted import highlight, lay_over
 from kaa.tui.picture import is_picture, picture_rows
 from kaa.tui.rows import Rows
@@ -37,7 +36,6 @@ class AlternateScreen:
         on_copy: takes the text that was selected with the mouse.
 
     Attributes:
-        overlays: boxes over the rows, the topmost last. The keys are the business of whoever puts them there.
         viewport: what of the document is shown.
         rows: what was written.
     """
@@ -50,7 +48,6 @@ class AlternateScreen:
         *,
         on_copy: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self.overlays: list[Overlay] = []
         self.viewport = Viewport(document)
         self.rows = Rows(write)
         self._context = context
@@ -82,8 +79,6 @@ class AlternateScreen:
         cursor = cursor and (self._height + cursor[0], cursor[1])
         if search := self._search.cursor():
             cursor = self._height - 1, search[1]
-        for overlay in self.overlays:
-            rows, cursor = compose(rows, overlay, columns)
         self.rows.show(rows, cursor, columns)
 
     def work(self) -> bool:
@@ -114,7 +109,7 @@ class AlternateScreen:
         if self._is_dragging:
             self._drag(event)
             return True
-        if self.overlays or event.row >= self._height or event.button != _LEFT or event.kind != "down":
+        if event.row >= self._height or event.button != _LEFT or event.kind != "down":
             return False
         self._press(event)
         return True
@@ -175,8 +170,8 @@ class AlternateScreen:
 
     def _painted(self, index: int, row: ViewportRow) -> str:
         if is_picture(row.text):
-            # It would cover what is below the viewport, or a box.
-            return "" if self.overlays or index + picture_rows(row.text) > self._height else row.text
+            # It would cover what is below the viewport.
+            return "" if index + picture_rows(row.text) > self._height else row.text
         text = self._search.marked(row)
         columns = self._selection.columns(row.position) if self._selection else None
         if columns:
