@@ -69,10 +69,6 @@ class BlockPainter:
             return self._item(unit.tokens[0], unit.tokens[1:], unit.number, _State(references, self.base), width)
         return self._blocks(unit.tokens, _State(references, self.base), width, spaced=True)
 
-    def inline(self, source: str, references: References) -> list[Span]:
-        """The spans of a paragraph's text."""
-        return self._inline.spans(source, references, self.base)
-
     def fence_head(self, info: str) -> Line:
         """The line above a fenced code block."""
         return [(f"```{harmless(language_of_fence(info))}", self._context.palette["mdCodeBlockBorder"])]

@@ -1,6 +1,6 @@
 """Parts of a Markdown text that may grow long, and take what comes line by line or piece by piece.
 
-Fenced code, tables, very long paragraphs, and what is too long to be read as one unit. They never look at their earlier
+Fenced code, tables, and what is too long to be read as one unit. They never look at their earlier
 lines again.
 """
 
@@ -16,8 +16,6 @@ from kaa.tui.components.markdown_parts import Part
 from kaa.tui.components.markdown_syntax import References, labels, units
 from kaa.tui.components.markdown_table import MEASURED_ROWS, Line, Row, TableLayout, layout_table, natural_widths
 from kaa.tui.components.text import harmless
-from kaa.tui.layout import wrap_spans
-from kaa.tui.style import Span
 
 _CODE_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})([^\n]*)")
 # Characters. A line that goes on and on is not laid out anew with each piece of it.
@@ -231,63 +229,3 @@ class TablePart(GrowingPart):
 
     def _read(self, row: str, references: References) -> tuple[TableHead, list[Row]]:
         return self._painter.read_table(units(f"{self._head_source}\n{row}")[0].tokens, references)
-
-
-class ParagraphPart(Part):
-    """A very long paragraph, in segments. Inline markup does not reach from one into the next.
-
-    Args:
-        painter: makes lines.
-        gap: whether an empty line comes before it.
-    """
-
-    def __init__(self, painter: BlockPainter, *, gap: bool) -> None:
-        super().__init__(painter, gap=gap)
-        # Each with what joins it to the one before.
-        self._segments: list[str] = []
-        self._open_segment = ""
-        self._done: list[str] = []
-        self._done_count = 0
-        # The last line of the segments that are done: the next segment goes on in it.
-        self._lead: list[Span] = []
-
-    def add_segment(self, text: str) -> None:
-        """More of its text, which is complete up to here."""
-        self._segments.append(text)
-        self.set_open_segment("")
-
-    def set_open_segment(self, text: str) -> None:
-        """The text behind the complete segments, as far as it is known."""
-        self._open_segment = text
-        self.changed()
-
-    def repaint(self) -> None:
-        """Forget everything that was painted."""
-        super().repaint()
-        self._done = []
-        self._done_count = 0
-        self._lead = []
-
-    @property
-    def settled(self) -> int:
-        """The lines that the open segment does not go on in."""
-        return self.gap + len(self._done) if self.is_open and self._lines else super().settled
-
-    def labels(self) -> frozenset[str]:
-        """What it may refer to."""
-        return labels("".join([*self._segments, self._open_segment]))
-
-    def _paint(self, references: References, width: int) -> list[str]:
-        for segment in self._segments[self._done_count :]:
-            *lines, self._lead = self._wrapped(segment, references, width)
-            self._done += map(paint_linked, lines)
-        self._done_count = len(self._segments)
-        return [*self._done, *map(paint_linked, self._wrapped(self._open_segment, references, width))]
-
-    def _wrapped(self, segment: str, references: References, width: int) -> list[Line]:
-        if not segment:
-            return [self._lead]
-        # The space between words belongs to the segment behind it; inline markup begins behind the space.
-        text = segment.lstrip(" ")
-        space: list[Span] = [(segment[: len(segment) - len(text)], self._painter.base)]
-        return wrap_spans([*self._lead, *space, *self._painter.inline(text, references)], width)

@@ -7,13 +7,13 @@ where the text, not its arrival, says.
 import re
 
 from kaa.tui.components.markdown_blocks import BlockPainter
-from kaa.tui.components.markdown_growing import FencePart, GrowingPart, ParagraphPart, RawPart, TablePart
+from kaa.tui.components.markdown_growing import FencePart, GrowingPart, RawPart, TablePart
 from kaa.tui.components.markdown_parts import Part, UnitPart
 from kaa.tui.components.markdown_syntax import References, Unit, definitions, units
 
-# Characters. A paragraph twice as long is read in segments of at least this length; the last one is read anew with each
-# piece of the text.
-_SEGMENT = 1000
+# Characters. A paragraph twice as long is cut into several of at least this length. Each begins a new line, so that few
+# texts should need it.
+_SEGMENT = 2000
 # Anything else that is twice as long (an item, a quote) is shown as it is from about there on.
 _LONGEST_UNIT = 8000
 
@@ -21,7 +21,6 @@ _LONGEST_UNIT = 8000
 _CUT = re.compile(r"(?<=[^\s\\])[ \n](?=[^\W\d_])")
 _PAIRED = ("`", "**", "__", "~~")
 _BRACKETS = (("[", "]"), ("(", ")"), ("<", ">"))
-_INDENTATION = re.compile(r"\n[ \t]+")
 
 
 class MarkdownReader:
@@ -45,13 +44,11 @@ class MarkdownReader:
         self.references: References = {}
         self.defined: set[str] = set()
         self.characters_read = 0
-        self._growing: GrowingPart | ParagraphPart | None = None
+        self._growing: GrowingPart | None = None
         # The text from the first open unit on, and what is known of this unit: its number, and whether it has a gap.
         self._tail = ""
         self._number: int | None = None
         self._gap = False
-        # What is between the segments of a paragraph.
-        self._joint = ""
         self._shows_something = False
 
     def read(self, text: str, *, finished: bool = False) -> None:
@@ -69,13 +66,7 @@ class MarkdownReader:
 
     def _step(self, finished: bool) -> bool:
         """Read as far as it can be read in one way. True: there is more, to be read in another way."""
-        match self._growing:
-            case None:
-                return self._read_units(finished)
-            case ParagraphPart() as part:
-                return self._grow_paragraph(part, finished)
-            case part:
-                return self._take_lines(part, finished)
+        return self._read_units(finished) if self._growing is None else self._take_lines(self._growing, finished)
 
     def _read_units(self, finished: bool) -> bool:
         found = _Found(self._tail, self._number)
@@ -87,7 +78,11 @@ class MarkdownReader:
             shows_something = shows_something or unit.kind != "definition"
             is_closed = finished or (not self.open and found.is_closed(index))
             is_frozen = index < len(known) and known[index].is_frozen
-            if not self.open and (found.is_too_long(index) or (not is_closed and found.can_grow(index))):
+            if not self.open and found.is_too_long(index):
+                self._tail = self._tail[found.start(index) :]
+                self._cut_unit(unit, gap=gap)
+                return True
+            if not self.open and not is_closed and found.can_grow(index):
                 self._tail = self._tail[found.start(index) :]
                 self._begin_growing(unit, gap=gap, is_frozen=is_frozen)
                 return True
@@ -114,33 +109,37 @@ class MarkdownReader:
         self._number = found.units[index].number if index < len(found.units) else None
 
     def _begin_growing(self, unit: Unit, *, gap: bool, is_frozen: bool) -> None:
-        """The text now begins with something that is taken line by line, or cut."""
+        """The text now begins with something that is taken line by line."""
         self._number = None
         self._gap = True
-        match unit.kind:
-            case "fence":
-                opening, _, self._tail = self._tail.partition("\n")
-                self._growing = FencePart(self._painter, opening, gap=gap)
-            case "table_open":
-                header, delimiters, self._tail = self._tail.split("\n", 2)
-                self._growing = TablePart(self._painter, f"{header}\n{delimiters}", gap=gap)
-            case _ if _is_text(unit):
-                self._growing = ParagraphPart(self._painter, gap=gap)
-                self._joint = ""
-            case _:
-                self._cut_unit(unit.number, gap=gap)
-                self._growing = RawPart(self._painter, gap=False)
+        if unit.kind == "fence":
+            opening, _, self._tail = self._tail.partition("\n")
+            self._growing = FencePart(self._painter, opening, gap=gap)
+        else:
+            header, delimiters, self._tail = self._tail.split("\n", 2)
+            self._growing = TablePart(self._painter, f"{header}\n{delimiters}", gap=gap)
         self._growing.is_frozen = is_frozen
         self.open = [self._growing]
 
-    def _cut_unit(self, number: int | None, *, gap: bool) -> None:
-        """Close a unit that is too long at the end of a line."""
-        cut = self._tail.find("\n", _LONGEST_UNIT, 2 * _LONGEST_UNIT) + 1 or 2 * _LONGEST_UNIT
+    def _cut_unit(self, unit: Unit, *, gap: bool) -> None:
+        """Close the beginning of a unit that is too long. The rest is a paragraph again, or shown as it is."""
+        if _is_text(unit):
+            cut = _cut(self._tail)
+        else:
+            cut = self._tail.find("\n", _LONGEST_UNIT, 2 * _LONGEST_UNIT) + 1 or 2 * _LONGEST_UNIT
         source, self._tail = self._tail[:cut], self._tail[cut:]
-        unit = units(source, number)[0]
+        first = units(source, unit.number)[0]
         part = UnitPart(self._painter)
-        part.set(unit, source, gap=gap)
-        self._close(part, unit)
+        part.set(first, source, gap=gap)
+        self._close(part, first)
+        self._number = None
+        if _is_text(unit):
+            self._tail = self._tail.lstrip(" \n")
+            self._gap = False
+        else:
+            self._gap = True
+            self._growing = RawPart(self._painter, gap=False)
+            self.open = [self._growing]
 
     def _take_lines(self, part: GrowingPart, finished: bool) -> bool:
         if finished and not self._tail[self._tail.rfind("\n") + 1 :].strip(" \t"):
@@ -159,27 +158,6 @@ class MarkdownReader:
         self.characters_read += len(self._tail)
         self._tail = self._tail[position:]
         part.set_partial(self._tail)
-        return False
-
-    def _grow_paragraph(self, part: ParagraphPart, finished: bool) -> bool:
-        found = _Found(self._tail, None)
-        self.characters_read += len(self._tail)
-        if not found.units or found.start(0) or not _is_text(found.units[0]):
-            self._close_growing()
-            return True
-        if found.is_too_long(0):
-            cut = _cut(self._tail)
-            part.add_segment(self._joint + _INDENTATION.sub("\n", self._tail[:cut]))
-            self._joint = " " if self._tail[cut].isspace() else ""
-            self._tail = self._tail[cut + len(self._joint) :]
-            return True
-        text = self._joint + found.units[0].tokens[1].content
-        if finished or found.is_closed(0):
-            part.add_segment(text)
-            self._set_tail(found, 1, gap=True)
-            self._close_growing()
-            return True
-        part.set_open_segment(text)
         return False
 
     def _close_growing(self) -> None:

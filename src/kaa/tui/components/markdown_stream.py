@@ -6,8 +6,8 @@ from kaa.tui.components.markdown_parts import Part
 from kaa.tui.components.markdown_reader import MarkdownReader
 from kaa.tui.context import Context
 
-# Characters. However much comes at once is read in pieces of this length: long paragraphs are cut into segments, and
-# with each of them the rest is read anew.
+# Characters. However much comes at once is read in pieces of this length: long paragraphs are cut, and with each cut
+# the rest is read again.
 _PIECE = 4096
 
 
@@ -79,7 +79,7 @@ class MarkdownStream:
         return self._lines
 
     def freeze(self, lines: int) -> None:
-        """The first lines have left the screen: they stay as they are. 0 escalations this."""
+        """The first lines have left the screen: they stay as they are. 0 undoes this."""
         if lines == 0:
             if self._frozen:
                 self._frozen = []
