@@ -31,7 +31,7 @@ class Block(Protocol):
     def freeze(self, lines: int) -> None:
         """The first `lines` lines, as rendered last, have left the screen: render them the same from now on.
 
-        0 escalations this: the document is about to be painted anew, perhaps at another width.
+        0 undoes this: the document is about to be painted anew, perhaps at another width.
         """
         ...
 
