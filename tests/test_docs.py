@@ -214,7 +214,7 @@ def test_every_command_and_flag_about_sessions_is_documented(capsys: pytest.Capt
     flags = set()
     for name in sessions_command.SUBCOMMANDS.keys() - {"export", "import"}:
         with pytest.raises(SystemExit):
-            sessions_command.main([name, "--help"])
+            sessions_command.main([name, "--help"], "/")
         flags |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
 
     assert set(re.findall(r"`([a-z]+)[ `]", table)) >= sessions_command.SUBCOMMANDS.keys()

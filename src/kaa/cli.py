@@ -253,6 +253,21 @@ def _refuse(message: str, arguments: Sequence[str]) -> int:
     return _USAGE_ERROR
 
 
+def _directory() -> str:
+    """The current directory.
+
+    Raises:
+        SystemExit: it does not exist any more.
+    """
+    from kaa.host.process import current_directory  # lazy: not for `kaa --version`
+
+    directory = current_directory()
+    if directory is None:
+        sys.stderr.write("kaa: the current directory does not exist any more; change to another one\n")
+        raise SystemExit(_USAGE_ERROR)
+    return directory
+
+
 def _run_command(arguments: Sequence[str]) -> int | None:
     """Run a command that has a word of its own. Returns its exit code, None if the first argument is no such word."""
     match arguments[:1]:
@@ -263,7 +278,7 @@ def _run_command(arguments: Sequence[str]) -> int | None:
         case ["sandbox"]:
             from kaa.frontends import sandbox_command
 
-            return sandbox_command.main(arguments[1:])
+            return sandbox_command.main(arguments[1:], _directory())
         case ["login" | "logout" as word]:
             from kaa.frontends import login_command
 
@@ -275,7 +290,7 @@ def _run_command(arguments: Sequence[str]) -> int | None:
         case ["doctor"]:
             from kaa.frontends import doctor
 
-            return doctor.main(arguments[1:])
+            return doctor.main(arguments[1:], _directory())
         case ["models"]:
             from kaa.frontends import models_command
 
@@ -284,12 +299,12 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends import sessions_command
 
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # reading all sessions may take long: end without a traceback
-            return sessions_command.main(arguments[1:])
+            return sessions_command.main(arguments[1:], _directory())
         case ["stats"]:
             from kaa.frontends import stats_command
 
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # as above
-            return stats_command.main(arguments[1:])
+            return stats_command.main(arguments[1:], _directory())
     return None
 
 
@@ -360,7 +375,8 @@ def run(arguments: Sequence[str]) -> int:
             return _refuse("--export takes one file to write, such as session.html", arguments)
         from kaa.frontends import export_command
 
-        return export_command.main(parsed.export, parsed.messages[0] if parsed.messages else None, parsed.session_dir)
+        target = parsed.messages[0] if parsed.messages else None
+        return export_command.main(parsed.export, target, _directory(), parsed.session_dir)
     if not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         from kaa.frontends.interactive import boot
 

@@ -1,6 +1,7 @@
 """`kaa sessions`, as it is called."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ class World:
 
     def run(self, *arguments: str) -> tuple[int, list[str]]:
         """The exit code and what was printed."""
-        code = sessions_command.main(arguments)
+        code = sessions_command.main(arguments, os.getcwd())
         printed = self._capsys.readouterr()
         self.err = printed.err
         return code, printed.out.splitlines()
@@ -245,7 +246,7 @@ def test_what_means_no_session_is_a_mistake_of_usage(world: World, command: tupl
 
 def test_an_unknown_command_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        sessions_command.main(["frobnicate"])
+        sessions_command.main(["frobnicate"], os.getcwd())
 
     assert ended.value.code == 2
     assert "'search'" in capsys.readouterr().err

@@ -68,12 +68,12 @@ def session(home: Path, number: int, *replies: JsonObject, cwd: str | None = Non
 
 
 def table(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[list[str]]:
-    assert stats_command.main(arguments) == 0
+    assert stats_command.main(arguments, os.getcwd()) == 0
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
 def objects(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
-    assert stats_command.main([*arguments, "--json"]) == 0
+    assert stats_command.main([*arguments, "--json"], os.getcwd()) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -163,7 +163,7 @@ def test_titles_cannot_reach_the_terminal(home: Path, capsys: pytest.CaptureFixt
     named = entry("session_info", "n", "a", name="\x1b]0;owned\x07 title")
     session(home, 1, reply("a", "u", "p/m", 100, 1.0), named)
 
-    stats_command.main(["--by", "session"])
+    stats_command.main(["--by", "session"], os.getcwd())
 
     assert "\x1b" not in capsys.readouterr().out
 
@@ -176,7 +176,7 @@ def test_nothing_used_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("arguments", [["--days", "0"], ["--by", "weather"], ["--all", "--here"]])
 def test_what_makes_no_sense_is_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        stats_command.main(arguments)
+        stats_command.main(arguments, os.getcwd())
 
     assert stopped.value.code == 2
 
@@ -184,5 +184,5 @@ def test_what_makes_no_sense_is_refused(arguments: list[str]) -> None:
 def test_a_mistake_in_the_settings_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "kaa" / "settings.json").write_text("{")
 
-    assert stats_command.main([]) == 2
+    assert stats_command.main([], os.getcwd()) == 2
     assert "settings.json" in capsys.readouterr().err

@@ -40,7 +40,7 @@ _TIERS = {
 _NAMES_OF_FOLDER = 8  # of the home, when they are told
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa doctor`. Returns 0 if commands are confined as the user wants them."""
     parser = argparse.ArgumentParser(
         prog="kaa doctor", description="Check how commands are confined on this machine.", allow_abbrev=False
@@ -51,9 +51,9 @@ def main(arguments: Sequence[str]) -> int:
     parsed = parser.parse_args(arguments)
     try:
         home = Home.of(os.environ)
-        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net), os.getcwd())
+        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net), directory)
         settings = load_user_settings(home.settings)
-        workspace = LocalWorkspace.start(os.getcwd(), env=os.environ, sandbox=options)
+        workspace = LocalWorkspace.start(directory, env=os.environ, sandbox=options)
     except (SettingsError, OSError) as error:
         sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE

@@ -53,35 +53,35 @@ def run_export(parsed: argparse.Namespace) -> int:
         redact=parsed.redact,
         force=parsed.force,
     )
-    return _export(parsed.session, request, parsed.session_dir)
+    return _export(parsed.session, request, parsed.directory, parsed.session_dir)
 
 
 def run_import(parsed: argparse.Namespace) -> int:
     """Do what `kaa sessions import` says. Returns the exit code."""
-    return _import(parsed.file, parsed.session_dir)
+    return _import(parsed.file, parsed.directory, parsed.session_dir)
 
 
-def main(session: str, target: str | None, session_dir: str | None) -> int:
+def main(session: str, target: str | None, directory: str, session_dir: str | None) -> int:
     """Do what `kaa --export SESSION [FILE]` says. Returns the exit code."""
-    return while_delivered(lambda: _export(session, ExportRequest(target=target), session_dir))
+    return while_delivered(lambda: _export(session, ExportRequest(target=target), directory, session_dir))
 
 
-def _export(session: str, request: ExportRequest, session_dir: str | None) -> int:
+def _export(session: str, request: ExportRequest, directory: str, session_dir: str | None) -> int:
     try:
         home = Home.of(os.environ)
-        path = sessions_of(session_dir).resolve(session)
+        path = sessions_of(directory, session_dir).resolve(session)
         with SnapshotFile.open(path) as source:
-            exported = export_session(source, request, Path.cwd(), lambda: redactor_of(os.environ, home))
+            exported = export_session(source, request, Path(directory), lambda: redactor_of(os.environ, home))
     except (SessionError, ExportError, SettingsError) as error:
         return _failed(error)
     return _done(exported.report)
 
 
-def _import(file: str, session_dir: str | None) -> int:
+def _import(file: str, directory: str, session_dir: str | None) -> int:
     try:
         home = Home.of(os.environ)
         chosen = session_folder(session_dir, load_user_settings(home.settings).session_dir)
-        imported = import_file(file, os.getcwd(), home, chosen)
+        imported = import_file(file, directory, home, chosen)
     except (SessionError, SettingsError) as error:
         return _failed(error)
     return _done(f"{imported.report}\ngo on with it: kaa --session {imported.header.id}")

@@ -26,7 +26,7 @@ Run a command in the sandbox that kaa's own commands get. The current directory 
 Exit codes: that of the command, 128+N if signal N ended it, 2 if it could not be tried."""
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa sandbox`. Returns the exit code."""
     parsed = _parser().parse_args(arguments)
     command = parsed.command[1:] if parsed.command[:1] == ["--"] else parsed.command
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         home = Home.of(os.environ)
         flags = SandboxFlags(parsed.mode, parsed.net, tuple(parsed.add_dir), parsed.allow_git)
-        workspace = start_workspace(os.getcwd(), flags, home, os.environ)
+        workspace = start_workspace(directory, flags, home, os.environ)
     except (SettingsError, OSError) as error:
         return _refuse(str(error))
     return run_to_exit_code(_run(workspace, command))

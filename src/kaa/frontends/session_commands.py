@@ -15,14 +15,14 @@ def add_session_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session-dir", metavar="DIR", help="where sessions are kept")
 
 
-def sessions_of(session_dir: str | None) -> Sessions:
-    """The sessions of the user, seen from the current directory.
+def sessions_of(directory: str, session_dir: str | None) -> Sessions:
+    """The sessions of the user, seen from a directory.
 
     Raises:
         SettingsError: the user's settings have a mistake, or it is not known where they are.
     """
     home = Home.of(os.environ)
-    return Sessions(home, os.getcwd(), session_folder(session_dir, load_user_settings(home.settings).session_dir))
+    return Sessions(home, directory, session_folder(session_dir, load_user_settings(home.settings).session_dir))
 
 
 def positive(text: str) -> int:

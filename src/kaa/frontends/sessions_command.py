@@ -38,7 +38,7 @@ class Subcommand(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa sessions`. Returns the exit code."""
     name = arguments[0] if arguments else "--help"
     if name not in SUBCOMMANDS:
@@ -57,6 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     command.add_arguments(parser)
     parsed = parser.parse_args(arguments[1:])
+    parsed.directory = directory
     return while_delivered(lambda: _ran(command, parsed))
 
 
@@ -146,7 +147,7 @@ def _fields(record: msgspec.Struct) -> dict[str, Json]:
 
 def _list(parsed: argparse.Namespace) -> int:
     query = Query.parse(" ".join(parsed.text))
-    found = sessions_of(parsed.session_dir).list(_scope(parsed), reading_progress())
+    found = sessions_of(parsed.directory, parsed.session_dir).list(_scope(parsed), reading_progress())
     fitting = [summary for summary in found if query.is_empty or query.score(summary) is not None]
     if parsed.json:
         _print(_json(summary) for summary in fitting)
@@ -166,7 +167,7 @@ def _nothing(parsed: argparse.Namespace, any_there: bool) -> str:
 def _search(parsed: argparse.Namespace) -> int:
     if Query.parse(" ".join(parsed.text)).is_empty:
         raise QueryError('nothing to look for: give words, a "phrase", or re: and an expression')
-    hits = sessions_of(parsed.session_dir).search(
+    hits = sessions_of(parsed.directory, parsed.session_dir).search(
         " ".join(parsed.text), _scope(parsed), parsed.limit, reading_progress()
     )
     if parsed.json:
@@ -179,7 +180,7 @@ def _search(parsed: argparse.Namespace) -> int:
 
 
 def _show(parsed: argparse.Namespace) -> int:
-    sessions = sessions_of(parsed.session_dir)
+    sessions = sessions_of(parsed.directory, parsed.session_dir)
 
     def show(path: Path) -> bool:
         summary, usage = sessions.summary(path)
@@ -217,7 +218,7 @@ def _check(parsed: argparse.Namespace) -> int:
         _print([_json({**_fields(health), "isSound": health.is_sound})] if parsed.json else health_lines(health))
         return health.is_sound
 
-    sessions = sessions_of(parsed.session_dir)
+    sessions = sessions_of(parsed.directory, parsed.session_dir)
     if parsed.sessions:
         return _each(_named(sessions, parsed), tell)
     return _each([summary.path for summary in sessions.list(_scope(parsed), reading_progress())], tell)
@@ -238,11 +239,11 @@ def _repair(parsed: argparse.Namespace) -> int:
             _print(repair_lines(repaired))
         return True
 
-    return _each(_named(sessions_of(parsed.session_dir), parsed), mend)
+    return _each(_named(sessions_of(parsed.directory, parsed.session_dir), parsed), mend)
 
 
 def _trash(parsed: argparse.Namespace) -> int:
-    sessions = sessions_of(parsed.session_dir)
+    sessions = sessions_of(parsed.directory, parsed.session_dir)
 
     def trash(path: Path) -> bool:
         now_at = sessions.trash(path)
@@ -254,7 +255,7 @@ def _trash(parsed: argparse.Namespace) -> int:
 
 
 def _restore(parsed: argparse.Namespace) -> int:
-    sessions = sessions_of(parsed.session_dir)
+    sessions = sessions_of(parsed.directory, parsed.session_dir)
     if not parsed.sessions:
         trashed = sessions.trashed()
         if parsed.json:
@@ -297,7 +298,7 @@ def _each(paths: Iterable[Path], work: Callable[[Path], bool]) -> int:
 
 
 def _rename(parsed: argparse.Namespace) -> int:
-    sessions = sessions_of(parsed.session_dir)
+    sessions = sessions_of(parsed.directory, parsed.session_dir)
     path = sessions.resolve(parsed.session)
     sessions.rename(path, " ".join(parsed.name))
     summary, _ = sessions.summary(path)

@@ -58,9 +58,10 @@ class UsageGroup(msgspec.Struct, frozen=True, rename="camel"):
         return self.input + self.cache_read + self.cache_write
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa stats`. Returns the exit code."""
     parsed = _parser().parse_args(arguments)
+    parsed.directory = directory
     return while_delivered(lambda: _report(parsed))
 
 
@@ -96,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 def _report(parsed: argparse.Namespace) -> int:
     try:
         models = ModelRegistry(Home.of(os.environ).path, os.environ)
-        sessions = sessions_of(parsed.session_dir)
+        sessions = sessions_of(parsed.directory, parsed.session_dir)
         scope: SessionScope = "here" if parsed.here else "everywhere"
         known = {summary.path: summary for summary in sessions.list(scope, reading_progress())}
         rows = sessions.usage(scope)

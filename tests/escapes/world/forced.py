@@ -3,6 +3,7 @@
 The user has no such choice: kaa takes the first tier that holds.
 """
 
+import os
 import sys
 from unittest import mock
 
@@ -10,4 +11,4 @@ from kaa.frontends import sandbox_command
 
 if __name__ == "__main__":
     with mock.patch("kaa.workspace.sandbox.sandbox.tiers_to_try", return_value=(sys.argv[1], "none")):
-        sys.exit(sandbox_command.main(sys.argv[2:]))
+        sys.exit(sandbox_command.main(sys.argv[2:], os.getcwd()))
