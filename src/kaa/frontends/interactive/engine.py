@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from kaa.core.messages import UserMessage
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
-from kaa.frontends.interactive.core_listener import CoreListener, QuestionPresenter
 from kaa.frontends.interactive.core_thread import Post
-from kaa.frontends.interactive.reporter import Reporter
+from kaa.frontends.interactive.reporter import CoreListener, QuestionPresenter, Reporter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation

@@ -23,7 +23,7 @@ from kaa.workspace.git import Head
 
 
 class EventPresenter:
-    """What is told becomes what is seen (`kaa.frontends.interactive.core_listener.CoreListener`).
+    """What is told becomes what is seen (`kaa.frontends.interactive.reporter.CoreListener`).
 
     Args:
         main_view: has the footer.

@@ -22,10 +22,8 @@ from kaa.ext.questions import (
 )
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
-from kaa.frontends.interactive.dialogs.choice import ChoiceDialog
-from kaa.frontends.interactive.dialogs.confirmation import ConfirmationDialog
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
-from kaa.frontends.interactive.dialogs.text import TextDialog
+from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.context import Context

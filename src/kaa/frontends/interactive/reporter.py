@@ -1,9 +1,9 @@
 """Tells the user interface what happens in a conversation, and how it stands; runs on the core's event loop."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
 from kaa.frontends.interactive.commands import CoreCommand
@@ -11,6 +11,9 @@ from kaa.frontends.interactive.core_thread import Post
 from kaa.shell.conversation import Conversation
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
+
+if TYPE_CHECKING:
+    from kaa.ext.questions import Answer, AnyQuestion
 
 # Deltas are passed on this often: the user interface need not wake for every token.
 _DELTA_SECONDS = 1 / 60
@@ -33,6 +36,26 @@ class ConversationListener(Protocol):
 
     def show_head(self, head: Head | None) -> None:
         """This is checked out in the project; None if git does not know."""
+        ...
+
+
+class CoreListener(ConversationListener, Protocol):
+    """Who is told what happens; every method runs in the user interface's thread."""
+
+    def show_notice(self, text: str) -> None:
+        """Something worth knowing that does not stop us."""
+        ...
+
+
+class QuestionPresenter(Protocol):
+    """Who is asked; every method runs in the user interface's thread."""
+
+    def ask(self, question: "AnyQuestion", answer: "Callable[[Answer], None]") -> None:
+        """Ask the user; `answer` may be called once, from any thread."""
+        ...
+
+    def withdraw(self, question: "AnyQuestion") -> None:
+        """The question has no meaning any more."""
         ...
 
 

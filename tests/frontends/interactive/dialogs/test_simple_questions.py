@@ -1,8 +1,7 @@
 """Dialogs for choices and texts that commands, tools and extensions ask for."""
 
 from kaa.ext.questions import Choice, Chosen, Dismissed, Editing, Entered, TextInput
-from kaa.frontends.interactive.dialogs.choice import ChoiceDialog
-from kaa.frontends.interactive.dialogs.text import TextDialog
+from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, TextDialog
 from tests.support.keyboard import keyboard_context, press, type_text
 from tests.support.painted import visible
 
