@@ -1,7 +1,6 @@
 """The operations of the file slot, called as its loop calls them."""
 
 import errno
-import hashlib
 import os
 import socket
 import stat
@@ -14,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaa.hands import writing
+from kaa.hands.digest import new_digest
 from kaa.hands.files import Files, serve
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import Frame, WireConnection, encode
@@ -71,7 +71,7 @@ def test_what_is_written_is_what_is_read(ask: Callable[..., Frame], tmp_path: Pa
     assert isinstance(info, dict)
     assert info["path"] == str(tmp_path / "dir" / "file")
     assert (read.body, read.header["size"]) == (b"data", 4)
-    assert read.header["digest"] == hashlib.sha256(b"data").hexdigest()
+    assert read.header["digest"] == new_digest(b"data").hexdigest()
 
 
 def test_a_changed_file_is_told_apart_from_other_errors(ask: Callable[..., Frame]) -> None:

@@ -2,12 +2,12 @@
 
 import asyncio
 import errno
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kaa.hands.digest import new_digest
 from kaa.workspace.protocol import (
     Absent,
     CommandRequest,
@@ -41,14 +41,14 @@ _TREE = {
 }
 
 
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _digest(data: bytes) -> str:
+    return new_digest(data).hexdigest()
 
 
 def test_a_whole_file_comes_with_its_digest(any_workspace: RunAny) -> None:
     content = any_workspace(lambda w: w.read("a.txt"), {"a.txt": b"hello"})
 
-    assert content == FileContent(b"hello", 5, _sha256(b"hello"))
+    assert content == FileContent(b"hello", 5, _digest(b"hello"))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_slice_comes_without_digest(any_workspace: RunAny, offset: int, length
 def test_a_slice_that_is_the_whole_file_has_its_digest(any_workspace: RunAny, length: int) -> None:
     content = any_workspace(lambda w: w.read("a.txt", 0, length), {"a.txt": b"hello"})
 
-    assert content.digest == _sha256(b"hello")
+    assert content.digest == _digest(b"hello")
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_a_file_expected_to_be_absent_is_not_overwritten(any_workspace: RunAny) 
 
 def test_a_file_that_changed_meanwhile_is_not_overwritten(any_workspace: RunAny) -> None:
     async def scenario(workspace: Workspace) -> None:
-        await workspace.write("a", b"two", FileDigest(_sha256(b"one")))
+        await workspace.write("a", b"two", FileDigest(_digest(b"one")))
         with pytest.raises(ContentChangedError, match="changed"):
-            await workspace.write("a", b"three", FileDigest(_sha256(b"one")))
+            await workspace.write("a", b"three", FileDigest(_digest(b"one")))
         assert (await workspace.read("a")).data == b"two"
 
     any_workspace(scenario, {"a": b"one"})
@@ -188,7 +188,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(any_workspace: RunAny)
 def test_a_file_that_vanished_is_not_created_again(any_workspace: RunAny) -> None:
     async def scenario(workspace: Workspace) -> None:
         with pytest.raises(ContentChangedError, match="no longer exists"):
-            await workspace.write("gone/a", b"x", FileDigest(_sha256(b"one")))
+            await workspace.write("gone/a", b"x", FileDigest(_digest(b"one")))
         assert await workspace.stat("gone") is None
 
     any_workspace(scenario, {})

@@ -14,7 +14,7 @@ from kaa.session.errors import NotASessionError, SessionError, SessionNotFoundEr
 from kaa.shell.attachments import AttachmentError
 from kaa.shell.options import SessionNotKeptError
 from kaa.shell.settings import SettingsError
-from kaa.shell.trust.store import TrustError
+from kaa.shell.trust.configuration import TrustError
 
 # What the user can mend by asking differently.
 USAGE_ERRORS = (

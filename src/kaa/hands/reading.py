@@ -1,13 +1,13 @@
 """Reading: slices, lines, listings and what is known of a file."""
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from kaa.hands.digest import new_digest
 from kaa.hands.lines import Lines, slice_lines
 from kaa.hands.places import Place
 from kaa.hands.wire import MAX_BODY_BYTES
@@ -49,7 +49,7 @@ def read_slice(place: Place, offset: int, length: int | None) -> Slice:
         data = _read(descriptor, offset, MAX_BODY_BYTES if length is None else min(length, MAX_BODY_BYTES), available)
         size = max(stated_size, offset + len(data) if data else 0)  # files of /proc say 0
         whole = offset == 0 and len(data) == size
-        return Slice(data, size, hashlib.sha256(data).hexdigest() if whole else None)
+        return Slice(data, size, new_digest(data).hexdigest() if whole else None)
 
 
 def read_lines(place: Place, start: int, max_lines: int, max_bytes: int) -> tuple[Lines, int]:

@@ -21,7 +21,7 @@ def run(kind: str, sock: socket.socket, settings: HandsSettings, policy: Policy,
             confinement.enclose()
             commands.serve(connection, settings, own_namespace=confinement.owns_process_namespace)
         case "files":
-            from kaa.hands import files  # not before the fork: hashing takes memory that command slots have no use for
+            from kaa.hands import files  # not before the fork: command slots have no use for it
 
             confinement.enclose()
             files.serve(connection, settings)

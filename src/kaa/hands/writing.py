@@ -2,11 +2,11 @@
 
 import contextlib
 import errno
-import hashlib
 import os
 import stat
 from typing import NamedTuple
 
+from kaa.hands.digest import new_digest
 from kaa.hands.places import Place, real
 from kaa.hands.reading import Info, info_of, open_regular, refuse_irregular
 
@@ -167,7 +167,7 @@ def _rename(temporary: Place, target: Place) -> None:
 
 def _digest(place: Place) -> str:
     with open_regular(place) as (descriptor, _):
-        digest = hashlib.sha256()
+        digest = new_digest()
         while piece := os.read(descriptor, _READ_BYTES):
             digest.update(piece)
         return digest.hexdigest()

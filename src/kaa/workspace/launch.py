@@ -13,7 +13,7 @@ _SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands", "__m
 class LaunchedHands(NamedTuple):
     """A fork-server that waits to be told its workspace. Closing `control` ends it."""
 
-    process: "subprocess.Popen[bytes]"
+    process: subprocess.Popen[bytes]
     control: socket.socket
 
 

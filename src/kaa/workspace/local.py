@@ -233,8 +233,8 @@ class LocalWorkspace:
         match expected:
             case Absent():
                 request["absent"] = True
-            case FileDigest(sha256):
-                request["digest"] = sha256
+            case FileDigest(value):
+                request["digest"] = value
         frame = await self._changing(path, request, data)
         info = parse(frame.header, _InfoReply).info
         if info is None:

@@ -5,7 +5,6 @@ It behaves as the local one does (the same contract tests run against both), wit
 """
 
 import errno
-import hashlib
 import inspect
 import os
 import posixpath
@@ -17,6 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.hands.digest import new_digest
 from kaa.hands.lines import slice_lines
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
@@ -130,7 +130,7 @@ class MemoryWorkspace:
         data = self._file(path).data
         piece = data[offset:] if length is None else data[offset : offset + length]
         whole = offset == 0 and len(piece) == len(data)
-        return FileContent(piece, len(data), _sha256(data) if whole else None)
+        return FileContent(piece, len(data), new_digest(data).hexdigest() if whole else None)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
@@ -165,7 +165,7 @@ class MemoryWorkspace:
                 raise ContentChangedError(errno.EEXIST, "The file already exists", path)
             case FileDigest() if present is None:
                 raise ContentChangedError(errno.ENOENT, "The file no longer exists", path)
-            case FileDigest(sha256) if present is not None and _sha256(present.data) != sha256:
+            case FileDigest(value) if present is not None and new_digest(present.data).hexdigest() != value:
                 raise ContentChangedError(errno.ESTALE, "The file was changed since it was read", path)
         self._store(target, data, _FILE_MODE if present is None else present.mode, shown=path)
         return self._info(target)
@@ -309,7 +309,7 @@ class MemoryWorkspace:
         prefix = self._root.rstrip("/") + "/"
         found = {path: (FileState("directory", mode=_DIRECTORY_MODE), b"") for path in self._directories}
         for path, file in self._files.items():
-            found[path] = (FileState("file", _sha256(file.data), file.mode, len(file.data)), file.data)
+            found[path] = (FileState("file", new_digest(file.data).hexdigest(), file.mode, len(file.data)), file.data)
         return {
             path.removeprefix(prefix): kept
             for path, kept in found.items()
@@ -340,10 +340,6 @@ class MemoryWorkspace:
 
 def _parent(path: str) -> str:
     return posixpath.dirname(path)
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _os_error(number: int, path: str) -> OSError:

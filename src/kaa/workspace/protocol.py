@@ -34,7 +34,7 @@ class FileContent(msgspec.Struct, frozen=True):
     Attributes:
         data: the bytes read.
         size: size of the whole file in bytes.
-        digest: SHA-256 of the whole file in hex, only when the whole file was read.
+        digest: of the whole file, for `FileDigest`; only when the whole file was read.
     """
 
     data: bytes
@@ -74,9 +74,9 @@ class Absent(msgspec.Struct, frozen=True):
 
 
 class FileDigest(msgspec.Struct, frozen=True):
-    """Expectation that the file still has this SHA-256 (hex)."""
+    """Expectation that the file still has the content with this digest, which `read` gave."""
 
-    sha256: str
+    value: str
 
 
 Expected: TypeAlias = Absent | FileDigest | None

@@ -6,8 +6,8 @@ from kaa.ext.choices import TrustChoice
 from kaa.shell.conversation import Conversation, SubmitOutcome
 from kaa.shell.home import Home
 from kaa.shell.options import ConversationOptions
-from kaa.shell.trust.configuration import survey
-from kaa.shell.trust.store import TrustError, TrustStore
+from kaa.shell.trust.configuration import TrustError, survey
+from kaa.shell.trust.store import TrustStore
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 from tests.support.model_server import say

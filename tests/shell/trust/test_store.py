@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
+from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
 from kaa.shell.trust.store import (
     Changed,
     Declined,
     NothingToTrust,
     Trusted,
-    TrustError,
     TrustStore,
     Undecided,
     Untrustable,

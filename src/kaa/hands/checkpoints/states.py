@@ -1,10 +1,11 @@
 """What is at a path: compared by what `stat` says, told apart by a digest of the content."""
 
-import hashlib
 import os
 import stat
 import time
 from typing import NamedTuple, TypeAlias
+
+from kaa.hands.digest import blake2b
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 # The clock of file systems stands still for some milliseconds (a tick of the kernel): a file that was just changed may
@@ -50,7 +51,7 @@ class Seen(NamedTuple):
 
 def digest_of(content: bytes) -> str:
     """What a content is called."""
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+    return blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def look(directory: int, name: str, known: State | None = None, max_bytes: int = MAX_FILE_BYTES) -> Seen:

@@ -1,8 +1,8 @@
 """What was at guarded names before: the state to compare with, and the files to put back."""
 
-import hashlib
 from collections.abc import Collection, Sequence
 
+from kaa.hands.digest import new_digest
 from kaa.hands.guard.items import MAX_FILES, GuardedItem, Items
 from kaa.hands.guard.subjects import Known, Subject
 
@@ -87,6 +87,4 @@ def harmful_paths(before: Items, items: Items) -> Sequence[str]:
 
 
 def _digests(item: GuardedItem) -> frozenset[str]:
-    return frozenset(
-        hashlib.sha256(danger.encode("utf-8", "backslashreplace")).hexdigest()[:32] for danger in item.dangers
-    )
+    return frozenset(new_digest(danger.encode("utf-8", "backslashreplace")).hexdigest()[:32] for danger in item.dangers)

@@ -6,13 +6,13 @@ exchanged meanwhile leads nowhere else.
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from kaa.hands.digest import new_digest
 from kaa.hands.git_state import Judge
 
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
@@ -174,7 +174,7 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
 
 def whatever(content: bytes) -> frozenset[str]:
     """The danger of a file of which every change matters."""
-    return frozenset({hashlib.sha256(content).hexdigest()})
+    return frozenset({new_digest(content).hexdigest()})
 
 
 def file_item(

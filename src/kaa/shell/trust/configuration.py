@@ -34,6 +34,10 @@ _USES = (
 )
 
 
+class TrustError(Exception):
+    """Trust cannot be given or looked up; the message says why and what to do."""
+
+
 class ConfigurationFile(msgspec.Struct, frozen=True):
     """One file.
 

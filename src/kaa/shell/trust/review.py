@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
+from kaa.shell.trust.configuration import TrustError
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ class TrustReview:
         Raises:
             CommandError: nobody can be asked, or decisions cannot be read or kept.
         """
-        from kaa.shell.trust.store import TrustError  # lazy: few conversations ask
-
         try:
             return await self._decisions().review(self._workspace, self._asker)
         except TrustError as error:

@@ -8,15 +8,11 @@ import msgspec
 
 from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
 from kaa.shell.home import Home
-from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.configuration import ProjectConfiguration, TrustError
 from kaa.shell.trust.difference import Difference, KnownFile, difference, known
 
 # Of one project; what is beyond is compared by digest only.
 _MAX_KEPT_CHARACTERS = 256 * 1024
-
-
-class TrustError(Exception):
-    """Trust cannot be given or looked up; the message says why and what to do."""
 
 
 class NothingToTrust(msgspec.Struct, frozen=True):

@@ -4,8 +4,7 @@ import msgspec
 
 from kaa.ext.choices import TrustChoice
 from kaa.shell.home import Home
-from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.shell.trust.store import Changed, Trusted, TrustError, TrustStore
+from kaa.shell.trust.configuration import ProjectConfiguration, TrustError
 
 _MAX_NAMED = 3
 
@@ -31,6 +30,8 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
         case "yes":
             return TrustVerdict(trusted=True)
         case "stored":
+            from kaa.shell.trust.store import Changed, Trusted, TrustStore  # lazy: in print mode nothing is looked up
+
             match TrustStore(home).state(configuration):
                 case Trusted():
                     return TrustVerdict(trusted=True)
