@@ -57,4 +57,4 @@ def test_line_by_line_a_text_takes_the_entry_that_it_names_and_searches_for_othe
         program.wait_for("Search: v")
         program.write(b"nev\n")
 
-        program.wait_for("[approvals: never]")
+        program.wait_for("approvals: never")
