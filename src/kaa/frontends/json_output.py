@@ -62,7 +62,7 @@ class JsonOutput:
         elif notice.failure is not None:
             self._line(encoded(extension_error(notice.failure)))
         else:
-            self._line(encoded({"type": "notice", "text": notice.text}))
+            self._line(encoded({"type": "notice", "text": notice.text, "conversation": notice.conversation}))
 
     def failure(self, message: str) -> None:
         """Say why nothing was done; the last event, in the shape of a run's end."""
