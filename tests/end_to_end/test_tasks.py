@@ -223,7 +223,7 @@ def test_without_any_model_one_screen_says_how_to_get_going(kaa: Kaa) -> None:
     ("arguments", "reason"),
     [
         (["--no-such-flag"], "--no-such-flag"),
-        (["-p"], "nothing to do"),
+        (["-p"], "there is no message"),
         (["-p", "@missing.txt", "read this"], "@missing.txt does not exist"),
         (["-p", "@.", "read this"], "@. is a directory"),
         (["-c", "--no-session"], "not allowed with"),
