@@ -103,6 +103,10 @@ class TypedTool(Generic[Arguments, RunT_contra]):
         execute: the work.
         prepare: mends usual mistakes of models before coercion and validation.
         sequential: see `Tool`.
+
+    Attributes:
+        schema: name, description and JSON Schema.
+        sequential: whether a batch with this tool may not run in parallel.
     """
 
     def __init__(
@@ -118,18 +122,8 @@ class TypedTool(Generic[Arguments, RunT_contra]):
         self._arguments = arguments
         self._execute = execute
         self._prepare = prepare
-        self._sequential = sequential
-        self._schema = ToolSchema(name, description, schema_of(arguments))
-
-    @property
-    def schema(self) -> ToolSchema:
-        """Name, description and JSON Schema."""
-        return self._schema
-
-    @property
-    def sequential(self) -> bool:
-        """Whether a batch with this tool may not run in parallel."""
-        return self._sequential
+        self.sequential = sequential
+        self.schema = ToolSchema(name, description, schema_of(arguments))
 
     async def run(self, arguments: dict[str, Json], run: RunT_contra) -> ToolResult:
         """Prepare, coerce and validate the arguments, then do the work."""

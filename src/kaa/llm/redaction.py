@@ -6,7 +6,7 @@ look like; a false alarm costs a few characters, a miss costs a key, so the shap
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -35,22 +35,20 @@ class Redactor:
     Args:
         known_secrets: values in use now, such as the API key of the run. Values shorter than 8 characters are
             taken for placeholders and not looked for.
+
+    Attributes:
+        kinds: how many of each kind.
     """
 
     def __init__(self, known_secrets: Iterable[str] = ()) -> None:
         secrets = {s for s in known_secrets if len(s) >= _SHORTEST_SECRET and s not in MARKER}
         self._forms = tuple(sorted({form for secret in secrets for form in _escaped_forms(secret)}))
-        self._kinds: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
 
     @property
     def count(self) -> int:
         """How many secrets have been removed so far."""
-        return self._kinds.total()
-
-    @property
-    def kinds(self) -> Mapping[str, int]:
-        """How many of each kind."""
-        return self._kinds
+        return self.kinds.total()
 
     def __repr__(self) -> str:
         return f"<Redactor, {self.count} removed>"
@@ -78,7 +76,7 @@ class Redactor:
         pieces: list[str] = []
         copied = 0
         for start, end, kind in secrets:
-            self._kinds[kind] += 1
+            self.kinds[kind] += 1
             pieces += (text[copied:start], MARKER)
             copied = end
         pieces.append(text[copied:])

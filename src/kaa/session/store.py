@@ -151,42 +151,33 @@ def grow(tree: SessionTree, lines: Iterable[bytes], offset: int = 0) -> int:
 
 
 class MemoryStore:
-    """A session that ends with the process (`--no-session`)."""
+    """A session that ends with the process (`--no-session`).
+
+    Attributes:
+        header: id, directory and time of creation.
+        tree: all entries and the leaf.
+        journal: one that notes nothing: there is nothing to come back to.
+    """
 
     def __init__(self, cwd: str) -> None:
-        self._header = new_header(cwd)
-        self._tree = SessionTree()
+        self.header = new_header(cwd)
+        self.tree = SessionTree()
         self._lines = bytearray()
-        self._journal = NoJournal()
-
-    @property
-    def header(self) -> SessionHeader:
-        """Id, directory and time of creation."""
-        return self._header
+        self.journal = NoJournal()
 
     @property
     def path(self) -> None:
         """There is none."""
         return
 
-    @property
-    def tree(self) -> SessionTree:
-        """All entries and the leaf."""
-        return self._tree
-
-    @property
-    def journal(self) -> ReplyJournal:
-        """One that notes nothing: there is nothing to come back to."""
-        return self._journal
-
     def require_writable(self) -> None:
         """It is writable."""
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Add entries and make the last the leaf."""
-        entries = stamp(drafts, self._tree)
+        entries = stamp(drafts, self.tree)
         for head, line in encode_entries(entries):
-            self._tree.add(head, len(self._lines), len(line) - 1)
+            self.tree.add(head, len(self._lines), len(line) - 1)
             self._lines += line
         return tuple(entry.id for entry in entries)
 

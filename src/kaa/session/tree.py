@@ -29,12 +29,13 @@ class SessionTree:
     """All entries in the order of the file, and the leaf from which the conversation goes on.
 
     Attributes:
+        nodes: all entries in the order of the file. Do not change the list.
         info: the last entry that says something about the session as a whole, wherever it stands.
     """
 
     def __init__(self) -> None:
         self.info: Node | None = None
-        self._nodes: list[Node] = []
+        self.nodes: list[Node] = []
         self._by_id: dict[str, Node] = {}
         self._leaf: Node | None = None
         self._observers: list[Callable[[Node], None]] = []
@@ -44,15 +45,10 @@ class SessionTree:
         self._observers.append(observer)
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self.nodes)
 
     def __contains__(self, entry_id: object) -> bool:
         return entry_id in self._by_id
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All entries in the order of the file. Do not change the list."""
-        return self._nodes
 
     @property
     def leaf(self) -> Node | None:
@@ -68,7 +64,7 @@ class SessionTree:
 
         v1 entries have no id; theirs is their position, the same whenever the file is read.
         """
-        entry_id = head.id if head.id is not None else f"{len(self._nodes):08x}"
+        entry_id = head.id if head.id is not None else f"{len(self.nodes):08x}"
         if head.parent_id is None:
             parent = None
         elif isinstance(head.parent_id, str):
@@ -77,7 +73,7 @@ class SessionTree:
             parent = self._leaf
         node = Node(entry_id, sys.intern(head.type), parent, offset, length)  # few types, many entries
         self._leaf = node if head.type != "leaf" else self._target(head, parent)  # no entry is its own target
-        self._nodes.append(node)
+        self.nodes.append(node)
         self._by_id[entry_id] = node
         if node.type == "session_info":
             self.info = node

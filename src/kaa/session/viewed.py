@@ -8,18 +8,23 @@ from typing import Self
 from kaa.session.entries import Entry, SessionHeader
 from kaa.session.errors import SessionViewedError
 from kaa.session.export.source import SnapshotFile
-from kaa.session.file.journal import NoJournal, ReplyJournal
+from kaa.session.file.journal import NoJournal
 from kaa.session.tree import Node, SessionTree
 
 
 class ViewedStore:
-    """A session as it was when it was opened, without a lock. Nothing can be added. Use `open`."""
+    """A session as it was when it was opened, without a lock. Nothing can be added. Use `open`.
+
+    Attributes:
+        path: where the session is.
+        journal: one that notes nothing.
+    """
 
     def __init__(self, path: Path, snapshot: SnapshotFile, held: ExitStack) -> None:
-        self._path = path
+        self.path = path
         self._snapshot = snapshot
         self._held = held
-        self._journal = NoJournal()
+        self.journal = NoJournal()
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -38,19 +43,9 @@ class ViewedStore:
         return self._snapshot.header
 
     @property
-    def path(self) -> Path:
-        """Where the session is."""
-        return self._path
-
-    @property
     def tree(self) -> SessionTree:
         """All entries and the leaf."""
         return self._snapshot.tree
-
-    @property
-    def journal(self) -> ReplyJournal:
-        """One that notes nothing."""
-        return self._journal
 
     def require_writable(self) -> None:
         """Refused.
@@ -58,11 +53,11 @@ class ViewedStore:
         Raises:
             SessionViewedError: always.
         """
-        raise SessionViewedError(self._path)
+        raise SessionViewedError(self.path)
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Refused, as `require_writable` is."""
-        raise SessionViewedError(self._path)
+        raise SessionViewedError(self.path)
 
     def line(self, node: Node) -> bytes:
         """The line of an entry."""

@@ -45,7 +45,6 @@ from kaa.shell.status import Status
 from kaa.shell.trust.review import TrustReview
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
-from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
@@ -101,6 +100,14 @@ class Conversation:
         tools: which tools the model may call.
         trust: asks whether the project may configure kaa.
         closing: closes what the conversation is made of.
+
+    Attributes:
+        models: which model answers, and how hard it thinks: to show, and to switch.
+        workspace: the project.
+        files: the paths of the project, to complete what is typed.
+        approvals: which tool calls need the person's approval.
+        trust: whether the project may configure kaa.
+        containment: what holds the tools back; to show it, and to switch the network.
     """
 
     def __init__(
@@ -117,24 +124,24 @@ class Conversation:
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
-        self._gate = gate
-        self._containment = containment
+        self.approvals = gate
+        self.containment = containment
         self._registry = registry
         self._session = session
-        self._models = models
+        self.models = models
         self._reloading = reloading
         self._tools = tools
-        self._trust = trust
-        self._workspace = registry.context.workspace
+        self.trust = trust
+        self.workspace = registry.context.workspace
         self._user_commands = UserCommands(
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
         )
-        self._files = FileIndex(self._workspace)
+        self.files = FileIndex(self.workspace)
         self._closing = closing
         self._has_begun = False
         closing.push_async_callback(session.checkpoints.close)
         closing.callback(self._user_commands.close)
-        closing.push_async_callback(self._files.close)
+        closing.push_async_callback(self.files.close)
         closing.push_async_callback(session.naming.close)
         closing.callback(registry.subscribe(lambda: tools.refresh(agent)))
         preparation = Preparation(containment.warm_up)
@@ -172,14 +179,9 @@ class Conversation:
         return self._session.store.header.id
 
     @property
-    def models(self) -> Models:
-        """Which model answers, and how hard it thinks: to show, and to switch."""
-        return self._models
-
-    @property
     def model_name(self) -> str:
         """`provider/id` of the model in force."""
-        return self._models.current.name
+        return self.models.current.name
 
     @property
     def usage(self) -> UsageReport:
@@ -242,11 +244,6 @@ class Conversation:
         """Asks the person."""
         return self._registry.context.asker
 
-    @property
-    def workspace(self) -> Workspace:
-        """The project."""
-        return self._workspace
-
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
         """The object of this class that the conversation keeps. See `ConversationContext.state`."""
         return self._registry.context.state(kind, make)
@@ -260,27 +257,22 @@ class Conversation:
         """All that a status line shows. Cheap enough to ask after each batch of events."""
         sandbox, problem = await self._sandbox_status()
         return Status(
-            model=self._models.current,
+            model=self.models.current,
             session_path=self.session_path,
             session_name=self._session.naming.name,
-            cwd=self._workspace.root,
+            cwd=self.workspace.root,
             usage=self.usage,
             sandbox=sandbox,
             sandbox_problem=problem,
-            approvals=self._gate.policy,
+            approvals=self.approvals.policy,
             checkpoints_problem=self._session.checkpoints.problem,
         )
-
-    @property
-    def files(self) -> FileIndex:
-        """The paths of the project, to complete what is typed."""
-        return self._files
 
     async def git_head(self) -> "Head | None":
         """What is checked out in the project; None if git does not know. Runs git: ask seldom."""
         from kaa.workspace.git import Git  # lazy: only who shows it needs it
 
-        return await Git(self._workspace).head()
+        return await Git(self.workspace).head()
 
     def transcript(self) -> Transcript:
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
@@ -349,27 +341,17 @@ class Conversation:
         """Call `observer` when tools and commands came or went. Returns a function that ends this."""
         return self._registry.subscribe(observer)
 
-    @property
-    def approvals(self) -> Gatekeeper:
-        """Which tool calls need the person's approval."""
-        return self._gate
-
-    @property
-    def trust(self) -> TrustReview:
-        """Whether the project may configure kaa."""
-        return self._trust
-
-    @property
-    def containment(self) -> Containment:
-        """What holds the tools back; to show it, and to switch the network."""
-        return self._containment
-
     async def describe_sandbox(self) -> str:
         """What holds the tools back, in some lines."""
-        status = await self._containment.status()
+        status = await self.containment.status()
         if status is None:
             return "nothing needs to be held back"
-        rows = {"sandbox": status.tier, "mode": status.mode, "network": status.network, "approvals": self._gate.policy}
+        rows = {
+            "sandbox": status.tier,
+            "mode": status.mode,
+            "network": status.network,
+            "approvals": self.approvals.policy,
+        }
         if status.git_writable:
             rows["git"] = "writes allowed for this session"
         lines = [f"{name:<9} {value}" for name, value in rows.items()]
@@ -377,11 +359,11 @@ class Conversation:
 
     def set_network(self, text: str) -> str:
         """Change what commands may reach, running ones too. Returns the state now. See `Containment.set_network`."""
-        return self._containment.set_network(text)
+        return self.containment.set_network(text)
 
     async def forward(self, port: int, host_port: int = 0) -> int:
         """Make a port of the sandbox reachable on 127.0.0.1. Returns the port there. See `Containment.forward`."""
-        return await self._containment.forward(port, host_port)
+        return await self.containment.forward(port, host_port)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""
@@ -530,7 +512,7 @@ class Conversation:
     async def _sandbox_status(self) -> tuple[SandboxStatus | None, str | None]:
         """What holds tools back, or why that is not known."""
         try:
-            return await self._containment.status(), None
+            return await self.containment.status(), None
         except OSError as error:
             return None, str(error)
 
@@ -538,8 +520,8 @@ class Conversation:
         """Know what tools outdate."""
         match event:
             case ToolExecutionEnd() if self._registry.risk_of(event.tool_name) != "read":
-                self._files.invalidate()
+                self.files.invalidate()
             case UserCommandEnd():
-                self._files.invalidate()
+                self.files.invalidate()
             case _:
                 pass

@@ -120,6 +120,9 @@ class Navigation:
         files: takes the project's files along.
         summarizer: sums up what is left, when that is wanted.
         allow: raises NavigationBlockedError where an extension objects.
+
+    Attributes:
+        files: takes the project's files along, or alone.
     """
 
     def __init__(
@@ -135,13 +138,8 @@ class Navigation:
         self._agent = agent
         self._store = store
         self._recorder = recorder
-        self._files = files
+        self.files = files
         self._summarizer = summarizer
-
-    @property
-    def files(self) -> FileTravel:
-        """Takes the project's files along, or alone."""
-        return self._files
 
     def points(self) -> tuple[RewindPoint, ...]:
         """The user's messages on the current branch, the newest last.
@@ -213,8 +211,8 @@ class Navigation:
             SessionViewedError: the session is open read-only.
         """
         self._store.require_writable()
-        await self._files.finish()
-        left = trail(self._store, self._files.is_rewind)
+        await self.files.finish()
+        left = trail(self._store, self.files.is_rewind)
         return await self._destination(left[-1], None) if left else None
 
     async def go(
@@ -257,7 +255,7 @@ class Navigation:
             self._agent.replace_history(context.messages)
             self._agent.emit(BranchChanged(self._leaf_id))
         if restore == "conversation":
-            await self._files.carry(left_id)
+            await self.files.carry(left_id)
         return Arrival(destination.message if restore != "files" else None, restored)
 
     async def undo(self, *, uncertain: Uncertain = "keep", restore: Along = "both") -> str:
@@ -376,7 +374,7 @@ class Navigation:
         leaf_id = target.id if target is not None else None
         left = sum(node.type == "message" for node in self._left(target))
         try:
-            return NavigationTarget(leaf_id, message, left, await self._files.preview(leaf_id))
+            return NavigationTarget(leaf_id, message, left, await self.files.preview(leaf_id))
         except CommandError as error:
             problem = str(error)
         except OSError as error:
@@ -410,8 +408,8 @@ class Navigation:
         with self._agent.held():
             try:
                 if restore == "files":
-                    return await self._files.rewind(destination.files, destination.leaf_id)
-                return await self._files.restore(destination.files)
+                    return await self.files.rewind(destination.files, destination.leaf_id)
+                return await self.files.restore(destination.files)
             except OSError as error:
                 raise CommandError(
                     f"restoring stopped, and the conversation stays where it is: {_described(error)}. {_AGAIN}"

@@ -25,7 +25,11 @@ def profile_for(wanted: Literal["auto", "full", "short"], window: int) -> Prompt
 
 
 class BriefTool:
-    """A tool of which the model is told no more than it needs: one sentence, and names and types of the arguments."""
+    """A tool of which the model is told no more than it needs: one sentence, and names and types of the arguments.
+
+    Attributes:
+        schema: see `Tool`.
+    """
 
     def __init__(self, tool: Tool[ToolRun]) -> None:
         self._tool = tool
@@ -33,12 +37,7 @@ class BriefTool:
         first = _SENTENCE_END.split(full.description, maxsplit=1)[0]
         parameters = _undescribed(full.parameters)
         assert isinstance(parameters, dict)
-        self._schema = ToolSchema(full.name, first, parameters)
-
-    @property
-    def schema(self) -> ToolSchema:
-        """See `Tool`."""
-        return self._schema
+        self.schema = ToolSchema(full.name, first, parameters)
 
     @property
     def sequential(self) -> bool:

@@ -159,12 +159,15 @@ class ModelRegistry:
         environ: the environment variables.
         tuning: how the user wants models asked.
         proxy: URL of the HTTP proxy through which logins are renewed, as `LiveTransport` takes it.
+
+    Attributes:
+        environ: the environment variables.
     """
 
     def __init__(
         self, home: Path, environ: Mapping[str, str], tuning: Tuning = _UNTUNED, *, proxy: str | None = None
     ) -> None:
-        self._environ = environ
+        self.environ = environ
         self._proxy = proxy
         self._models_file = home / "models.json"
         self._auth_file = home / "auth.json"
@@ -200,11 +203,6 @@ class ModelRegistry:
     def problems(self) -> tuple[str, ...]:
         """What is wrong with models.json and the environment, one line each; the rest of it is in use."""
         return self._known.problems
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment variables."""
-        return self._environ
 
     @property
     def set_up(self) -> frozenset[str]:
@@ -328,7 +326,7 @@ class ModelRegistry:
 
     @property
     def _keys(self) -> ProviderKeys:
-        return ProviderKeys(self._known.store, self._environ, self._models_file, self._given_keys)
+        return ProviderKeys(self._known.store, self.environ, self._models_file, self._given_keys)
 
     @property
     def _lookup(self) -> Lookup:

@@ -13,7 +13,7 @@ from kaa.session.entries import FORMAT_VERSION, Entry, SessionHeader
 from kaa.session.errors import NotASessionError, SessionError
 from kaa.session.file.append_file import AppendFile
 from kaa.session.file.decoding import read_header
-from kaa.session.file.journal import FileJournal, ReplyJournal
+from kaa.session.file.journal import FileJournal
 from kaa.session.file.jsonl import encode_line
 from kaa.session.naming import file_name
 from kaa.session.store import encode_entries, grow, new_header, stamp
@@ -23,16 +23,23 @@ HEADER_BYTES = 64 * 1024
 
 
 class FileStore:
-    """One session in a file. Use `create` or `open`."""
+    """One session in a file. Use `create` or `open`.
+
+    Attributes:
+        header: id, directory, time of creation and parent.
+        path: where the session is, or will be after the first append.
+        tree: all entries and the leaf.
+        journal: what is under way and not yet an entry.
+    """
 
     def __init__(self, path: Path, header: SessionHeader) -> None:
-        self._path = path
-        self._header = header
-        self._tree = SessionTree()
+        self.path = path
+        self.header = header
+        self.tree = SessionTree()
         self._file: AppendFile | None = None
         self._unwritten = b""  # the lines of a session that has no file yet
         self._tail_is_open = False  # the last line lacks its line feed
-        self._journal = FileJournal(journal_path(path))
+        self.journal = FileJournal(journal_path(path))
 
     @classmethod
     def create(cls, path: Path, header: SessionHeader, entries: bytes = b"") -> Self:
@@ -46,7 +53,7 @@ class FileStore:
         store = cls(path, header)
         first_line = encode_line(header)
         store._unwritten = first_line + entries
-        grow(store._tree, io.BytesIO(entries), len(first_line))
+        grow(store.tree, io.BytesIO(entries), len(first_line))
         return store
 
     @classmethod
@@ -92,50 +99,30 @@ class FileStore:
     def _load(self, file: AppendFile) -> None:
         self._file = file
         with file.reader() as lines:
-            size = grow(self._tree, lines)
+            size = grow(self.tree, lines)
         self._tail_is_open = file.read(size - 1, 1) != b"\n"
 
     def _recover(self) -> None:
-        journal = journal_path(self._path)
+        journal = journal_path(self.path)
         if not journal.exists():
             return
         from kaa.session.file.recovery import discard_journal, recover_entries  # lazy: most sessions end in order
 
-        if owed := recover_entries(journal, self._tree):
+        if owed := recover_entries(journal, self.tree):
             self.append(*owed)
             self.request_sync()
         discard_journal(journal)
-
-    @property
-    def header(self) -> SessionHeader:
-        """Id, directory, time of creation and parent."""
-        return self._header
-
-    @property
-    def path(self) -> Path:
-        """Where the session is, or will be after the first append."""
-        return self._path
-
-    @property
-    def tree(self) -> SessionTree:
-        """All entries and the leaf."""
-        return self._tree
-
-    @property
-    def journal(self) -> ReplyJournal:
-        """What is under way and not yet an entry."""
-        return self._journal
 
     def require_writable(self) -> None:
         """It is open for writing; only `append` tells whether the disk agrees."""
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Add entries in one write; the first one creates the file."""
-        entries = stamp(drafts, self._tree)
+        entries = stamp(drafts, self.tree)
         lines = encode_entries(entries)
         data = b"".join(line for _, line in lines)
         if self._file is None:
-            self._file = AppendFile.create(self._path, self._unwritten + data)
+            self._file = AppendFile.create(self.path, self._unwritten + data)
             offset = len(self._unwritten)
             self._unwritten = b""
         elif self._tail_is_open:
@@ -144,7 +131,7 @@ class FileStore:
         else:
             offset = self._file.append(data)
         for head, line in lines:
-            self._tree.add(head, offset, len(line) - 1)
+            self.tree.add(head, offset, len(line) - 1)
             offset += len(line)
         return tuple(entry.id for entry in entries)
 
@@ -161,7 +148,7 @@ class FileStore:
 
     async def close(self) -> None:
         """Wait until the disk has what was to be flushed, and release the lock."""
-        self._journal.close()
+        self.journal.close()
         if self._file is not None:
             await asyncio.to_thread(self._file.close)
 
@@ -171,7 +158,7 @@ class FileStore:
         Raises:
             SessionWriteError: the disk failed.
         """
-        self._journal.close()
+        self.journal.close()
         if self._file is not None:
             self._file.close()
 
