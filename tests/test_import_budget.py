@@ -128,7 +128,7 @@ def test_headless_mode_loads_only_what_a_run_needs() -> None:
     }
     # These wait for commands of the user, a long conversation, a server on this machine, and mistakes of models.
     assert not loaded & {
-        "kaa.core.mended_json",
+        "kaa.core.json_repair",
         "kaa.llm.local.servers",
         "kaa.llm.models.model_list",
         "kaa.llm.models.unknown_models",

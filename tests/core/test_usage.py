@@ -57,13 +57,13 @@ def test_nobody_uses_less_than_nothing_or_more_than_can_be_counted() -> None:
     usual = Usage(3, 4, 5, 6, 18, Cost(0.1, total=0.1), cache_write_1h=2)
     hostile = Usage(-5, 10**400, -1, 10**30, -7, Cost(-1.0, total=float("inf")), cache_write_1h=-2)
 
-    mended = plausible(hostile)
+    repaired = plausible(hostile)
 
     assert plausible(usual) == usual
-    assert (mended.input, mended.cache_read, mended.total_tokens, mended.cost.input) == (0, 0, 0, 0.0)
-    assert mended.cache_write_1h is UNSET
-    assert 0 < mended.output == mended.cache_write < 10**15
-    assert 0 < mended.cost.total < 1e12
+    assert (repaired.input, repaired.cache_read, repaired.total_tokens, repaired.cost.input) == (0, 0, 0, 0.0)
+    assert repaired.cache_write_1h is UNSET
+    assert 0 < repaired.output == repaired.cache_write < 10**15
+    assert 0 < repaired.cost.total < 1e12
 
 
 class TestContext:

@@ -76,7 +76,7 @@ def _shape(target: type[msgspec.Struct]) -> inspect.StructType:
 
 
 def _coerce(value: Json, wanted: inspect.Type) -> Json:
-    """Mend what `msgspec.convert(strict=False)` does not; what cannot be mended is left for it to refuse."""
+    """Repair what `msgspec.convert(strict=False)` does not; what cannot be repaired is left for it to refuse."""
     match wanted:
         case inspect.Metadata():
             return _coerce(value, wanted.type)
@@ -117,10 +117,10 @@ def _parse_json_text(value: Json) -> Json:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):  # the latter for nesting without end
         pass
-    from kaa.core.mended_json import BrokenJsonError, mend  # lazy: few models write broken JSON
+    from kaa.core.json_repair import BrokenJsonError, repair_json  # lazy: few models write broken JSON
 
     try:
-        mended = mend(value)
+        repaired = repair_json(value)
     except BrokenJsonError:
         return value
-    return value if mended.closed else mended.value
+    return value if repaired.closed else repaired.value

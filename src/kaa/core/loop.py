@@ -81,7 +81,7 @@ class Loop:
         history.begin_run()
 
     async def run(self, prompts: Sequence[UserMessage]) -> AgentEnd:
-        """Work on `prompts` until the model stops, a cap is reached or an error cannot be mended."""
+        """Work on `prompts` until the model stops, a cap is reached or an error cannot be repaired."""
         self._emit(AgentStart())
         self._say(prompts)
         turn = 0

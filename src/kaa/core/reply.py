@@ -123,7 +123,7 @@ _CUT_OFF: Final = "the arguments are not a complete JSON object (the reply was c
 def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
     """The arguments; why they cannot be used if they are not one JSON object; whether brackets had to be closed.
 
-    What is read here is what is stored and sent back, so slips are mended once.
+    What is read here is what is stored and sent back, so slips are repaired once.
     """
     if not text.strip():
         return {}, None, False
@@ -133,15 +133,15 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
             return msgspec.json.decode(text, type=dict[str, Json]), None, False
         except msgspec.DecodeError:
             pass
-        from kaa.core.mended_json import BrokenJsonError, mend  # lazy: few models write broken JSON
+        from kaa.core.json_repair import BrokenJsonError, repair_json  # lazy: few models write broken JSON
 
         try:
-            mended = mend(text)
+            repaired = repair_json(text)
         except BrokenJsonError as error:
             reason = str(error)
         else:
-            if isinstance(mended.value, dict):
-                return mended.value, None, mended.closed
+            if isinstance(repaired.value, dict):
+                return repaired.value, None, repaired.closed
             reason = "expected an object in braces, but found a list"
     partial = PartialJson()
     partial.feed(text)

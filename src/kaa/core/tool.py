@@ -101,7 +101,7 @@ class TypedTool(Generic[Arguments, RunT_contra]):
         description: for the model; keep it short, every request carries it.
         arguments: the struct; descriptions of fields come from `Annotated[..., Meta(description=...)]`.
         execute: the work.
-        prepare: mends usual mistakes of models before coercion and validation.
+        prepare: repairs usual mistakes of models before coercion and validation.
         sequential: see `Tool`.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""`kaa demo`: kaa mends a bug in a small project, for real, with a model whose replies were recorded.
+"""`kaa demo`: kaa repairs a bug in a small project, for real, with a model whose replies were recorded.
 
 Files, commands, tools, the loop and the wire adapter all run; only the network is played from a cassette, which
 was recorded from a run of kaa with a real model (docs/demo.md).

@@ -57,7 +57,7 @@ async def _play(workspace: LocalWorkspace, stage: Path) -> int:
 
 
 async def _act(workspace: LocalWorkspace, stage: Path, home: Home) -> int:
-    """Show the failing tests, let kaa mend the project, run the tests again."""
+    """Show the failing tests, let kaa repair the project, run the tests again."""
     output = TextOutput(sys.stdout, sys.stdout)  # one stream, so that the order is right in a pipe too
     _narrate(f"A small Python project with a bug is in {stage}. Its test:")
     await _run_tests(workspace)

@@ -208,7 +208,7 @@ def _reply(line: bytes) -> _Reply | None:
     try:
         reply = _LINE.decode(line).message
     except UNREADABLE:
-        entry = decode_entry(line)  # mends what can be mended
+        entry = decode_entry(line)  # repairs what can be repaired
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage):
             return _Reply("toolResult", usage=entry.message.usage) if entry.message.usage is not None else None
         if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):

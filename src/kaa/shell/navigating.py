@@ -461,7 +461,7 @@ class Navigation:
             if _LINE.decode(self._store.line(node)).message.role != "user":
                 return None
         except UNREADABLE:
-            pass  # decoding it whole mends what can be mended
+            pass  # decoding it whole repairs what can be repaired
         entry = read_entry(self._store, node)
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
             return entry.message

@@ -78,7 +78,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
 
 
 class UnopenedWorkspace(msgspec.Struct, frozen=True):
-    """Why there is no workspace. `usage`: the user can mend it by asking differently."""
+    """Why there is no workspace. `usage`: the user can repair it by asking differently."""
 
     reason: str
     usage: bool

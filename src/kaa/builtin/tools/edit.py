@@ -61,7 +61,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[EditArguments, ToolContext]:
         text = f"Edited {file.path} in line {line}." if count == 1 else several
         return text_result(text, details=msgspec.to_builtins(diff))
 
-    return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=mend_edit_arguments)
+    return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=normalize_edit_arguments)
 
 
 async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> "EditDiff":
@@ -91,10 +91,10 @@ def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, 
     return edited.data, diff_of_changes(edited.text, edited.changes)
 
 
-def mend_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
+def normalize_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
     """Understand other agents' names of these arguments, and one replacement given without a list."""
-    mended = renamed(arguments, {**PATH_NAMES, **_TEXT_NAMES})
-    edits = mended.get("edits")
+    repaired = renamed(arguments, {**PATH_NAMES, **_TEXT_NAMES})
+    edits = repaired.get("edits")
     if isinstance(edits, str):
         edits = _decoded(edits)
     if isinstance(edits, dict):
@@ -102,11 +102,11 @@ def mend_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
     if edits is None:
         edits = []
     if not isinstance(edits, list):
-        return mended
+        return repaired
     edits = [renamed(edit, _TEXT_NAMES) if isinstance(edit, dict) else edit for edit in edits]
-    if "oldText" in mended and "newText" in mended:
-        edits.append({"oldText": mended.pop("oldText"), "newText": mended.pop("newText")})
-    return {**mended, "edits": edits} if edits or "edits" in mended else mended
+    if "oldText" in repaired and "newText" in repaired:
+        edits.append({"oldText": repaired.pop("oldText"), "newText": repaired.pop("newText")})
+    return {**repaired, "edits": edits} if edits or "edits" in repaired else repaired
 
 
 def _decoded(text: str) -> Json:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from kaa.core.mended_json import BrokenJsonError, mend
+from kaa.core.json_repair import BrokenJsonError, repair_json
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.llm.written_calls.watching import FENCE_KINDS, MARKS
@@ -239,7 +239,7 @@ def _typed(value: str, tool: ToolSchema, key: str) -> Json:
         try:
             return msgspec.json.decode(value)
         except (msgspec.DecodeError, RecursionError):
-            pass  # checking the arguments says what is wrong, or mends it
+            pass  # checking the arguments says what is wrong, or repairs it
     return value
 
 
@@ -315,7 +315,7 @@ def _json_end(text: str, start: int) -> int | None:
 def _calls_in(json: str, tools: Tools) -> list[WrittenCall]:
     """The calls that a JSON text is; none if it, or a part of it, is something else."""
     try:
-        value: Json = mend(json).value
+        value: Json = repair_json(json).value
     except BrokenJsonError:
         return []
     calls = [_call(one, tools) for one in (value if isinstance(value, list) else [value])]
@@ -324,7 +324,7 @@ def _calls_in(json: str, tools: Tools) -> list[WrittenCall]:
 
 def _is_broken(json: str) -> bool:
     try:
-        mend(json)
+        repair_json(json)
     except BrokenJsonError:
         return True
     return False

@@ -72,7 +72,7 @@ def _may_be_users(line: bytes) -> bool:
     try:
         return _LINE.decode(line).message.role == "user"
     except UNREADABLE:
-        return True  # decoding it whole mends what can be mended
+        return True  # decoding it whole repairs what can be repaired
 
 
 def _words(message: UserMessage) -> str:

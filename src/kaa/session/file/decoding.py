@@ -28,7 +28,7 @@ from kaa.session.entries import (
     StoredMessage,
     SystemMessage,
 )
-from kaa.session.file.jsonl import UNREADABLE, lenient_object, mend
+from kaa.session.file.jsonl import UNREADABLE, convert_leniently, lenient_object
 from kaa.session.naming import unix_milliseconds
 
 # How many places of a glued line are tried; an assistant message has one candidate per content block.
@@ -62,7 +62,7 @@ def read_header(line: bytes) -> SessionHeader | None:
         return _HEADER.decode(line)
     except UNREADABLE:
         fields = lenient_object(line)
-        return None if fields is None else mend(fields, SessionHeader)
+        return None if fields is None else convert_leniently(fields, SessionHeader)
 
 
 def read_head(line: bytes) -> LineHead | None:
@@ -71,7 +71,7 @@ def read_head(line: bytes) -> LineHead | None:
         return _HEAD.decode(line)
     except UNREADABLE:
         fields = lenient_object(line)
-        return None if fields is None else mend(fields, LineHead)
+        return None if fields is None else convert_leniently(fields, LineHead)
 
 
 def find_glued_entry(line: bytes) -> tuple[int, LineHead] | None:
@@ -111,7 +111,7 @@ def decode_entry(line: bytes) -> AnyEntry | None:
 
 
 class _Role(msgspec.Struct, frozen=True):
-    """How to mend the messages of one role: its struct, the type of its content blocks, what old files lack."""
+    """How to repair the messages of one role: its struct, the type of its content blocks, what old files lack."""
 
     message: type[StoredMessage]
     block: Json
@@ -138,7 +138,7 @@ def _mend_entry(fields: dict[str, Json], kind: type[AnyEntry]) -> AnyEntry | Non
         fields["content"] = [block for block in content if _fits(block, UserContent)]
     if kind is ContextEdit and isinstance(replacement := fields.get("replacement"), dict):
         _mend_replacement(replacement)
-    return mend(fields, kind)
+    return convert_leniently(fields, kind)
 
 
 def _mend_replacement(fields: dict[str, Json]) -> None:
@@ -157,12 +157,12 @@ def _mend_message_entry(fields: dict[str, Json]) -> MessageEntry | None:
     if isinstance(content, list):
         stored["content"] = [block for block in content if _fits(block, role.block)]
     if isinstance(usage := stored.get("usage"), dict):
-        stored["usage"] = mend(usage, Usage)
+        stored["usage"] = convert_leniently(usage, Usage)
     written = unix_milliseconds(str(fields.get("timestamp")))
-    message = mend(stored, role.message, {"timestamp": written, **role.defaults})
+    message = convert_leniently(stored, role.message, {"timestamp": written, **role.defaults})
     if message is None:
         return None
-    return mend(fields, MessageEntry, {"message": msgspec.to_builtins(message)})
+    return convert_leniently(fields, MessageEntry, {"message": msgspec.to_builtins(message)})
 
 
 def _fits(block: Json, wanted: Json) -> bool:

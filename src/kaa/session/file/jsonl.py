@@ -43,7 +43,9 @@ def lenient_object(line: bytes) -> dict[str, Json] | None:
         return None
 
 
-def mend(value: dict[str, Json], target: type[Struct], defaults: dict[str, Json] | None = None) -> Struct | None:
+def convert_leniently(
+    value: dict[str, Json], target: type[Struct], defaults: dict[str, Json] | None = None
+) -> Struct | None:
     """Convert an object field by field: what does not fit its type takes its default.
 
     Args:

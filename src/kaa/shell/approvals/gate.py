@@ -291,7 +291,7 @@ class Gate:
                 return await self._take(answer, call, outside=outside, rules_count=rules_count)
             except (RuleError, ApprovalsError) as error:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
-                # What somebody wrote is there to be mended.
+                # What somebody wrote is there to be repaired.
                 question = msgspec.structs.replace(
                     question, problem=str(error), suggestion=question.suggestion and (written or question.suggestion)
                 )

@@ -53,7 +53,7 @@ class BrokenJsonError(ValueError):
     """The text cannot be read, or could be meant in several ways; the message says where and what was expected."""
 
 
-class Mended(msgspec.Struct, frozen=True):
+class RepairedJson(msgspec.Struct, frozen=True):
     """What was read.
 
     Attributes:
@@ -64,11 +64,11 @@ class Mended(msgspec.Struct, frozen=True):
     closed: bool = False
 
 
-def mend(text: str) -> Mended:
+def repair_json(text: str) -> RepairedJson:
     """Read an object or an array.
 
     Raises:
-        BrokenJsonError: the text is neither, and cannot be mended without a guess.
+        BrokenJsonError: the text is neither, and cannot be repaired without a guess.
     """
     if text.lstrip().startswith('"'):
         with suppress(msgspec.DecodeError):  # what is wrong with it as an object is said below
@@ -91,7 +91,7 @@ class _Reader:
         self._position = 0
         self._closed = False
 
-    def whole(self) -> Mended:
+    def whole(self) -> RepairedJson:
         """The only value of the text."""
         self._skip_blank()
         if self._next() not in _BRACKETS:
@@ -101,7 +101,7 @@ class _Reader:
         if rest.strip("]} \t\r\n"):
             self._skip_blank()
             raise self._broken("nothing after the last bracket")
-        return Mended(value, self._closed)
+        return RepairedJson(value, self._closed)
 
     def _next(self) -> str:
         return self._text[self._position : self._position + 1]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.core.mended_json import BrokenJsonError, mend
+from kaa.core.json_repair import BrokenJsonError, repair_json
 from kaa.core.messages import Json
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"]))
@@ -34,7 +34,7 @@ _OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max
     ],
 )
 def test_slips_are_read_as_they_were_meant(text: str, meant: Json) -> None:
-    assert mend(text).value == meant
+    assert repair_json(text).value == meant
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ def test_slips_are_read_as_they_were_meant(text: str, meant: Json) -> None:
 )
 def test_what_could_be_meant_otherwise_is_refused_with_the_place(text: str, expected: str) -> None:
     with pytest.raises(BrokenJsonError) as caught:
-        mend(text)
+        repair_json(text)
 
     assert expected in str(caught.value)
 
 
 def test_it_tells_when_brackets_were_missing() -> None:
-    assert mend('{"a": {"b": "c"').closed
-    assert not mend('{"a": {"b": "c"}}').closed
+    assert repair_json('{"a": {"b": "c"').closed
+    assert not repair_json('{"a": {"b": "c"}}').closed
 
 
 @given(_OBJECTS)
 def test_proper_json_is_read_as_it_is(value: dict[str, Json]) -> None:
-    assert mend(msgspec.json.encode(value).decode()).value == value
+    assert repair_json(msgspec.json.encode(value).decode()).value == value
 
 
 @given(_OBJECTS)
@@ -81,7 +81,7 @@ def test_python_notation_means_the_same(value: dict[str, Json]) -> None:
     text = repr(plain)
 
     try:
-        read = mend(text).value
+        read = repair_json(text).value
     except BrokenJsonError:
         assert "\\x" in text or "\\U" in text  # escapes that only Python has
     else:
@@ -91,7 +91,7 @@ def test_python_notation_means_the_same(value: dict[str, Json]) -> None:
 @given(st.text(st.sampled_from("{}[]\"':,\\ \nabT1u`")))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        value = mend(text).value
+        value = repair_json(text).value
     except BrokenJsonError:
         return
     assert isinstance(value, dict | list)
@@ -101,4 +101,4 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize("unit", ['{"a":', '["', "[[", "'\\", '"a",', "```\n", "}", "{a:1,"])
 def test_huge_texts_are_read_in_one_go(unit: str) -> None:
     with pytest.raises(BrokenJsonError):
-        mend(unit * 200_000)
+        repair_json(unit * 200_000)
