@@ -56,7 +56,7 @@ def _interface(value: object) -> tuple[str, list[str]] | None:
             return "the context of a hook", ["workspace", "asker", "conversation_id", "state"]
         case _:
             names = _public(CommandContext)
-            return ("the context of a command", names) if all(hasattr(type(value), name) for name in names) else None
+            return ("the context of a command", names) if set(names) <= set(dir(value)) else None
 
 
 def _public(interface: type[Any]) -> list[str]:
