@@ -57,8 +57,7 @@ from kaa.tui.device import Device
 from kaa.tui.key_notation import show_key
 from kaa.tui.keybinding_file import resolve
 from kaa.tui.reactor import Reactor
-from kaa.tui.terminal import Terminal
-from kaa.tui.terminal_modes import RESET_SEQUENCE
+from kaa.tui.terminal import RESET_SEQUENCE, Terminal
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.agents import run

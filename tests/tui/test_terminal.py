@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.tui.terminal_modes import RESET_SEQUENCE
+from kaa.tui.terminal import RESET_SEQUENCE
 from tests.support.processes import Processes
 from tests.support.program import Program
 from tests.support.screen import Screen

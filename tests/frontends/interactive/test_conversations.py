@@ -11,12 +11,11 @@ from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import Commands, UiCommand
-from kaa.frontends.interactive.conversations import Conversations
+from kaa.frontends.interactive.conversations import Conversations, OpenedConversation
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
-from kaa.frontends.interactive.opened import OpenedConversation
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.transcript.transcript_view import TranscriptView

@@ -1,17 +1,61 @@
-"""Opening conversations, one at a time; and keeping what is entered until there is one."""
+"""Opens conversations, one at a time, and keeps what is entered until one is open."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
-from kaa.frontends.interactive.drafts import DraftKeeper
+from kaa.frontends.interactive.drafts import DraftKeeper, recover_draft
+from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
-from kaa.frontends.interactive.opened import OpenedConversation, describe_opened
+from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.llm.models.registry import NoModelError
+from kaa.session.transcript import Transcript
 from kaa.shell.options import NewSession, SessionChoice
+
+
+class OpenedConversation(NamedTuple):
+    """A conversation that was opened.
+
+    Attributes:
+        path: its session's file; None if it is not kept.
+        drafts: beside which file to keep what is typed; None if it is not to be kept.
+        typed: what was typed in the session and not sent before its kaa was killed.
+        entries: what was said in it before; may be read from any thread as long as it is open.
+        history: what was typed in earlier sessions; empty if this is not the first of the process.
+    """
+
+    path: Path | None
+    drafts: Path | None
+    typed: str
+    entries: Transcript
+    history: list[str]
+
+
+async def describe_opened(
+    engine: Engine, session: SessionChoice | None, folder: str, *, is_first: bool
+) -> OpenedConversation:
+    """Open a conversation and describe it.
+
+    Args:
+        engine: opens it.
+        session: which one; None for that of the command line.
+        folder: kaa's home.
+        is_first: whether it is the first of the process.
+
+    Raises:
+        Exception: as `Engine.open` does.
+    """
+    history = PromptHistory(folder).load() if is_first else []
+    conversation = await engine.open(session)
+    drafts = engine.session_path if conversation.is_kept else None
+    typed = recover_draft(drafts) if drafts is not None else ""  # a small file: whoever sees the model may type
+    return OpenedConversation(engine.session_path, drafts, typed, conversation.transcript(), history)
+
 
 # As many as getting started needs below its first line, which says the reason.
 _ROWS_TO_GET_STARTED = 24

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from kaa import __version__
-from kaa.frontends.interactive.dock import Dock
 from kaa.frontends.interactive.footer import Footer, FooterState, short_path
 from kaa.frontends.interactive.keybindings import load_keybindings
 from kaa.frontends.interactive.surface import MakeSurface
@@ -15,8 +15,9 @@ from kaa.frontends.interactive.working import QueuedMessages, StatusLine, Workin
 from kaa.host.process import current_directory
 from kaa.shell.preferences import Preferences, load_preferences
 from kaa.tui.application import Application
+from kaa.tui.component import Component
 from kaa.tui.components.editor import Editor
-from kaa.tui.components.stack import Spacer
+from kaa.tui.components.stack import Spacer, Stack
 from kaa.tui.context import ASCII, Context, Glyphs
 from kaa.tui.document import Document
 from kaa.tui.key_notation import show_key
@@ -24,6 +25,46 @@ from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from kaa.frontends.interactive.dialogs.frame import DialogFrame
+
+
+class Dock(Stack):
+    """Components below each other. One of them, the editor, gives its place to dialogs.
+
+    Args:
+        above: shown above the editor.
+        editor: has the keys as long as no dialog is open.
+        below: shown below it.
+    """
+
+    def __init__(self, above: Sequence[Component], editor: Component, below: Sequence[Component]) -> None:
+        super().__init__([*above, editor, *below], focus=editor)
+        self._editor = editor
+        self._place = len(above)  # of the editor among the children
+        self._dialogs: list[DialogFrame] = []
+
+    @property
+    def dialog(self) -> "DialogFrame | None":
+        """The dialog that is open."""
+        return self._dialogs[-1] if self._dialogs else None
+
+    def open(self, dialog: "DialogFrame") -> None:
+        """Put a dialog in the editor's place; one that is open waits behind it."""
+        self._dialogs.append(dialog)
+        self._focus_last()
+
+    def close(self, dialog: "DialogFrame") -> None:
+        """Take a dialog away, wherever it is; nothing happens if it is not there."""
+        if dialog in self._dialogs:
+            self._dialogs.remove(dialog)
+            self._focus_last()
+
+    def _focus_last(self) -> None:
+        """The dialog opened last has the keys, or the editor."""
+        self.focus = self.children[self._place] = self._dialogs[-1] if self._dialogs else self._editor
+
 
 _STATUS_SECONDS = 4.0
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.frontends.interactive.transcript.result_text import take_apart
+from kaa.frontends.interactive.transcript.tools.call import take_apart
 
 
 @pytest.mark.parametrize(

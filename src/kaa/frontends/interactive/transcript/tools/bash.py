@@ -1,11 +1,11 @@
-"""Calls of bash: the command, and the end of what it printed."""
+"""Calls of bash and of its background processes: the command, and the end of its output."""
 
 from collections.abc import Sequence
 
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head
 from kaa.frontends.interactive.transcript.tools.call import ShownCall
-from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines
+from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines, named
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.style import Span
 
@@ -56,3 +56,25 @@ def _conditions(call: ShownCall) -> str:
         f"at most {timeout:g} s" if isinstance(timeout, int | float) and not isinstance(timeout, bool) else "",
     ]
     return ", ".join(filter(None, parts))
+
+
+class ProcessRenderer:
+    """A background process, or the list of them."""
+
+    def __init__(self, view: ViewOptions) -> None:
+        self._view = view
+
+    def title(self, call: ShownCall) -> Sequence[Span]:
+        """The action and the number."""
+        number = call.number("id")
+        return named(self._view, call.name, call.argument("action"), "" if number is None else str(number))
+
+    def body(self, call: ShownCall, width: int) -> list[str]:
+        """The end of what was answered."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        return last_lines(self._view, plain_text(call.text.output), OUTPUT_LINES, width)
+
+    def aside(self, call: ShownCall) -> str:
+        """The answer says how the process is."""
+        return ""

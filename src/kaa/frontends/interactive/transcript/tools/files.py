@@ -1,4 +1,4 @@
-"""Calls of read and write: which file, and what is in it."""
+"""Calls of read, write and edit: the file, and its content or change."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.code import Code
+from kaa.tui.components.diff import DiffView
 from kaa.tui.style import Span
 
 _WRITTEN_LINES = 8
@@ -94,3 +95,45 @@ def _range(call: ShownCall) -> str:
 def _lines(text: str) -> str:
     count = count_lines(text)
     return "1 line" if count == 1 else f"{count} lines"
+
+
+_LINES = 30
+
+
+class EditRenderer:
+    """Pieces of a file that are replaced."""
+
+    def __init__(self, view: ViewOptions) -> None:
+        self._view = view
+        self._shown: tuple[str, int] | None = None
+        self._diff = DiffView(view.context, "")
+
+    def title(self, call: ShownCall) -> Sequence[Span]:
+        """The file."""
+        return named(self._view, call.name, self._view.path(call.path))
+
+    def body(self, call: ShownCall, width: int) -> list[str]:
+        """The difference, once it is made."""
+        if call.failed:
+            return error_lines(self._view, call.text.output, width)
+        text = _diff(call)
+        if not text:
+            return []
+        shown = (text, ALL_LINES if self._view.expanded else _LINES)
+        if shown != self._shown:
+            self._shown = shown
+            self._diff = DiffView(self._view.context, text, max_lines=shown[1])
+        return self._diff.render(width)
+
+    def aside(self, call: ShownCall) -> str:
+        """How many lines came and went."""
+        text = _diff(call)
+        if not text or call.failed:
+            return ""
+        signs = [line[:1] for line in text.split("\n")]
+        return f"+{signs.count('+')} -{signs.count('-')}"
+
+
+def _diff(call: ShownCall) -> str:
+    diff = call.detail("diff")
+    return diff if isinstance(diff, str) else ""

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive import clipboard_image
-from kaa.frontends.interactive.clipboard_image import NoClipboardError, read_clipboard_image
+from kaa.frontends.interactive import image_input
+from kaa.frontends.interactive.image_input import NoClipboardError, read_clipboard_image
 from tests.support.agents import run
 
 
@@ -55,7 +55,7 @@ def test_what_to_install_is_said() -> None:
 
 
 def test_a_program_that_hangs_is_given_up(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clipboard_image, "_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(image_input, "_TIMEOUT_SECONDS", 0.05)
     _install(programs, "pngpaste", "exec /bin/sleep 1000")
 
     with pytest.raises(NoClipboardError, match="no image in the clipboard"):
