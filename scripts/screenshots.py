@@ -169,13 +169,13 @@ def _sessions(program: Program, _server: ModelServer) -> None:
     for number, (question, answer) in enumerate(_TALKS):
         if number:
             _enter(program, "/new")
-            program.wait_for("A new session has begun.")
+            program.wait_for("Started a new session.")
         _ask(program, answer, question)
         _settle(program)
     _enter(program, "/name Which pendulum is right?")
     program.wait_for("named: ")
     _enter(program, "/clear")
-    program.wait_for("A new session has begun.")
+    program.wait_for("Started a new session.")
     _enter(program, "/resume")
     program.wait_for("tell me how a clock")
 
@@ -200,7 +200,7 @@ def _undo(program: Program, server: ModelServer) -> None:
     _diff(program, server)
     _settle(program)
     _enter(program, "/undo")
-    program.wait_for("Put 1 file back, too?")
+    program.wait_for("Restore 1 file too?")
 
 
 def _enter(program: Program, text: str) -> None:
