@@ -54,3 +54,10 @@ def test_long_texts_are_shown_without_being_compared() -> None:
 
     assert sum(line.startswith("-") for line in shown) == 3_000
     assert "+new" in shown
+
+
+def test_half_of_a_surrogate_pair_is_shown_as_a_replacement() -> None:
+    assert any("\ufffd" in line for line in _shown("unknown", {"values": ["half \udc80"]}))
+    assert any(
+        "\ufffd" in line for line in _shown("edit", {"path": "a.py", "edits": [{"oldText": 1, "half \udc80": 2}]})
+    )

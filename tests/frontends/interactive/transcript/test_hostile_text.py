@@ -1,7 +1,7 @@
 """Whatever models, tools and files say, lines are lines: within the width, and without anything a terminal acts on."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaa.core.events import AutoRetryStart, BudgetUpdate, ModelFallback, UserCommandEnd, UserCommandStart
@@ -49,6 +49,7 @@ def everything(tool: str, text: str, *, expanded: bool, linear: bool, is_error: 
     return session.show(*run_of(reason="error", error=text))
 
 
+@example("unknown", "half \udc80 of a pair", 40, True, False, False)
 @given(TOOLS, TEXTS, st.integers(1, 90), st.booleans(), st.booleans(), st.booleans())
 def test_any_text_becomes_well_formed_lines(
     tool: str, text: str, width: int, expanded: bool, linear: bool, is_error: bool

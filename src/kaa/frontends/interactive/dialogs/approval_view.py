@@ -7,11 +7,10 @@ import difflib
 from collections.abc import Iterator
 from itertools import islice
 
-import msgspec
-
 from kaa.core.messages import Json
 from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
+from kaa.frontends.json_text import encoded
 from kaa.tui.components.diff import DiffView
 from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
@@ -102,7 +101,7 @@ class ApprovalView:
         yield DiffView(self._context, shown, max_lines=_MAX_DIFF_LINES, numbers=numbers).render(width)
 
     def _argument(self, name: str, value: Json, width: int) -> list[str]:
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        text = value if isinstance(value, str) else encoded(value).decode()
         return wrap(
             [(_shown(text), "")], width, [(f"  {one_line(name)}: ", self._context.palette["muted"])], [("    ", "")]
         )
@@ -128,7 +127,7 @@ def _patch(edits: list[Json]) -> Iterator[str]:
             case {"oldText": str(old), "newText": str(new)}:
                 yield from _compared(old.split("\n"), new.split("\n"))
             case _:
-                yield from ("@@ -1 +1 @@", " " + msgspec.json.encode(edit).decode())
+                yield from ("@@ -1 +1 @@", " " + encoded(edit).decode())
 
 
 def _compared(old: list[str], new: list[str]) -> Iterator[str]:

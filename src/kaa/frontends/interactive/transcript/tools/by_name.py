@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import beginning
 from kaa.frontends.interactive.transcript.tools.bash import BashRenderer, ProcessRenderer
@@ -18,6 +16,7 @@ from kaa.frontends.interactive.transcript.tools.renderer import (
 )
 from kaa.frontends.interactive.transcript.tools.search import FindRenderer, GrepRenderer, LsRenderer
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
+from kaa.frontends.json_text import encoded
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 
@@ -35,7 +34,7 @@ class GenericRenderer:
         """The name and the arguments."""
         palette = self._view.context.palette
         most = _ALL_ARGUMENT_CHARACTERS if self._view.expanded else _ARGUMENT_CHARACTERS
-        arguments = beginning(msgspec.json.encode(call.arguments).decode(), most) if call.arguments else ""
+        arguments = beginning(encoded(call.arguments).decode(), most) if call.arguments else ""
         return [(harmless(call.name), palette["toolTitle"]), (f" {arguments}" if arguments else "", palette["muted"])]
 
     def body(self, call: ShownCall, width: int) -> list[str]:
