@@ -31,7 +31,7 @@ child.on("exit", (code) => process.exit(code ?? 1));
 """
 
 _SCRIPT = """
-const { RpcClient } = await import(process.env.PI_INDEX);
+const { RpcClient } = await import(process.env.PI_CLIENT);
 const { LAUNCHER: cliPath } = process.env;
 const client = new RpcClient({ cliPath, cwd: process.cwd(), args: ["--approvals", "ask"], env: process.env });
 await client.start();
@@ -62,6 +62,15 @@ await client.setSteeringMode("all");
 await client.setSessionName("named");
 told.name = (await client.getState()).sessionName;
 told.last = await client.getLastAssistantText();
+const { tree, leafId } = await client.getTree();
+const { entries } = await client.getEntries();
+told.tree = tree.length === 1 && entries.some((entry) => entry.id === leafId);
+told.levels = (await client.getAvailableThinkingLevels()).length > 0;
+told.summary = (await client.compact("be brief")).summary.includes("A summary.");
+const { sessionFile } = await client.getState();
+told.cloned = !(await client.clone()).cancelled && (await client.getState()).sessionFile !== sessionFile;
+told.switched = !(await client.switchSession(sessionFile)).cancelled;
+told.back = (await client.getState()).sessionFile === sessionFile;
 told.commands = (await client.getCommands()).some((command) => command.name === "undo");
 told.cancelled = (await client.newSession()).cancelled;
 await client.stop();
@@ -73,13 +82,14 @@ def test_the_client_of_pi_drives_kaa(kaa: Kaa, tmp_path: Path) -> None:
     launcher, script = tmp_path / "launcher.mjs", tmp_path / "script.mjs"
     launcher.write_text(_LAUNCHER)
     script.write_text(_SCRIPT)
-    index = Path(_PACKAGE, "dist", "index.js").resolve().as_uri()
-    environ = {**kaa.environ, "KAA_COMMAND": COMMAND, "LAUNCHER": str(launcher), "PI_INDEX": index}
+    client = Path(_PACKAGE, "dist", "modes", "rpc", "rpc-client.js").resolve().as_uri()
+    environ = {**kaa.environ, "KAA_COMMAND": COMMAND, "LAUNCHER": str(launcher), "PI_CLIENT": client}
 
     with ModelServer() as server:
         kaa.use(server, "openai-completions")
         replies = [call("bash", command="touch made"), say("Made."), call("bash", command="true"), say("Again.")]
-        server.begin([*replies, say("Faster.")])
+        server.begin([*replies, say("Faster."), say("A summary.")])
+        kaa.settings(compaction={"keepRecentTokens": 1})
         done = subprocess.run(
             ["node", str(script)],
             cwd=kaa.project,
@@ -100,6 +110,12 @@ def test_the_client_of_pi_drives_kaa(kaa: Kaa, tmp_path: Path) -> None:
         "bash": "hi",
         "name": "named",
         "last": "Made.",
+        "tree": True,
+        "levels": True,
+        "summary": True,
+        "cloned": True,
+        "switched": True,
+        "back": True,
         "commands": True,
         "cancelled": False,
     }
