@@ -15,7 +15,7 @@ from tests.end_to_end.seat import pausing
 from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
-from tests.support.rpc_client import RpcClient, rpc
+from tests.support.rpc_client import Line, RpcClient, rpc
 
 
 @pytest.fixture
@@ -29,6 +29,13 @@ def texts(client: RpcClient) -> list[str]:
     """What the model said, as it grew."""
     updates = (line["assistantMessageEvent"] for line in client.seen if line.get("type") == "message_update")
     return [update["delta"] for update in updates if update["type"] == "text_delta"]
+
+
+def said(client: RpcClient, command: str) -> str:
+    """The reply of a slash command."""
+    assert client.data("prompt", message=command) == {"disposition": "handled"}
+    text: str = next(line["text"] for line in reversed(client.seen) if line.get("type") == "command_reply")
+    return text
 
 
 def test_a_prompt_is_answered_with_events(kaa: Kaa, server: ModelServer) -> None:
@@ -94,12 +101,84 @@ def test_abort_ends_the_run(kaa: Kaa, server: ModelServer) -> None:
     with rpc(kaa, "--approvals", "auto") as client:
         client.data("prompt", message="go")
         client.event("tool_execution_start")
-        client.data("abort")
+        client.send({"type": "abort"})
         turn, end, settled = (client.event(kind) for kind in ("turn_end", "agent_end", "agent_settled"))
 
     assert [result["toolName"] for result in turn["toolResults"]] == ["bash"]
     assert end["reason"] == "aborted"
     assert settled["aborted"] is True
+
+
+def test_abort_answers_when_all_has_ended_and_keeps_what_waits(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="sleep 60"), say("Done.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.data("prompt", message="go")
+        client.event("tool_execution_start")
+        client.data("follow_up", message="later")
+        client.data("abort")
+        settled = [line["type"] for line in client.seen].count("agent_settled")
+        waiting = client.data("get_state")["pendingMessageCount"]
+        taken = client.data("clear_queue")
+        client.prompt("again")
+
+    assert (settled, waiting) == (1, 1)
+    assert taken == {"steering": [], "followUp": ["later"]}
+
+
+def test_abort_retry_stops_nothing_but_a_retry(kaa: Kaa, server: ModelServer) -> None:
+    kaa.settings(retry={"baseDelayMs": 600_000})
+    server.begin([pausing("One", "."), Refusal(503)])
+
+    with rpc(kaa) as client:
+        client.data("prompt", message="first")
+        client.event("message_update")
+        client.data("abort_retry")
+        server.release()
+        first = client.event("agent_end")
+        client.event("agent_settled")
+        client.data("prompt", message="second")
+        client.event("auto_retry_start")
+        client.send({"type": "abort_retry"})
+        second = client.event("agent_end")
+
+    assert (first["reason"], second["reason"]) == ("done", "aborted")
+
+
+def test_events_have_the_fields_that_clients_of_pi_read(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="echo one; sleep 0.5; echo two"), say("Hel", "lo.")])
+
+    with rpc(kaa, "--approvals", "auto") as client:
+        client.prompt("go")
+        ran = client.ask("bash", command="echo three")
+        client.data("set_session_name", name="a name")
+        client.data("set_session_name", name="")
+        stats = client.data("get_session_stats")
+
+    updates = [line for line in client.seen if line["type"] == "message_update"]
+    changes = [line["assistantMessageEvent"] for line in updates]
+    assert all(line["usage"]["totalTokens"] == 0 for line in updates)
+    assert [change["toolName"] for change in changes if change["type"] == "toolcall_start"] == ["bash"]
+    assert [change["content"] for change in changes if change["type"] == "text_end"] == ["Hello."]
+    tools = [line for line in client.seen if line["type"] == "tool_execution_update"]
+    assert "".join(line["partialResult"]["content"][0]["text"] for line in tools) == "one\ntwo\n"
+    output = [line for line in client.seen if line["type"] == "bash_execution_update"]
+    assert {(line["id"], line["delta"]) for line in output} == {(ran["id"], "three\n")}
+    renamed = [line for line in client.seen if line["type"] == "session_info_changed"]
+    assert [line.get("name") for line in renamed] == ["a name", None]
+    assert "name" not in renamed[-1]
+    assert (stats["userMessages"], stats["toolCalls"], stats["toolResults"]) == (1, 1, 1)
+
+
+def test_commands_say_where_they_come_from(kaa: Kaa, server: ModelServer) -> None:
+    extension(kaa, _TALKATIVE)
+
+    with rpc(kaa) as client:
+        commands = {command["name"]: command for command in client.data("get_commands")["commands"]}
+
+    path = str(kaa.home / "extensions" / "mine.py")
+    assert commands["talk"]["sourceInfo"] == {"path": path, "source": "local", "scope": "user", "origin": "top-level"}
+    assert commands["undo"]["sourceInfo"]["path"] == "builtin:undo"
 
 
 def test_a_run_is_settled_once_and_commands_that_run_nothing_are_not(kaa: Kaa, server: ModelServer) -> None:
@@ -109,7 +188,6 @@ def test_a_run_is_settled_once_and_commands_that_run_nothing_are_not(kaa: Kaa, s
         client.data("prompt", message="go")
         client.event("tool_execution_start")
         client.data("abort")
-        client.event("agent_settled")
         client.data("prompt", message="/cost")
         client.error("prompt", message="/redo now")
         client.prompt("again")
@@ -176,7 +254,6 @@ class TestQuestions:
             client.data("prompt", message="go")
             asked = client.event("extension_ui_request")
             client.data("abort")
-            client.event("agent_end")
 
         lines = asked["title"].split("\n")
         assert lines[-3:] == ["command:", "| ls \\", "| -l; touch \\x1b[1Amade"]
@@ -282,9 +359,49 @@ class TestSessions:
             state = client.data("get_state")
 
         assert [entry["type"] for entry in entries["entries"]][-2:] == ["message", "message"]
-        assert entries == tree
-        assert tree["leafId"] == tree["entries"][-1]["id"]
+        assert nested(entries["entries"]) == tree["tree"]
+        assert tree["leafId"] == entries["leafId"] == entries["entries"][-1]["id"]
         assert state["sessionName"] == "a name"
+
+    def test_the_tree_has_all_branches_and_labels(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("One."), say("Two."), say("Three.")])
+
+        with rpc(kaa) as client:
+            client.prompt("first")
+            labelled = client.data("get_tree")["leafId"]
+            said(client, "/label goal")
+            client.prompt("second")
+            second = client.data("get_fork_messages")["messages"][1]["entryId"]
+            said(client, f"/tree {second}")
+            client.prompt("other")
+            entries, tree = client.data("get_entries"), client.data("get_tree")["tree"]
+
+        forks = [node for node in walked(tree) if len(node["children"]) > 1]
+        (named,) = [node for node in walked(tree) if "label" in node]
+        assert sorted(node["entry"]["id"] for node in walked(tree)) == sorted(one["id"] for one in entries["entries"])
+        assert all(
+            child["entry"]["parentId"] == node["entry"]["id"] for node in walked(tree) for child in node["children"]
+        )
+        assert len(forks) == 1
+        assert (named["entry"]["id"], named["label"]) == (labelled, "goal")
+        assert named["labelTimestamp"].endswith("Z")
+
+    def test_entries_after_one_that_the_client_has(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("One."), say("Two.")])
+
+        with rpc(kaa) as client:
+            client.prompt("first")
+            known = client.data("get_entries")["leafId"]
+            client.prompt("second")
+            everything = client.data("get_entries")["entries"]
+            news = client.data("get_entries", since=known)["entries"]
+            nothing = client.data("get_entries", since=everything[-1]["id"])
+            unknown = client.error("get_entries", since="nowhere")
+
+        assert [entry["id"] for entry in everything].index(known) == len(everything) - len(news) - 1
+        assert everything[-len(news) :] == news
+        assert nothing == {"entries": [], "leafId": everything[-1]["id"]}
+        assert unknown == "Entry not found: nowhere"
 
     def test_compaction_export_and_figures(self, kaa: Kaa, server: ModelServer) -> None:
         server.begin([say("One. " * 3000), say("Two."), say("A summary.")])
@@ -380,11 +497,6 @@ def test_slash_commands_are_handled(kaa: Kaa, server: ModelServer) -> None:
 def test_slash_commands_do_what_the_terminal_has_lists_for(kaa: Kaa, server: ModelServer) -> None:
     server.begin([say("One."), say("Two.")])
 
-    def said(client: RpcClient, command: str) -> str:
-        assert client.data("prompt", message=command) == {"disposition": "handled"}
-        text: str = next(line["text"] for line in reversed(client.seen) if line.get("type") == "command_reply")
-        return text
-
     with rpc(kaa) as client:
         names = {command["name"] for command in client.data("get_commands")["commands"]}
         client.prompt("first")
@@ -479,7 +591,7 @@ class TestNothingIsLost:
         with rpc(kaa, "--approvals", "ask") as client:
             client.data("prompt", message="go")
             client.event("extension_ui_request")
-            client.data("abort")
+            client.send({"type": "abort"})
             end = client.event("agent_end")
 
         assert end["reason"] == "aborted"
@@ -691,6 +803,20 @@ async def pick(arguments, context):
 def extend(api):
     api.register_tool(TypedTool("pick", "Pick a colour", Nothing, pick))
 """
+
+
+def nested(entries: list[Line], parent: str | None = None) -> list[Line]:
+    """The entries below one, as a tree."""
+    return [
+        {"entry": entry, "children": nested(entries, entry["id"])} for entry in entries if entry["parentId"] == parent
+    ]
+
+
+def walked(nodes: list[Line]) -> Iterator[Line]:
+    """All nodes of a tree."""
+    for node in nodes:
+        yield node
+        yield from walked(node["children"])
 
 
 def extension(kaa: Kaa, source: str) -> None:

@@ -118,7 +118,7 @@ def test_json_mode_says_everything_once(kaa: Kaa) -> None:
     assert text == "".join(words)
     usage = events[-1]["messages"][-1]["usage"]
     assert (usage["input"], usage["cacheRead"], usage["output"]) == (30, 20, 300)
-    assert len(done.out) < 300 * 200 + 20_000
+    assert len(done.out) < 300 * 400 + 20_000
 
 
 def test_piped_text_and_files_come_before_the_message(kaa: Kaa) -> None:

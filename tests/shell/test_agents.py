@@ -106,7 +106,7 @@ def test_what_it_uses_is_counted_and_noted_with_its_id(stage: Stage) -> None:
 
     async def scene(conversation: Conversation) -> tuple[list[dict[str, Json]], int, int]:
         await conversation.submit("work")
-        entries = [msgspec.json.decode(line) for line in conversation.entry_lines()]
+        entries = [msgspec.json.decode(line) for _, line in conversation.entries()]
         return entries, conversation.budget.used("session").turns, conversation.usage.total.replies
 
     entries, turns, replies = stage.play(scene, ConversationOptions(model="m", approvals="auto"))

@@ -279,6 +279,7 @@ class CompactionEnd(_Event, tag="compaction_end", frozen=True):
         kinds: how many of each kind: `user`, `assistant`, `toolResult`, `other`.
         will_retry: the request that was too long is sent again.
         usage: what the summary cost; `model` is the one that wrote it, as `provider/id`, None if it was an extension.
+        first_kept_entry_id: the first entry that is kept as it is; the id of the compaction itself if none is.
         warning: what the user should know of it, such as that nothing more is condensed in this run.
     """
 
@@ -294,6 +295,7 @@ class CompactionEnd(_Event, tag="compaction_end", frozen=True):
     warning: str | None = None
     usage: Usage | None = None
     model: str | None = None
+    first_kept_entry_id: str = ""
 
 
 class AgentEnd(_Event, tag="agent_end", frozen=True):

@@ -46,7 +46,7 @@ async def call(
         ExtensionFailedError: it raised, took too long, or was stopped by the person.
     """
     limit = asyncio.timeout(seconds)
-    running, owner = context.state(RunningWork, RunningWork), "" if scope.built_in else scope.owner
+    running, owner = context.state(RunningWork, RunningWork), scope.author
     work: Work | None = None
     try:
         async with limit:

@@ -91,7 +91,7 @@ class ExtensionAPI:
             raise RegistrationError(f"a tool named {name!r} is already registered")
         if risk not in get_args(Risk):
             raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
-        scope.tools[name] = RegisteredTool(tool, snippet, default, "" if scope.built_in else scope.owner, risk)
+        scope.tools[name] = RegisteredTool(tool, snippet, default, scope.author, risk)
 
     def register_command(
         self,

@@ -93,6 +93,11 @@ class Registry:
         """All slash commands by name."""
         return {name: command for scope in self._scopes for name, command in scope.commands.items()}
 
+    def author_of(self, command: str) -> str:
+        """The extension that a slash command is from; empty for kaa's own."""
+        scope, _ = self._command(command)
+        return scope.author
+
     def select_tools(
         self, only: Iterable[str] | None = None, without: Iterable[str] = (), *, built_in: bool = True
     ) -> tuple[RegisteredTool, ...]:
@@ -149,7 +154,7 @@ class Registry:
         limit = asyncio.timeout(None)
         try:
             async with limit:
-                with self.running.run("" if scope.built_in else scope.owner, f"/{name}", limit):
+                with self.running.run(scope.author, f"/{name}", limit):
                     action: object = await awaitable(command.handler(arguments, context))
         except (CommandError, SessionError):
             raise

@@ -54,6 +54,11 @@ class Scope:
         self.handlers: list[EventHandler] = []
         self.closers: list[Callable[[], None]] = []
 
+    @property
+    def author(self) -> str:
+        """The extension's name; empty for kaa itself."""
+        return "" if self.built_in else self.owner
+
     def close(self) -> list[BaseException]:
         """Take everything back. Returns what the extension's own closing raised."""
         self.is_open = False

@@ -7,11 +7,30 @@ from typing import Any
 
 import msgspec
 
-from kaa.core.events import AgentEnd, CompactionEnd, Event, MessageEnd, TurnEnd, UserCommandUpdate
+from kaa.core.events import (
+    AgentEnd,
+    CompactionEnd,
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    SessionInfoChanged,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallStart,
+    ToolExecutionUpdate,
+    TurnEnd,
+    UserCommandUpdate,
+)
 from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.spending import IsFree, is_price_unknown
 from kaa.core.usage import prompt_tokens
 from kaa.ext.errors import ExtensionFailedError
+
+_NOTHING_USED = Usage()
 
 
 def _nothing_is_free(_provider: str, _model: str) -> bool:
@@ -34,10 +53,15 @@ class EventJson:
 
     Args:
         is_free: tells a price of nothing from an unknown one.
+
+    Attributes:
+        command_id: what a client called the person's command that runs now.
     """
 
     def __init__(self, is_free: IsFree = _nothing_is_free) -> None:
         self._is_free = is_free
+        self.command_id: str | int | None = None
+        self._growing: dict[tuple[str | None, int], list[str]] = {}  # text blocks, by agent and place in the reply
 
     def of(self, event: Event) -> object:
         """The event as it is to be encoded. The cost of what has an unknown price is null: 0 would pass for a price."""
@@ -46,14 +70,53 @@ class EventJson:
                 told = msgspec.to_builtins(event)
                 told["message"]["usage"]["cost"] = None
                 return told
+            case MessageUpdate():
+                return self._update(event)
+            case ToolExecutionUpdate(delta=delta):
+                partial = {"content": [{"type": "text", "text": delta}], "details": {}}
+                return msgspec.to_builtins(event) | {"partialResult": partial}
+            case SessionInfoChanged(name=None):
+                return {"type": "session_info_changed"}
             case AgentEnd():
                 return self._end(event)
             case CompactionEnd():
                 return self._compaction(event)
             case UserCommandUpdate(delta=delta):
-                return {"type": "bash_execution_update", "delta": delta, "skippedBytes": event.skipped_bytes}
+                named = {} if self.command_id is None else {"id": self.command_id}
+                return {"type": "bash_execution_update", **named, "delta": delta, "skippedBytes": event.skipped_bytes}
             case _:
                 return event
+
+    def compacted(self, end: CompactionEnd) -> dict[str, object]:
+        """The result of a compaction that succeeded."""
+        usage: dict[str, Any] = {} if end.usage is None else {"usage": msgspec.to_builtins(end.usage)}
+        if end.usage is not None and end.model is not None and self._is_unknown(end.usage, end.model):
+            usage["usage"]["cost"] = None
+        return {
+            "summary": end.summary,
+            "firstKeptEntryId": end.first_kept_entry_id,
+            "tokensBefore": end.tokens_before,
+            "estimatedTokensAfter": end.tokens_after,
+            **usage,
+        }
+
+    def _update(self, event: MessageUpdate) -> dict[str, object]:
+        """A step of a reply: usage is known at its end only, and the end of a block has the whole block."""
+        change: object = event.assistant_message_event
+        match event.assistant_message_event:
+            case TextStart(index) | ThinkingStart(index):
+                self._growing[event.agent, index] = []
+            case TextDelta(index, delta) | ThinkingDelta(index, delta):
+                self._growing.setdefault((event.agent, index), []).append(delta)
+            case TextEnd(index) | ThinkingEnd(index):
+                content = "".join(self._growing.pop((event.agent, index), ()))
+                change = msgspec.to_builtins(change) | {"content": content}
+            case ToolCallStart(index, call_id, name):
+                change = {"type": "toolcall_start", "contentIndex": index, "id": call_id, "toolName": name}
+            case _:
+                pass
+        agent = {} if event.agent is None else {"agent": event.agent}
+        return {"type": "message_update", **agent, "usage": _NOTHING_USED, "assistantMessageEvent": change}
 
     def _end(self, event: AgentEnd) -> dict[str, Any]:
         told: dict[str, Any] = msgspec.to_builtins(event)
@@ -69,13 +132,8 @@ class EventJson:
         if event.error is not None:
             told["errorMessage"] = event.error
         elif not event.aborted:
-            told["result"] = {
-                "summary": event.summary,
-                "tokensBefore": event.tokens_before,
-                "estimatedTokensAfter": event.tokens_after,
-            }
-        if event.usage is not None and event.model is not None and self._is_unknown(event.usage, event.model):
-            told["usage"]["cost"] = None
+            told["result"] = result = self.compacted(event)
+            told |= {"usage": result["usage"]} if "usage" in result else {}
         return told
 
     def _is_unpriced(self, message: Message) -> bool:

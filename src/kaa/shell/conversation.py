@@ -26,6 +26,7 @@ from kaa.ext.invocation import Invocation, invocation_in, unknown_command
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
+from kaa.session.tree import Node
 from kaa.shell import options
 from kaa.shell.accounting import Accounting
 from kaa.shell.active_tools import ActiveTools
@@ -289,14 +290,14 @@ class Conversation:
         leaf = self._session.store.tree.leaf
         return None if leaf is None else leaf.id
 
-    def entry_lines(self, *, whole_tree: bool = False) -> list[bytes]:
-        """The entries of the current branch, or of all, as the session's file has them.
+    def entries(self) -> list[tuple[Node, bytes]]:
+        """The entries of all branches, each with its line, in the order of the session's file.
 
         Raises:
             SessionReadError: the disk failed.
         """
         store = self._session.store
-        return [store.line(node) for node in (store.tree.nodes if whole_tree else store.tree.path())]
+        return [(node, store.line(node)) for node in store.tree.nodes]
 
     def on_entries(self, observer: Callable[[bytes], None]) -> None:
         """Call `observer` with every entry that the session gets from now on, as the session's file has it."""
@@ -332,6 +333,10 @@ class Conversation:
     def commands(self) -> tuple[Command, ...]:
         """All slash commands."""
         return tuple(self._registry.commands.values())
+
+    def author_of(self, command: str) -> str:
+        """The extension that a slash command is from, as its file if it has one; empty for kaa's own."""
+        return self._registry.author_of(command)
 
     def complete_command(self, name: str, typed: str) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, where `typed` stands so far."""

@@ -1,4 +1,4 @@
-"""The commands of rpc mode, as pi 1.5.2 defines them (its `docs/rpc.md` and `rpc-types.d.ts`)."""
+"""The commands of rpc mode, as pi 1.5.2 defines them (its `docs/rpc-commands.md` and `rpc-types.d.ts`)."""
 
 from typing import Literal, TypeAlias
 
@@ -121,9 +121,14 @@ class AbortRetry(Command, tag="abort_retry", frozen=True):
 
 
 class Bash(Command, tag="bash", frozen=True):
-    """Run a command of the person's, with the person's rights. The model is told unless it is excluded."""
+    """Run a command of the person's, with the person's rights. The model is told unless it is excluded.
+
+    Attributes:
+        id: names the command in the events of its output.
+    """
 
     command: str
+    id: str | int | None = None
     exclude_from_context: bool = False
 
 
@@ -162,11 +167,13 @@ class GetForkMessages(Command, tag="get_fork_messages", frozen=True):
 
 
 class GetEntries(Command, tag="get_entries", frozen=True):
-    """The entries of the current branch, as the session file has them."""
+    """All entries of the session in the order of its file, or those after the entry `since`."""
+
+    since: str | None = None
 
 
 class GetTree(Command, tag="get_tree", frozen=True):
-    """All entries and where the leaf is."""
+    """All entries as a tree."""
 
 
 class GetLastAssistantText(Command, tag="get_last_assistant_text", frozen=True):

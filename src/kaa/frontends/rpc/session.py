@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from itertools import count
 from typing import Any, Literal
 
 import msgspec
 
-from kaa.core.events import AgentEnd, AgentStart, Event
+from kaa.core.events import AgentEnd, AgentStart, AutoRetryEnd, AutoRetryStart, Event, MessageStart, UserCommandStart
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, user_message
 from kaa.core.provider import Model, ThinkingLevel
+from kaa.ext.commands import Command
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.event_json import EventJson, entry_appended
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
+from kaa.frontends.rpc.entries import entries_after, entry_tree, stored_messages
 from kaa.session.export.request import ExportError, ExportRequest
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen, SubmitOutcome
 from kaa.shell.host import Host, HostedConversation
@@ -26,6 +29,8 @@ from kaa.shell.options import (
     SessionChoice,
 )
 from kaa.workspace.protocol import Workspace
+
+_NOTICES = count(1)
 
 Send = Callable[[object], None]
 Accept = Callable[[object], None]
@@ -60,7 +65,9 @@ class RpcSession:
         self._send = send
         self._runs: set[asyncio.Task[None]] = set()
         self._beginning: list[Callable[[str], None]] = []  # tell that what was said is under way; messages come first
+        self._next_command_id: str | int | None = None
         self._is_compacting = False
+        self._is_retrying = False
         self._has_run = False  # since the last `agent_settled`
         self._was_aborted = False
         self._serve(hosted)
@@ -85,11 +92,11 @@ class RpcSession:
             case rpc.Prompt() | rpc.Steer() | rpc.FollowUp():
                 return await self._say(command, accept)
             case rpc.Abort() | rpc.AbortRetry():
-                await self._hosted.work.abort()
+                await self._abort(command)
             case rpc.ClearQueue():
                 return self._cleared()
-            case rpc.Bash(command=text, exclude_from_context=excluded):
-                return await self._bash(text, in_context=not excluded)
+            case rpc.Bash():
+                return await self._bash(command)
             case rpc.AbortBash():
                 self._conversation.abort_command()
             case rpc.Compact(custom_instructions=instructions):
@@ -225,22 +232,33 @@ class RpcSession:
             case rpc.GetForkMessages():
                 points = conversation.navigation.points()
                 return {"messages": [{"entryId": point.entry_id, "text": point.text} for point in points]}
-            case rpc.GetEntries():
-                return {"entries": self._entries(whole_tree=False), "leafId": conversation.leaf_id}
+            case rpc.GetEntries(since=since):
+                entries = entries_after(conversation.entries(), since)
+                if entries is None:
+                    raise RpcError(f"Entry not found: {since}")
+                return {"entries": entries, "leafId": conversation.leaf_id}
             case rpc.GetTree():
-                return {"entries": self._entries(whole_tree=True), "leafId": conversation.leaf_id}
+                return {"tree": entry_tree(conversation.entries()), "leafId": conversation.leaf_id}
             case rpc.GetLastAssistantText():
                 replies = (one.text for one in reversed(conversation.messages) if isinstance(one, AssistantMessage))
                 return {"text": next(filter(None, replies), None)}
             case rpc.GetCommands():
-                return {
-                    "commands": [
-                        {"name": one.name, "description": one.description, "source": "extension"}
-                        for one in conversation.commands
-                    ]
-                }
+                return {"commands": [self._command(one) for one in conversation.commands]}
             case _:
                 raise RpcError(f"Unknown command: {type(command).__name__}")
+
+    def _command(self, command: Command) -> dict[str, object]:
+        author = self._conversation.author_of(command.name)
+        scope = "project" if author.startswith(f"{self._workspace.root}/") else "user"
+        came = {"path": author, "source": "local", "scope": scope, "origin": "top-level"}
+        if not author:
+            came |= {"path": f"builtin:{command.name}", "source": "builtin", "scope": "temporary"}
+        return {
+            "name": command.name,
+            "description": command.description,
+            "source": "extension",
+            "sourceInfo": came,
+        }
 
     def _state(self) -> dict[str, object]:
         conversation = self._conversation
@@ -264,7 +282,7 @@ class RpcSession:
 
     def _stats(self) -> dict[str, object]:
         conversation = self._conversation
-        messages, report = conversation.messages, conversation.usage
+        messages, report = stored_messages(conversation.entries()), conversation.usage
         replies = [one for one in messages if isinstance(one, AssistantMessage)]
         used = report.total.usage
         return {
@@ -289,9 +307,6 @@ class RpcSession:
                 "percent": 100 * report.context.share,
             },
         }
-
-    def _entries(self, *, whole_tree: bool) -> list[msgspec.Raw]:
-        return [msgspec.Raw(line) for line in self._conversation.entry_lines(whole_tree=whole_tree)]
 
     # The model.
 
@@ -329,15 +344,22 @@ class RpcSession:
 
     # The run and the conversation.
 
-    async def _bash(self, command: str, *, in_context: bool) -> dict[str, object]:
-        end = await self._conversation.run_command(command, in_context=in_context)
-        path = {} if end.full_output_path is None else {"fullOutputPath": end.full_output_path}
+    async def _abort(self, command: rpc.Abort | rpc.AbortRetry) -> None:
+        """Stop what is under way, or retries only; `abort` waits until it has ended. What is queued goes on waiting."""
+        if isinstance(command, rpc.Abort) or self._is_retrying:
+            self._conversation.abort()
+        if isinstance(command, rpc.Abort) and self._runs:
+            await asyncio.wait(self._runs)
+
+    async def _bash(self, command: rpc.Bash) -> dict[str, object]:
+        self._next_command_id = command.id
+        end = await self._conversation.run_command(command.command, in_context=not command.exclude_from_context)
+        known = {"exitCode": end.exit_code, "fullOutputPath": end.full_output_path}
         return {
             "output": end.output,
-            "exitCode": end.exit_code,
             "cancelled": end.cancelled,
             "truncated": end.truncated,
-            **path,
+            **{name: value for name, value in known.items() if value is not None},
         }
 
     async def _compact(self, instructions: str) -> dict[str, object]:
@@ -352,15 +374,7 @@ class RpcSession:
             raise RpcError("the compaction was stopped")
         if end.error is not None:
             raise RpcError(end.error)
-        kept = next(
-            (entry for line in reversed(self._conversation.entry_lines()) if (entry := _compaction(line))), None
-        )
-        return {
-            "summary": end.summary,
-            "firstKeptEntryId": None if kept is None else kept.first_kept_entry_id,
-            "tokensBefore": end.tokens_before,
-            "estimatedTokensAfter": end.tokens_after,
-        }
+        return self._events.compacted(end)
 
     async def _export(self, path: str | None) -> dict[str, str]:
         try:
@@ -424,7 +438,7 @@ class RpcSession:
         """From now on the client talks with this conversation."""
         self._hosted = hosted
         self._conversation: Conversation = hosted.conversation
-        events = EventJson(self._conversation.models.is_free)
+        self._events = events = EventJson(self._conversation.models.is_free)
 
         def send(event: object) -> None:
             self._send(msgspec.Raw(encoded(event)[:-1] + b',"conversation":"%s"}' % hosted.id.encode()))
@@ -438,10 +452,14 @@ class RpcSession:
         self._conversation.on_entries(lambda line: send(entry_appended(line)))
 
     def _note(self, event: Event) -> None:
+        if isinstance(event, UserCommandStart):
+            self._events.command_id = self._next_command_id
         if isinstance(event, AgentStart):
             self._has_run = True
             if self._beginning:
                 self._beginning[0]("started")
+        if isinstance(event, AutoRetryStart | AutoRetryEnd | MessageStart | AgentEnd):
+            self._is_retrying = isinstance(event, AutoRetryStart)
         if isinstance(event, AgentEnd):
             self._was_aborted = event.reason == "aborted"
 
@@ -453,20 +471,14 @@ def _disposition(disposition: str) -> object:
 
 def notice(text: str, kind: Literal["info", "error"] = "info", *, conversation: str | None = None) -> dict[str, object]:
     """What a client shows to the person without asking anything."""
-    told = {"type": "extension_ui_request", "id": "", "method": "notify", "message": text, "notifyType": kind}
+    told = {
+        "type": "extension_ui_request",
+        "id": f"notice-{next(_NOTICES)}",
+        "method": "notify",
+        "message": text,
+        "notifyType": kind,
+    }
     return {**told, "conversation": conversation}
-
-
-class _Compaction(msgspec.Struct, rename="camel", frozen=True):
-    """A compaction entry, as far as it matters here."""
-
-    type: str
-    first_kept_entry_id: str = ""
-
-
-def _compaction(line: bytes) -> _Compaction | None:
-    entry = msgspec.json.decode(line, type=_Compaction)
-    return entry if entry.type == "compaction" else None
 
 
 def _model(model: Model) -> dict[str, Any]:

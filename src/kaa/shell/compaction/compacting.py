@@ -193,6 +193,7 @@ class Compacting:
             summary=entry.summary,
             tokens_before=prepared.tokens,
             tokens_after=after,
+            first_kept_entry_id=entry.first_kept_entry_id,
             dropped=sum(kinds.values()),
             kinds=kinds,
             will_retry=reason == "overflow",
