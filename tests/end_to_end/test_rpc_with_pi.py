@@ -8,11 +8,13 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 
@@ -30,11 +32,22 @@ for (const name of ["SIGTERM", "SIGINT"]) process.on(name, () => child.kill(name
 child.on("exit", (code) => process.exit(code ?? 1));
 """
 
-_SCRIPT = """
+# Before and after each script. Listeners that wait for one event are made before the command that leads to it.
+_PROLOGUE = """
 const { RpcClient } = await import(process.env.PI_CLIENT);
-const { LAUNCHER: cliPath } = process.env;
-const client = new RpcClient({ cliPath, cwd: process.cwd(), args: ["--approvals", "ask"], env: process.env });
+const { LAUNCHER: cliPath, APPROVALS: approvals } = process.env;
+const client = new RpcClient({ cliPath, cwd: process.cwd(), args: ["--approvals", approvals], env: process.env });
+const told = {};
+const seen = (type) => new Promise((resolve) => client.onEvent((event) => event.type === type && resolve(event)));
 await client.start();
+"""
+
+_EPILOGUE = """
+await client.stop();
+console.log(JSON.stringify(told));
+"""
+
+_CONVERSATION = """
 let asked = () => {};
 client.onEvent((event) => {
   if (event.type !== "extension_ui_request" || event.method !== "select") return;
@@ -42,7 +55,6 @@ client.onEvent((event) => {
   const answer = { type: "extension_ui_response", id: event.id, value: "Allow once" };
   client.process.stdin.write(JSON.stringify(answer) + "\\n");
 });
-const told = {};
 await client.promptAndWait("make a file");
 const waiting = new Promise((resolve) => { asked = resolve; });
 const second = client.promptAndWait("again");
@@ -73,35 +85,91 @@ told.switched = !(await client.switchSession(sessionFile)).cancelled;
 told.back = (await client.getState()).sessionFile === sessionFile;
 told.commands = (await client.getCommands()).some((command) => command.name === "undo");
 told.cancelled = (await client.newSession()).cancelled;
-await client.stop();
-console.log(JSON.stringify(told));
 """
 
+_INTERRUPTIONS = """
+await client.setAutoCompaction(false);
+await client.setAutoRetry(true);
+await client.setFollowUpMode("all");
+const { autoCompactionEnabled, followUpMode } = await client.getState();
+told.settings = [autoCompactionEnabled, followUpMode];
+told.cycled = [await client.cycleModel(), await client.cycleThinkingLevel()];
 
-def test_the_client_of_pi_drives_kaa(kaa: Kaa, tmp_path: Path) -> None:
-    launcher, script = tmp_path / "launcher.mjs", tmp_path / "script.mjs"
+const calling = seen("tool_execution_start");
+told.prompted = await client.prompt("go");
+await calling;
+told.followUp = await client.followUp("later");
+told.cleared = await client.clearQueue();
+const [idle, collected] = [client.waitForIdle(), client.collectEvents()];
+await client.abort();
+await idle;
+told.aborted = (await collected).at(-1);
+
+const printing = seen("bash_execution_update");
+const command = client.bash("echo on; sleep 600");
+told.printed = (await printing).delta;
+await client.abortBash();
+told.stopped = await command;
+
+const retrying = seen("auto_retry_start");
+await client.prompt("again");
+await retrying;
+const ended = client.waitForIdle();
+await client.abortRetry();
+await ended;
+
+const { leafId } = await client.getEntries();
+const reported = /^(agent|turn|message)_(start|end|settled)$/;
+const events = await client.promptAndWait("last");
+told.order = events.map((event) => event.type).filter((type) => reported.test(type));
+const { entries } = await client.getEntries(leafId);
+told.news = entries.filter((entry) => entry.type === "message").map((entry) => entry.message.role);
+told.stats = (await client.getSessionStats()).userMessages;
+told.unknown = await client.getEntries("nowhere").catch((error) => error.message);
+told.stderr = client.getStderr();
+"""
+
+# The names of the methods, for what each of them is.
+_METHODS = """
+const { RpcClient } = await import(process.env.PI_CLIENT);
+console.log(JSON.stringify(Object.getOwnPropertyNames(RpcClient.prototype)));
+"""
+_INTERNAL = {"constructor", "handleLine", "createProcessExitError", "rejectPendingRequests", "send", "getData"}
+
+
+def node(kaa: Kaa, folder: Path, script: str, **environ: str) -> Any:
+    """What a script prints."""
+    launcher, file = folder / "launcher.mjs", folder / "script.mjs"
     launcher.write_text(_LAUNCHER)
-    script.write_text(_SCRIPT)
+    file.write_text(script)
     client = Path(_PACKAGE, "dist", "modes", "rpc", "rpc-client.js").resolve().as_uri()
-    environ = {**kaa.environ, "KAA_COMMAND": COMMAND, "LAUNCHER": str(launcher), "PI_CLIENT": client}
+    done = subprocess.run(
+        ["node", str(file)],
+        cwd=kaa.project,
+        env={**kaa.environ, "KAA_COMMAND": COMMAND, "LAUNCHER": str(launcher), "PI_CLIENT": client, **environ},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANG_SECONDS,
+        check=False,
+    )
+    assert done.stderr == ""
+    return msgspec.json.decode(done.stdout)
 
+
+def drive(kaa: Kaa, folder: Path, script: str, approvals: str) -> Any:
+    """What a script that drives kaa tells."""
+    return node(kaa, folder, _PROLOGUE + script + _EPILOGUE, APPROVALS=approvals)
+
+
+def test_a_conversation_with_questions_copies_and_a_compaction(kaa: Kaa, tmp_path: Path) -> None:
     with ModelServer() as server:
         kaa.use(server, "openai-completions")
         replies = [call("bash", command="touch made"), say("Made."), call("bash", command="true"), say("Again.")]
         server.begin([*replies, say("A summary.")])
         kaa.settings(compaction={"keepRecentTokens": 1})
-        done = subprocess.run(
-            ["node", str(script)],
-            cwd=kaa.project,
-            env=environ,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=HANG_SECONDS,
-            check=False,
-        )
+        told = drive(kaa, tmp_path, _CONVERSATION, "ask")
 
-    assert done.stderr == ""
-    assert msgspec.json.decode(done.stdout) == {
+    assert told == {
         "model": True,
         "points": ["make a file", "again", "faster"],
         "fork": "again",
@@ -120,3 +188,35 @@ def test_the_client_of_pi_drives_kaa(kaa: Kaa, tmp_path: Path) -> None:
         "cancelled": False,
     }
     assert (kaa.project / "made").exists()
+
+
+def test_interruptions_and_settings(kaa: Kaa, tmp_path: Path) -> None:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        kaa.settings(retry={"baseDelayMs": 600_000})
+        server.begin([call("bash", command="sleep 600"), Refusal(503), say("Last.")])
+        told = drive(kaa, tmp_path, _INTERRUPTIONS, "auto")
+
+    messages = ["message_start", "message_end"]
+    assert told == {
+        "settings": [False, "all"],
+        "cycled": [None, None],
+        "prompted": "started",
+        "followUp": "queued",
+        "cleared": {"steering": [], "followUp": ["later"]},
+        "aborted": {"type": "agent_settled", "aborted": True},
+        "printed": "on\n",
+        "stopped": {"output": "on", "cancelled": True, "truncated": False},
+        "order": ["agent_start", *messages, "turn_start", *messages, "turn_end", "agent_end", "agent_settled"],
+        "news": ["user", "assistant"],
+        "stats": 3,
+        "unknown": "Entry not found: nowhere",
+        "stderr": "",
+    }
+
+
+def test_every_method_of_the_client_is_called(kaa: Kaa, tmp_path: Path) -> None:
+    methods = set(node(kaa, tmp_path, _METHODS)) - _INTERNAL
+
+    scripts = _PROLOGUE + _CONVERSATION + _INTERRUPTIONS + _EPILOGUE
+    assert {method for method in methods if f"client.{method}(" not in scripts} == set()
