@@ -318,7 +318,7 @@ class TestProjects:
             conversation = (await host.open(options, workspace)).conversation
             assert any("not trusted" in notice for notice in stage.notices)
             stage.notices.clear()
-            await conversation.trust.review()
+            await conversation.review_trust()
             await host.open(options, workspace)
             assert not any("not trusted" in notice for notice in stage.notices)
             await host.close()
@@ -422,7 +422,7 @@ class TestQuestionsAndEvents:
         async def scenario() -> list[str]:
             host = stage.host()
             opened = [await host.open(ConversationOptions(model="m", trust=None), project) for _ in range(2)]
-            await opened[1].conversation.trust.review()
+            await opened[1].conversation.review_trust()
             await host.close()
             return [hosted.id for hosted in opened]
 

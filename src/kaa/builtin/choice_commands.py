@@ -6,7 +6,7 @@ from typing import get_args
 from kaa.builtin.picking import pick
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
-from kaa.ext.choices import ListedSetting
+from kaa.ext.choices import UserSetting
 from kaa.ext.errors import CommandError
 
 _UNCHANGED = Reply("nothing was changed")
@@ -109,7 +109,7 @@ async def _approvals(arguments: str, context: CommandContext) -> CommandAction:
 
 
 async def _trust(_arguments: str, context: CommandContext) -> CommandAction:
-    return Reply(await context.trust.review())
+    return Reply(await context.review_trust())
 
 
 async def _settings(arguments: str, context: CommandContext) -> CommandAction:
@@ -158,7 +158,7 @@ def model_facts(model: Model) -> str:
     return ", ".join(facts)
 
 
-def _described(setting: ListedSetting) -> str:
+def _described(setting: UserSetting) -> str:
     lines = [f"{setting.key}  {setting.value}"]
     if setting.description:
         lines.append(setting.description)

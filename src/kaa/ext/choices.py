@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
+import msgspec
+
 from kaa.core.provider import Model, ThinkingLevel
 
 # Whether kaa uses the project's configuration: in this conversation, whatever was decided before; never; or until the
@@ -10,49 +12,37 @@ from kaa.core.provider import Model, ThinkingLevel
 TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
 
 
-class ModelInForce(Protocol):
-    """The model that gets the next request."""
+class ModelState(msgspec.Struct, frozen=True):
+    """The model in force.
+
+    Attributes:
+        levels: the thinking levels it has, the lowest first.
+        is_listed: whether kaa knows that its provider has it; any other name is the user's word.
+    """
+
+    model: Model
+    thinking: ThinkingLevel
+    levels: tuple[ThinkingLevel, ...]
+    is_listed: bool = True
 
     @property
     def name(self) -> str:
         """`provider/id`."""
-        ...
-
-    @property
-    def thinking(self) -> ThinkingLevel:
-        """How hard it thinks."""
-        ...
-
-    @property
-    def levels(self) -> tuple[ThinkingLevel, ...]:
-        """The thinking levels it has, the lowest first."""
-        ...
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether kaa knows that its provider has it; any other name is the person's word."""
-        ...
+        return self.model.qualified_id
 
 
-class ScopedModelEntry(Protocol):
-    """A model to cycle to."""
+class ScopedModel(msgspec.Struct, frozen=True):
+    """A model to cycle to. `level`: how hard it is to think there; None leaves that as it is."""
 
-    @property
-    def model(self) -> Model:
-        """The model."""
-        ...
-
-    @property
-    def level(self) -> ThinkingLevel | None:
-        """How hard it is to think there; None leaves that as it is."""
-        ...
+    model: Model
+    level: ThinkingLevel | None = None
 
 
 class SessionModels(Protocol):
     """Which model answers, and how hard it thinks."""
 
     @property
-    def current(self) -> ModelInForce:
+    def current(self) -> ModelState:
         """The model that gets the next request."""
         ...
 
@@ -64,11 +54,11 @@ class SessionModels(Protocol):
         """The same, after a look at models.json and, for a second at most, at the servers on this machine."""
         ...
 
-    def scoped(self) -> Sequence[ScopedModelEntry]:
+    def scoped(self) -> Sequence[ScopedModel]:
         """The models to cycle through, as the user chose them; none if there was no choice."""
         ...
 
-    async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> Sequence[ScopedModelEntry]:
+    async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> Sequence[ScopedModel]:
         """Choose the models to cycle through. Returns them.
 
         Args:
@@ -80,7 +70,7 @@ class SessionModels(Protocol):
         """
         ...
 
-    async def switch(self, query: str) -> ModelInForce:
+    async def switch(self, query: str) -> ModelState:
         """Switch to a model, from the next request on, and make it the default of new sessions.
 
         A model that is not listed becomes the default after its first reply.
@@ -124,34 +114,26 @@ class SessionApprovals(Protocol):
         ...
 
 
-class ListedSetting(Protocol):
-    """A setting of settings.json."""
+class UserSetting(msgspec.Struct, frozen=True):
+    """A setting of settings.json.
 
-    @property
-    def key(self) -> str:
-        """Its place in the file, with dots between levels."""
-        ...
+    Attributes:
+        key: its place in the file, with dots between levels.
+        value: the value in force, as JSON.
+        allowed: the values it can have, as they are typed; empty where there are too many to list.
+        description: what it does; may be empty.
+    """
 
-    @property
-    def value(self) -> str:
-        """The value in force, as JSON."""
-        ...
-
-    @property
-    def allowed(self) -> tuple[str, ...]:
-        """The values it can have, as they are typed; empty where there are too many to list."""
-        ...
-
-    @property
-    def description(self) -> str:
-        """What it does; may be empty."""
-        ...
+    key: str
+    value: str
+    allowed: tuple[str, ...] = ()
+    description: str = ""
 
 
 class SessionSettings(Protocol):
     """The user's settings."""
 
-    def listed(self) -> Sequence[ListedSetting]:
+    def listed(self) -> Sequence[UserSetting]:
         """All settings, with the values in force."""
         ...
 
@@ -164,17 +146,5 @@ class SessionSettings(Protocol):
 
         Raises:
             CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.
-        """
-        ...
-
-
-class ProjectTrust(Protocol):
-    """Whether the project may configure kaa."""
-
-    async def review(self) -> str:
-        """Ask the person. The answer holds from the next session on. Returns what was decided, for people.
-
-        Raises:
-            CommandError: nobody can be asked, or decisions cannot be read or kept.
         """
         ...

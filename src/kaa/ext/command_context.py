@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.asking import Asker
-from kaa.ext.choices import ProjectTrust, SessionApprovals, SessionModels, SessionSettings
+from kaa.ext.choices import SessionApprovals, SessionModels, SessionSettings
 from kaa.ext.context import StateT
 from kaa.ext.navigation import SessionList, SessionNavigation
 from kaa.ext.session_services import (
@@ -69,9 +69,12 @@ class CommandContext(Protocol):
         """Which tool calls need the person's approval."""
         ...
 
-    @property
-    def trust(self) -> ProjectTrust:
-        """Whether the project may configure kaa."""
+    async def review_trust(self) -> str:
+        """Ask whether the project may configure kaa; holds from the next session on. Returns what was decided.
+
+        Raises:
+            CommandError: nobody can be asked, or decisions cannot be read or kept.
+        """
         ...
 
     @property

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
     from kaa.session.outline import Outline
 
@@ -65,42 +67,20 @@ class SessionNavigation(Protocol):
         ...
 
 
-class ListedSession(Protocol):
-    """A session as a list shows it."""
+class ListedSession(msgspec.Struct, frozen=True):
+    """A session as a list shows it. `title`: its name, or how its first message begins."""
 
-    @property
-    def id(self) -> str:
-        """Its id."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """Its file."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """Its name, or how its first message begins."""
-        ...
+    id: str
+    path: str
+    title: str
 
 
-class FoundText(Protocol):
-    """A place where a text was said, called or printed."""
+class FoundText(msgspec.Struct, frozen=True):
+    """A place where a text was said, called or printed. `excerpt`: the text with what is around it, on one line."""
 
-    @property
-    def session(self) -> ListedSession:
-        """The session."""
-        ...
-
-    @property
-    def entry_id(self) -> str:
-        """The entry there."""
-        ...
-
-    @property
-    def excerpt(self) -> str:
-        """The text with what is around it, on one line."""
-        ...
+    session: ListedSession
+    entry_id: str
+    excerpt: str
 
 
 class SessionList(Protocol):

@@ -5,11 +5,10 @@ To the gate it is what a yes can change (`kaa.shell.boundary.SandboxControl`), t
 
 import os.path
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 from kaa.ext.errors import CommandError
 from kaa.hands.policy import Mode
-from kaa.shell.boundary import SandboxControl
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
@@ -17,50 +16,7 @@ from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
-class Containment(SandboxControl, Protocol):
-    """The sandbox of a conversation: what the gate can change, and what frontends show and switch."""
-
-    def unconfined(self, target: Target | None) -> Workspace:
-        """See `SandboxControl`. What the user at the keyboard asks for himself runs there too."""
-        ...
-
-    def warm_up(self) -> None:
-        """A tool is about to be called: have ready what it needs."""
-        ...
-
-    async def status(self) -> SandboxStatus | None:
-        """What holds; None where nothing needs to be held."""
-        ...
-
-    def tell(self, tell: Callable[[str], None]) -> None:
-        """From now on, this is told in a sentence what the guard found that belongs to no call."""
-        ...
-
-    def set_network(self, text: str) -> str:
-        """Change what commands may reach, running ones too. Returns the state now.
-
-        Args:
-            text: `off`, `on`, or domains separated by commas.
-
-        Raises:
-            CommandError: it is something else.
-        """
-        ...
-
-    async def forward(self, port: int, host_port: int = 0) -> int:
-        """Make a port that a command listens on reachable on 127.0.0.1 of the host. Returns the port there.
-
-        Args:
-            port: inside the sandbox.
-            host_port: 0 for any.
-
-        Raises:
-            CommandError: nobody listens there, or the port on the host is taken.
-        """
-        ...
-
-
-def contain(workspace: Workspace) -> Containment:
+def contain(workspace: Workspace) -> "Containment":
     """What holds back the tools that work in this workspace."""
     return Contained(workspace) if isinstance(workspace, LocalWorkspace) else NoSandbox(workspace)
 
@@ -237,3 +193,7 @@ class NoSandbox:
     async def forward(self, port: int, host_port: int = 0) -> int:
         """There are no ports."""
         raise CommandError(f"this workspace has no ports; {port} cannot be forwarded to {host_port}")
+
+
+# The sandbox of a conversation: what the gate can change (`kaa.shell.boundary`), and what frontends show and switch.
+Containment: TypeAlias = Contained | NoSandbox

@@ -11,7 +11,6 @@ from kaa.core.events import AgentEnd, Event, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, Message, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, Reply, Submit, Suggestion
-from kaa.ext.asking import Asker
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
 from kaa.ext.hooks import (
@@ -28,22 +27,17 @@ from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.session.tree import Node
 from kaa.shell import options
-from kaa.shell.accounting import Accounting
 from kaa.shell.active_tools import ActiveTools
-from kaa.shell.budgeting import Budgeting
-from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.switching import Models
-from kaa.shell.naming import Naming
 from kaa.shell.options import SessionChoice
-from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.preparing import Preparation
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings
 from kaa.shell.status import Status
-from kaa.shell.trust.review import TrustReview
+from kaa.shell.trust.configuration import TrustError
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
 from kaa.workspace.sandbox.sandbox import SandboxStatus
@@ -53,6 +47,7 @@ if TYPE_CHECKING:
     from kaa.shell.exporting import Exporting
     from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
+    from kaa.shell.trust.decisions import TrustDecisions
     from kaa.shell.user_settings import UserSettings
     from kaa.workspace.git import Head
 
@@ -99,7 +94,7 @@ class Conversation:
         models: which model answers, and which others there are.
         reloading: reads settings again.
         tools: which tools the model may call.
-        trust: asks whether the project may configure kaa.
+        decisions: gives those about trust in the project.
         closing: closes what the conversation is made of.
 
     Attributes:
@@ -107,8 +102,15 @@ class Conversation:
         workspace: the project.
         files: the paths of the project, to complete what is typed.
         approvals: which tool calls need the person's approval.
-        trust: whether the project may configure kaa.
         containment: what holds the tools back; to show it, and to switch the network.
+        accounting: where tokens and money went, in detail.
+        budget: what runs and the session may use.
+        sessions: the other sessions there are.
+        naming: what the session is called.
+        compaction: condenses the conversation.
+        conversation_id: tells the conversations of one process apart.
+        session_id: the session's id.
+        asker: asks the person.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class Conversation:
         models: Models,
         reloading: Reloading,
         tools: ActiveTools,
-        trust: TrustReview,
+        decisions: "Callable[[], TrustDecisions]",
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
@@ -130,9 +132,17 @@ class Conversation:
         self._registry = registry
         self._session = session
         self.models = models
+        self.accounting = session.accounting
+        self.budget = session.budgeting
+        self.sessions = session.others
+        self.naming = session.naming
+        self.compaction = session.compaction
+        self.conversation_id = registry.context.conversation_id
+        self.session_id = session.store.header.id
+        self.asker = registry.context.asker
         self._reloading = reloading
         self._tools = tools
-        self.trust = trust
+        self._decisions = decisions
         self.workspace = registry.context.workspace
         self._user_commands = UserCommands(
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
@@ -170,16 +180,6 @@ class Conversation:
         return isinstance(self._session.store, FileStore)
 
     @property
-    def conversation_id(self) -> str:
-        """Tells the conversations of one process apart."""
-        return self._registry.context.conversation_id
-
-    @property
-    def session_id(self) -> str:
-        """The session's id."""
-        return self._session.store.header.id
-
-    @property
     def model_name(self) -> str:
         """`provider/id` of the model in force."""
         return self.models.current.name
@@ -194,39 +194,14 @@ class Conversation:
         return self._session.accounting.context_parts()
 
     @property
-    def accounting(self) -> Accounting:
-        """Where tokens and money went, in detail."""
-        return self._session.accounting
-
-    @property
-    def budget(self) -> Budgeting:
-        """What runs and the session may use."""
-        return self._session.budgeting
-
-    @property
     def navigation(self) -> "Navigation":
         """Goes elsewhere in the session."""
         return self._session.navigation()
 
     @property
-    def sessions(self) -> OtherSessions:
-        """The other sessions there are."""
-        return self._session.others
-
-    @property
     def checkpoints(self) -> "FileTravel":
         """What the project's files were like."""
         return self._session.navigation().files
-
-    @property
-    def naming(self) -> Naming:
-        """What the session is called."""
-        return self._session.naming
-
-    @property
-    def compaction(self) -> Compacting:
-        """Condenses the conversation."""
-        return self._session.compaction
 
     @property
     def exporting(self) -> "Exporting":
@@ -239,11 +214,6 @@ class Conversation:
         from kaa.shell.sharing import Sharing  # lazy: few sessions are shared
 
         return Sharing(self._session.exporting())
-
-    @property
-    def asker(self) -> Asker:
-        """Asks the person."""
-        return self._registry.context.asker
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
         """The object of this class that the conversation keeps. See `ConversationContext.state`."""
@@ -433,6 +403,13 @@ class Conversation:
     async def run_command(self, command: str, *, in_context: bool) -> UserCommandEnd:
         """Run a command of the user's own, with the user's rights. See `UserCommands.run`."""
         return await self._user_commands.run(command, in_context=in_context)
+
+    async def review_trust(self) -> str:
+        """Ask whether the project may configure kaa. See `CommandContext.review_trust`."""
+        try:
+            return await self._decisions().review(self.workspace, self.asker)
+        except TrustError as error:
+            raise CommandError(str(error)) from error
 
     async def reload(self) -> str:
         """Read settings, rules, models, keys and changed extensions again. See `Reloading.reload`."""

@@ -48,7 +48,6 @@ from kaa.shell.session_parts import AgentEvents, SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
-from kaa.shell.trust.review import TrustReview
 from kaa.shell.trust.verdict import judge
 from kaa.workspace.protocol import Workspace
 
@@ -211,7 +210,7 @@ async def open_conversation(
             built.models,
             reloading,
             spec.tools,
-            TrustReview(at.decisions, at.workspace, at.asker),
+            at.decisions,
             closing.pop_all(),
         )
         undo.pop_all()  # from here on the conversation closes what it is made of

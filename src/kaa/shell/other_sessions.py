@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from kaa.ext.errors import CommandError
+from kaa.ext.navigation import FoundText, ListedSession
 from kaa.session.errors import SessionError
 from kaa.shell.home import Home
 
@@ -14,22 +13,6 @@ if TYPE_CHECKING:
     from kaa.shell.sessions import Sessions
 
 _MOST_HITS = 50
-
-
-class ListedSession(msgspec.Struct, frozen=True):
-    """A session as a list shows it. See `kaa.ext.navigation.ListedSession`."""
-
-    id: str
-    path: str
-    title: str
-
-
-class FoundText(msgspec.Struct, frozen=True):
-    """A place where a text was said. See `kaa.ext.navigation.FoundText`."""
-
-    session: ListedSession
-    entry_id: str
-    excerpt: str
 
 
 class OtherSessions:

@@ -3,7 +3,7 @@
 import msgspec
 
 from kaa.core.usage import UsageReport
-from kaa.shell.models.switching import ModelState
+from kaa.ext.choices import ModelState
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 

@@ -9,19 +9,11 @@ from typing import Literal, Union, get_args, get_origin
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.ext.choices import UserSetting
 from kaa.ext.errors import CommandError
 from kaa.shell.preferences import SETTINGS, load_preferences
 from kaa.shell.settings import Settings, SettingsError
 from kaa.shell.settings_file import SettingsFile
-
-
-class UserSetting(msgspec.Struct, frozen=True):
-    """See `kaa.ext.choices.ListedSetting`."""
-
-    key: str
-    value: str
-    allowed: tuple[str, ...] = ()
-    description: str = ""
 
 
 class UserSettings:

@@ -9,11 +9,11 @@ from kaa.core.events import CompactionEnd, CompactionStart
 from kaa.core.messages import Usage, UserMessage
 from kaa.core.provider import Model
 from kaa.core.usage import ContextUse, Spent, UsageReport
+from kaa.ext.choices import ModelState
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import Answer, AnyQuestion
 from kaa.shell.conversation import CommandReply
 from kaa.shell.home import Home
-from kaa.shell.models.switching import ModelState
 from kaa.shell.status import Status
 from kaa.shell.work_queue import WorkResult
 from kaa.workspace.file_index import FileListing

@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import ImageContent, UserMessage
+from kaa.ext.command_context import CommandContext
+from kaa.ext.commands import Command
 from kaa.frontends.interactive.attachments import Attachments
-from kaa.frontends.interactive.commands import Commands, CoreCommand, UiCommand
+from kaa.frontends.interactive.commands import Commands, UiCommand
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.ui_context import UIContext
@@ -39,6 +41,10 @@ class Engine:
         self.asked.append(what)
 
 
+async def _do_nothing(_arguments: str, _context: CommandContext) -> None:
+    """A command of the conversation's that is only known by name."""
+
+
 class World:
     """A submission and all around it."""
 
@@ -62,7 +68,7 @@ class World:
             self.failures.append,
             lambda _: None,
         )
-        commands.of_conversation = tuple(CoreCommand(name, "") for name in ("net", "skill:hello", "my_cmd"))
+        commands.of_conversation = tuple(Command(name, "", _do_nothing) for name in ("net", "skill:hello", "my_cmd"))
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Type it and enter it."""

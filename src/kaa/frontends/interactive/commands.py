@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.tui.completion_sources import CommandEntry
+
+if TYPE_CHECKING:
+    from kaa.ext.commands import Command
 
 Run = Callable[[str], None]
 Complete = Callable[[str], Iterable[tuple[str, str]]]
@@ -45,22 +48,6 @@ class CommandView(NamedTuple):
     is_independent: bool = False
 
 
-class CoreCommand(NamedTuple):
-    """A slash command of the conversation, which the core runs.
-
-    Attributes:
-        name: without the slash.
-        description: what it does, for the help.
-        argument_hint: what can stand behind the name.
-        completes: whether the core knows what can.
-    """
-
-    name: str
-    description: str
-    argument_hint: str = ""
-    completes: bool = False
-
-
 class Commands:
     """All of them. One of the terminal goes before one of the conversation with the same name.
 
@@ -73,7 +60,7 @@ class Commands:
 
     def __init__(self, ask: Callable[[str, str, Found], None] = lambda _name, _typed, found: found(())) -> None:
         self._ask = ask
-        self.of_conversation: tuple[CoreCommand, ...] = ()
+        self.of_conversation: tuple[Command, ...] = ()
         self._own: dict[str, UiCommand] = {}
         self._views: dict[str, CommandView] = {}
 
@@ -112,8 +99,8 @@ class Commands:
         others = (command for command in self.of_conversation if command.name not in self._own)
         return sorted([*own, *map(self._offered, others)], key=lambda command: command.name)
 
-    def _offered(self, command: CoreCommand) -> CommandEntry:
-        arguments = partial(self._ask, command.name) if command.completes else None
+    def _offered(self, command: "Command") -> CommandEntry:
+        arguments = partial(self._ask, command.name) if command.complete is not None else None
         return CommandEntry(command.name, f"{command.argument_hint} {command.description}".strip(), arguments)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kaa.core.events import Event, MessageEnd
+from kaa.ext.commands import Command
 from kaa.ext.errors import CommandError
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.commands import CoreCommand
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
 from kaa.frontends.interactive.status_view import footer_state
@@ -38,7 +38,7 @@ class EventPresenter:
     def __init__(
         self, main_view: MainView, transcript: TranscriptView, activity: Activity, attention: Attention
     ) -> None:
-        self.on_commands: Callable[[Sequence[CoreCommand]], None] = lambda _: None
+        self.on_commands: Callable[[Sequence[Command]], None] = lambda _: None
         self._main_view = main_view
         self._transcript = transcript
         self._activity = activity
@@ -124,7 +124,7 @@ class EventPresenter:
         self._attention.name_session(status.session_name or "")
         self._refresh_footer()
 
-    def show_commands(self, commands: Sequence[CoreCommand]) -> None:
+    def show_commands(self, commands: Sequence[Command]) -> None:
         """The conversation has these commands."""
         self.on_commands(commands)
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
-from kaa.frontends.interactive.commands import CoreCommand
+from kaa.ext.commands import Command
 from kaa.frontends.interactive.core_thread import Post
 from kaa.shell.conversation import Conversation
 from kaa.shell.status import Status
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DELTA_SECONDS = 1 / 60
 
 
-class ConversationListener(Protocol):
+class CoreListener(Protocol):
     """Who is told; every method runs in the user interface's thread."""
 
     def show_events(self, events: Sequence[Event]) -> None:
@@ -30,20 +30,16 @@ class ConversationListener(Protocol):
         """The conversation stands like this now."""
         ...
 
-    def show_commands(self, commands: Sequence[CoreCommand]) -> None:
+    def show_commands(self, commands: Sequence[Command]) -> None:
         """These are the slash commands of the conversation now."""
+        ...
+
+    def show_notice(self, text: str) -> None:
+        """Something worth knowing that does not stop us."""
         ...
 
     def show_head(self, head: Head | None) -> None:
         """This is checked out in the project; None if git does not know."""
-        ...
-
-
-class CoreListener(ConversationListener, Protocol):
-    """Who is told what happens; every method runs in the user interface's thread."""
-
-    def show_notice(self, text: str) -> None:
-        """Something worth knowing that does not stop us."""
         ...
 
 
@@ -68,7 +64,7 @@ class Reporter:
         post: runs a function in the listener's thread.
     """
 
-    def __init__(self, conversation: Conversation, listener: ConversationListener, post: Post) -> None:
+    def __init__(self, conversation: Conversation, listener: CoreListener, post: Post) -> None:
         self._conversation = conversation
         self._listener = listener
         self._post = post
@@ -117,10 +113,7 @@ class Reporter:
             self._post(lambda: self._listener.show_events(events))
 
     def _tell_commands(self) -> None:
-        commands = [
-            CoreCommand(command.name, command.description, command.argument_hint, command.complete is not None)
-            for command in self._conversation.commands
-        ]
+        commands = self._conversation.commands
         self._post(lambda: self._listener.show_commands(commands))
 
     async def _tell_status(self) -> None:

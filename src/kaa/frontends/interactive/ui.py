@@ -5,12 +5,13 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 
 from collections.abc import Callable, Sequence
 
+from kaa.ext.commands import Command
 from kaa.frontends.interactive.actions import Actions
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.appearance import Appearance
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
-from kaa.frontends.interactive.commands import Commands, CoreCommand, Found
+from kaa.frontends.interactive.commands import Commands, Found
 from kaa.frontends.interactive.conversation_tasks import ConversationTasks
 from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
@@ -159,7 +160,7 @@ class InteractiveUI:
 
         self.conversations.open_other(session.choice, session.text, opened, self.presenter.show_failure)
 
-    def _take_commands(self, commands: Sequence[CoreCommand]) -> None:
+    def _take_commands(self, commands: Sequence[Command]) -> None:
         """Extensions came or went, or another conversation is open."""
         self.commands.of_conversation = tuple(commands)
 

@@ -3,20 +3,12 @@
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-import msgspec
-
-from kaa.core.provider import Model, ThinkingLevel
+from kaa.core.provider import Model
+from kaa.ext.choices import ScopedModel
 from kaa.llm.former_names import current_query
 from kaa.llm.models.matching import best_matches, split_level
 
 _GLOB_CHARACTERS = frozenset("*?[")
-
-
-class ScopedModel(msgspec.Struct, frozen=True):
-    """A model to cycle to. `level`: how hard it is to think there; None leaves that as it is."""
-
-    model: Model
-    level: ThinkingLevel | None = None
 
 
 def scoped_models(patterns: Iterable[str], models: Sequence[Model]) -> tuple[ScopedModel, ...]:

@@ -15,6 +15,7 @@ from kaa.core.agent import Agent
 from kaa.core.events import Event, MessageEnd, ModelChanged, ThinkingLevelChanged
 from kaa.core.messages import AssistantMessage, Json
 from kaa.core.provider import Model, ThinkingLevel
+from kaa.ext.choices import ModelState, ScopedModel
 from kaa.ext.errors import CommandError
 from kaa.host.log import LOG
 from kaa.llm.auth.errors import CredentialError
@@ -25,28 +26,9 @@ from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_lev
 from kaa.llm.tuning import Tuning
 from kaa.session.recorder import SessionRecorder
 from kaa.shell.models.link import ModelLink
-from kaa.shell.models.scope import ScopedModel, scoped_models
+from kaa.shell.models.scope import scoped_models
 from kaa.shell.settings import SettingsError
 from kaa.shell.settings_file import SettingsFile
-
-
-class ModelState(msgspec.Struct, frozen=True):
-    """The model in force.
-
-    Attributes:
-        levels: the thinking levels it has, the lowest first.
-        is_listed: whether kaa knows that its provider has it; any other name is the user's word.
-    """
-
-    model: Model
-    thinking: ThinkingLevel
-    levels: tuple[ThinkingLevel, ...]
-    is_listed: bool = True
-
-    @property
-    def name(self) -> str:
-        """`provider/id`."""
-        return self.model.qualified_id
 
 
 class Models:
