@@ -18,6 +18,7 @@ _POLICY = Policy(
     hidden=("/home/me/.ssh", "/home/me/.*_history"),
     shown=("/home/me/.ssh/config",),
 )
+_READ_ONLY = "Read-only file system"
 
 
 def test_it_is_said_that_kaa_runs_from_there() -> None:
@@ -258,6 +259,12 @@ def test_what_a_command_shows_from_a_log_or_could_do_is_not_put_down_to_the_sand
     assert _denials(writable=(root,)).in_passing(f"x\n{line}\ndone\n", root) == ()
 
 
+@pytest.mark.parametrize("name", [".", "/p", "..", "/"])
+def test_a_mount_point_that_cannot_be_removed_is_not_a_protected_name(name: str) -> None:
+    assert _denials().in_passing(f"rm: cannot remove '{name}': Device or resource busy", "/p") == ()
+    assert all(one.kind == "write" for one in _denials().in_passing(f"rm: cannot remove '{name}': {_READ_ONLY}", "/p"))
+
+
 def test_landlock_does_not_hold_protected_names(tmp_path: Path) -> None:
     root = _project(tmp_path)
     denials = _denials(writable=(root,), tier="landlock")
@@ -381,6 +388,7 @@ def test_a_repository_elsewhere_that_git_writes_open_is_said_to_need_them(tmp_pa
 
     denials = _denials(writable=(str(tree),))
     assert denials.in_output(line.format(lock), str(tree)) == (Blocked("git", lock),)
+    assert denials.in_passing(line.format(lock), str(tree)) == (Blocked("git", lock),)
     assert denials.of_write(config) == Blocked("protected", config)
     assert _denials(writable=(str(tree),), git_writable=True).of_write(lock) is None
     assert _denials(writable=(str(tree),), mode="read-only").of_write(lock) != Blocked("git", lock)

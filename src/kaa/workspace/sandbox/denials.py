@@ -202,7 +202,7 @@ class Denials:
         if self._policy.tier not in ("full", "bwrap") or not blocked.what:
             return False
         path, above = blocked.what, os.path.dirname(blocked.what)
-        while self._kind_of_write(above) is not None:
+        while self._kind_of_write(above) in ("git", "kaa", "protected"):
             path, above = above, os.path.dirname(above)
         return os.path.lexists(path) and (self._kind_of_write(path) is not None or self._is_named(path))
 
