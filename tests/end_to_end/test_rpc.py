@@ -110,20 +110,21 @@ def test_abort_ends_the_run(kaa: Kaa, server: ModelServer) -> None:
 
 
 def test_abort_answers_when_all_has_ended_and_keeps_what_waits(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="sleep 60"), say("Done.")])
+    server.begin([call("bash", command="sleep 60"), say("Done."), say("Done.")])
 
     with rpc(kaa, "--approvals", "auto") as client:
         client.data("prompt", message="go")
         client.event("tool_execution_start")
+        client.data("steer", message="faster")
         client.data("follow_up", message="later")
         client.data("abort")
         settled = [line["type"] for line in client.seen].count("agent_settled")
         waiting = client.data("get_state")["pendingMessageCount"]
-        taken = client.data("clear_queue")
         client.prompt("again")
 
-    assert (settled, waiting) == (1, 1)
-    assert taken == {"steering": [], "followUp": ["later"]}
+    said = [text for who, text in conversation(server.requests[-1]) if who == "user"]
+    assert (settled, waiting) == (1, 2)
+    assert sorted(said) == ["again", "faster", "go", "later"]
 
 
 def test_abort_retry_stops_nothing_but_a_retry(kaa: Kaa, server: ModelServer) -> None:
@@ -385,6 +386,19 @@ class TestSessions:
         assert len(forks) == 1
         assert (named["entry"]["id"], named["label"]) == (labelled, "goal")
         assert named["labelTimestamp"].endswith("Z")
+
+    def test_a_new_session_names_its_parent(self, kaa: Kaa, server: ModelServer) -> None:
+        server.begin([say("One."), say("Two.")])
+
+        with rpc(kaa) as client:
+            client.prompt("first")
+            parent = client.data("get_state")["sessionFile"]
+            client.data("new_session", parentSession=parent)
+            client.prompt("second")
+            file = client.data("get_state")["sessionFile"]
+
+        with open(file, "rb") as lines:
+            assert msgspec.json.decode(lines.readline())["parentSession"] == parent
 
     def test_entries_after_one_that_the_client_has(self, kaa: Kaa, server: ModelServer) -> None:
         server.begin([say("One."), say("Two.")])

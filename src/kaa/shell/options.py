@@ -23,9 +23,15 @@ class _Named(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewSession(_Named, frozen=True):
-    """Begin a session. `session_id`: its id; a session of this project that has it already is continued."""
+    """Begin a session.
+
+    Attributes:
+        session_id: its id; a session of this project that has it already is continued.
+        parent: the session file that its header names as its parent.
+    """
 
     session_id: str | None = None
+    parent: str | None = None
 
 
 class ContinueSession(_Named, frozen=True):

@@ -48,7 +48,7 @@ class ClearQueue(Command, tag="clear_queue", frozen=True):
 
 
 class NewSession(Command, tag="new_session", frozen=True):
-    """Begin a session. `parent_session` is accepted and not used."""
+    """Begin a session. `parent_session`: the session file that its header names as its parent."""
 
     parent_session: str | None = None
 

@@ -405,8 +405,8 @@ class RpcSession:
         text: dict[str, object] = {}
         choice: SessionChoice
         match command:
-            case rpc.NewSession():
-                choice = NewSession()
+            case rpc.NewSession(parent_session=parent):
+                choice = NewSession(parent=parent)
             case rpc.SwitchSession(session_path=path):
                 choice = ResumeSession(path)
             case rpc.Fork(entry_id=entry_id):

@@ -43,13 +43,14 @@ class SessionLibrary:
         self._folder = session_dir if session_dir is not None else root / folder_name(cwd)
         self._is_shared = session_dir is not None
 
-    def create(self, session_id: str | None = None) -> FileStore:
+    def create(self, session_id: str | None = None, parent: str | None = None) -> FileStore:
         """A new session; its file appears with the first entry.
 
         Args:
             session_id: one of the user's; without it, a new one.
+            parent: the session file that it continues.
         """
-        header = new_header(self._cwd, session_id=session_id)
+        header = new_header(self._cwd, parent, session_id)
         return FileStore.create(self._path(header), header)
 
     def with_id(self, session_id: str) -> Path | None:
