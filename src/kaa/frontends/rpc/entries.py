@@ -6,20 +6,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.session.entries import MessageEntry, StoredMessage
+from kaa.session.entries import Label, MessageEntry, StoredMessage
 from kaa.session.file.decoding import decode_entry
+from kaa.session.file.jsonl import UNREADABLE, encode_object, lenient_object
 from kaa.session.tree import Node
 
 StoredEntry: TypeAlias = tuple[Node, bytes]
 """An entry and its line in the session file."""
-
-
-class _Label(msgspec.Struct, rename="camel", frozen=True):
-    """What a `label` entry says."""
-
-    target_id: str
-    timestamp: str
-    label: str | None = None
 
 
 def entries_after(entries: Sequence[StoredEntry], since: str | None) -> list[msgspec.Raw] | None:
@@ -29,7 +22,7 @@ def entries_after(entries: Sequence[StoredEntry], since: str | None) -> list[msg
         first = next((place for place, (node, _) in enumerate(entries, start=1) if node.id == since), 0)
         if not first:
             return None
-    return [msgspec.Raw(line) for _, line in entries[first:]]
+    return [msgspec.Raw(_readable(line)) for _, line in entries[first:]]
 
 
 def stored_messages(entries: Sequence[StoredEntry]) -> list[StoredMessage]:
@@ -54,7 +47,7 @@ def entry_tree(entries: Sequence[StoredEntry]) -> msgspec.Raw:
             case bytes(text):
                 parts.append(text)
             case node, line:
-                parts += (b'{"entry":', line, b',"children":[')
+                parts += (b'{"entry":', _readable(line), b',"children":[')
                 pending += (b"]" + labels.get(node.id, b"") + b"}", *_separated(children[node]))
     return msgspec.Raw(b"".join(parts))
 
@@ -70,7 +63,18 @@ def _labels(entries: Sequence[StoredEntry]) -> dict[str, bytes]:
     for node, line in entries:
         if node.type != "label":
             continue
-        label = msgspec.json.decode(line, type=_Label)
-        named = {"label": label.label, "labelTimestamp": label.timestamp}
-        labels[label.target_id] = b"," + msgspec.json.encode(named)[1:-1] if label.label else b""
+        label = decode_entry(line)
+        if isinstance(label, Label):
+            named = {"label": label.label, "labelTimestamp": label.timestamp}
+            labels[label.target_id] = b"," + msgspec.json.encode(named)[1:-1] if label.label else b""
     return labels
+
+
+def _readable(line: bytes) -> bytes:
+    """The line, repaired if a client could not read it: files of other programs may be damaged."""
+    try:
+        line.decode()
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except UNREADABLE:
+        return encode_object(lenient_object(line) or {}).rstrip()
+    return line
