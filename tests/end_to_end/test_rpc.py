@@ -748,7 +748,8 @@ class TestTheEnd:
             process.send_signal(signal.SIGHUP)
             process.send_signal(signal.SIGTERM)
 
-            assert process.wait(HANG_SECONDS) == 128 + signal.SIGTERM
+            # The system may deliver them in either order.
+            assert process.wait(HANG_SECONDS) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
     def test_output_that_cannot_be_written_is_an_error(self, kaa: Kaa, server: ModelServer) -> None:
         done = kaa.run_in_shell('echo \'{"type":"get_state"}\' | "$KAA" --mode rpc > /dev/full')
