@@ -4,7 +4,6 @@ import pytest
 
 from kaa.builtin import prompt, tools
 from kaa.core.provider import ToolSchema
-from kaa.core.tool import Tool, ToolRun
 from kaa.core.usage import context_parts
 from kaa.ext.api import PromptContext
 from kaa.ext.registry import joined_sections
@@ -26,10 +25,9 @@ def _tokens(profile: PromptProfile) -> int:
     registry = LoadedRegistry()
     for module in (prompt, tools):
         registry.load(module.__name__, module.extend, built_in=True)
-    context = PromptContext(cwd="/project", date="2026-11-22", tools=tuple(registry.tools), profile=profile)
-    made: list[Tool[ToolRun]] = ActiveTools(registry, lambda: registry.tools, brief=profile == "short").bound()
-    text = joined_sections(registry.prompt_sections(context))
-    return context_parts(text, [tool.schema for tool in made], ()).total
+    context = PromptContext(cwd="/project", date="2026-11-22", profile=profile)
+    made = ActiveTools(registry, lambda: registry.tools, context)
+    return context_parts(joined_sections(made.sections), [tool.schema for tool in made.bound()], ()).total
 
 
 def test_the_short_profile_takes_little_more_than_half() -> None:

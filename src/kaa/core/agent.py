@@ -57,7 +57,7 @@ class Agent:
     Args:
         provider: the way to the model.
         model: the model; see `use`.
-        system_prompt: byte-stable over the session.
+        system_prompt: byte-stable within a run.
         tools: what the model may call, in the order it is told of them.
         session_id: stable over the session.
         messages: the conversation so far.
@@ -80,7 +80,7 @@ class Agent:
         self._provider = provider
         self._model = model
         self.thinking: ThinkingLevel = thinking
-        self._system_prompt = system_prompt
+        self._system_prompt = self._next_system_prompt = system_prompt
         self._tools = {tool.schema.name: tool for tool in tools}
         self._schemas = tuple(tool.schema for tool in tools)
         self._hooks = hooks or FixedHooks()
@@ -138,6 +138,12 @@ class Agent:
         self._tools.clear()
         self._tools.update(named)
         self._schemas = tuple(tool.schema for tool in named.values())
+
+    def set_system_prompt(self, system_prompt: str) -> None:
+        """From the next run on, every request begins with this."""
+        self._next_system_prompt = system_prompt
+        if not self.is_running:
+            self._system_prompt = system_prompt
 
     def use(self, model: Model, provider: Provider) -> None:
         """Send requests to another model, from the next one on: also within a run, and when one is repeated."""
@@ -240,6 +246,7 @@ class Agent:
             AgentBusyError: a run is under way.
         """
         self.refuse_if_busy()
+        self._system_prompt = self._next_system_prompt
         asking = ModelCaller(
             provider=lambda: self._provider,
             request=self._request,

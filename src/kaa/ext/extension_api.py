@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar, get_args
+from typing import Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from kaa.core.tool import Tool
 from kaa.ext.commands import Command, CommandAvailability, CommandCompleter, CommandHandler
@@ -37,6 +37,25 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 FunctionT = TypeVar("FunctionT")
 
+NamedKind: TypeAlias = Literal["tool", "command"]
+"""What no two extensions of a conversation can register under one name."""
+
+
+class Registrations(Protocol):
+    """Told of what extensions register. Until an extension is loaded, both methods do nothing."""
+
+    def require_free(self, scope: Scope, kind: NamedKind, name: str) -> None:
+        """Make sure that no other extension has registered this name.
+
+        Raises:
+            RegistrationError: one has.
+        """
+        ...
+
+    def changed(self, scope: Scope) -> None:
+        """Tools, commands or prompt sections of an extension came or went."""
+        ...
+
 
 class ExtensionAPI:
     """Registers what an extension adds to kaa. All open conversations see it until the extension is unloaded.
@@ -55,8 +74,9 @@ class ExtensionAPI:
     - **Abort**: if the user stops the run, the hook that is running gets `asyncio.CancelledError`.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, registrations: Registrations) -> None:
         self._scope = scope
+        self._registrations = registrations
 
     @property
     def api_version(self) -> int:
@@ -66,7 +86,7 @@ class ExtensionAPI:
     def register_tool(
         self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
     ) -> None:
-        """Add a tool for the model.
+        """Add a tool for the model, at any time; it is there from the next request on.
 
         Args:
             tool: the tool, for example a `TypedTool`.
@@ -91,7 +111,21 @@ class ExtensionAPI:
             raise RegistrationError(f"a tool named {name!r} is already registered")
         if risk not in get_args(Risk):
             raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
+        self._registrations.require_free(scope, "tool", name)
         scope.tools[name] = RegisteredTool(tool, snippet, default, scope.author, risk)
+        self._registrations.changed(scope)
+
+    def unregister_tool(self, name: str) -> None:
+        """Take back a tool of this extension; the model does not have it from the next request on.
+
+        Raises:
+            RegistrationError: this extension has no tool of this name.
+        """
+        scope = self._open_scope()
+        if name not in scope.tools:
+            raise RegistrationError(f"extension {scope.owner} has no tool named {name!r}")
+        del scope.tools[name]
+        self._registrations.changed(scope)
 
     def register_command(
         self,
@@ -131,17 +165,22 @@ class ExtensionAPI:
             _require_function(function)
         if name in scope.commands:
             raise RegistrationError(f"a command named {name!r} is already registered")
+        self._registrations.require_free(scope, "command", name)
         scope.commands[name] = Command(name, description, handler, argument_hint, complete, available, while_running)
+        self._registrations.changed(scope)
 
     def add_prompt_section(self, name: str, section: PromptSection) -> None:
         """Add a section to the system prompt, or replace the section of this name.
 
-        `section` gets a `PromptContext` and returns a text, or None for nothing. It runs once for each conversation,
-        when kaa opens it. Sections appear in the order of registration. It has no time limit and must return at once.
-        If it raises, kaa does not open the conversation.
+        `section` gets a `PromptContext` and returns a text, or None for nothing. It runs when kaa opens a conversation,
+        and when extensions or their tools came or went; the new prompt is in force from the next run on. Sections
+        appear in the order of registration. It has no time limit and must return at once. If it raises, kaa does not
+        open the conversation, or keeps the prompt as it was.
         """
         _require_function(section)
-        self._open_scope().sections[name] = section
+        scope = self._open_scope()
+        scope.sections[name] = section
+        self._registrations.changed(scope)
 
     def on_session_start(self, hook: SessionStartHook) -> None:
         """Run once for each conversation, after kaa opened it and before its first message, which waits.

@@ -21,7 +21,7 @@ class ContextFile(msgspec.Struct, frozen=True):
 
 
 class PromptContext(msgspec.Struct, frozen=True):
-    """What a prompt section can depend on. It does not change during a session.
+    """What a prompt section can depend on. Only `tools` changes during a session.
 
     Attributes:
         cwd: the project's root.

@@ -1,8 +1,8 @@
 """What the extensions of a conversation registered, as it is at the moment: tools, commands, prompt sections, hooks."""
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from kaa.core.events import Event
 from kaa.ext.asking import Asker
@@ -23,6 +23,8 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
+
+RegisteredT = TypeVar("RegisteredT")
 
 
 class Registry:
@@ -76,22 +78,30 @@ class Registry:
         return Registry(self._extensions, context, self._unannounced, self._names)
 
     def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
-        """Call `observer` after extensions were loaded or unloaded. Returns a function that ends this."""
+        """Call `observer` after extensions, or their tools, commands or prompt sections, came or went.
+
+        Returns a function that ends this.
+        """
         return self._extensions.subscribe(observer)
 
     @property
     def tools(self) -> tuple[RegisteredTool, ...]:
         """All tools."""
-        return tuple(tool for scope in self._scopes for tool in scope.tools.values())
+        return tuple(_first_of(scope.tools for scope in self._scopes).values())
+
+    def tool(self, name: str) -> RegisteredTool | None:
+        """The tool of this name: the one that runs, and whose risk counts."""
+        return next((scope.tools[name] for scope in self._scopes if name in scope.tools), None)
 
     def risk_of(self, name: str) -> Risk:
         """What a tool can do at most; a tool that is not registered may do anything."""
-        return next((scope.tools[name].risk for scope in self._scopes if name in scope.tools), "outside")
+        tool = self.tool(name)
+        return "outside" if tool is None else tool.risk
 
     @property
     def commands(self) -> dict[str, Command]:
         """All slash commands by name."""
-        return {name: command for scope in self._scopes for name, command in scope.commands.items()}
+        return _first_of(scope.commands for scope in self._scopes)
 
     def author_of(self, command: str) -> str:
         """The extension that a slash command is from; empty for kaa's own."""
@@ -230,6 +240,15 @@ class Registry:
 
     def _command(self, name: str) -> tuple[Scope, Command]:
         return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)
+
+
+def _first_of(registered: Iterable[Mapping[str, RegisteredT]]) -> dict[str, RegisteredT]:
+    """All that was registered, by name: the first of each."""
+    found: dict[str, RegisteredT] = {}
+    for one in registered:
+        for name, what in one.items():
+            found.setdefault(name, what)
+    return found
 
 
 def joined_sections(sections: Iterable[tuple[str, str]]) -> str:

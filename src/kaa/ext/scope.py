@@ -29,11 +29,13 @@ class Scope:
     Args:
         owner: the extension's name, for messages.
         built_in: whether it comes with kaa.
+        everywhere: whether all conversations use it, or only those that name it.
     """
 
-    def __init__(self, owner: str, *, built_in: bool = False) -> None:
+    def __init__(self, owner: str, *, built_in: bool = False, everywhere: bool = False) -> None:
         self.owner = owner
         self.built_in = built_in
+        self.everywhere = everywhere
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}

@@ -1,7 +1,7 @@
 """What a conversation has used, from its events and from the session it goes on, and what its window is filled with."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.core.agent import Agent
@@ -35,7 +35,7 @@ class Accounting:
         models: know which cost nothing.
         store: the session, with the replies of earlier runs.
         recorder: writes into the session what the provider's cache failed to give.
-        prompt: the texts that the system prompt consists of, each with its name.
+        prompt: gives the texts that the system prompt consists of, each with its name.
 
     Raises:
         SessionReadError: the session cannot be read.
@@ -47,11 +47,11 @@ class Accounting:
         models: Models,
         store: SessionStore,
         recorder: SessionRecorder,
-        prompt: Sequence[tuple[str, str]] = (),
+        prompt: Callable[[], Sequence[tuple[str, str]]],
     ) -> None:
         self._agent = agent
         self._store = store
-        self._prompt = tuple(prompt)
+        self._prompt = prompt
         self._tally = UsageTally(models.is_free)
         self._counted = len(store.tree)
         self._tally.recall(use for _, use in past_usage(store, store.tree.nodes))
@@ -79,7 +79,7 @@ class Accounting:
         """What the system prompt consists of."""
         from kaa.core.largest import ContextItem  # lazy, as above
 
-        return tuple(ContextItem(name, tokens_in(text)) for name, text in self._prompt)
+        return tuple(ContextItem(name, tokens_in(text)) for name, text in self._prompt())
 
     async def spending(self) -> Spending:
         """Where everything went. Reads the whole session.

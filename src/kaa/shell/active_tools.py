@@ -1,13 +1,15 @@
-"""Which tools the model may call, kept in step with extensions that are unloaded and loaded again."""
+"""Which tools the model may call, and what its prompt says, kept in step with extensions and their tools."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+import msgspec
+
 from kaa.core.agent import Agent
 from kaa.core.tool import Tool, ToolRun
-from kaa.ext.api import RegisteredTool
-from kaa.ext.errors import RegistrationError
-from kaa.ext.registry import Registry
+from kaa.ext.api import PromptContext, RegisteredTool
+from kaa.ext.errors import ExtensionFailedError, RegistrationError
+from kaa.ext.registry import Registry, joined_sections
 from kaa.shell.prompt_profile import BriefTool
 
 
@@ -17,19 +19,27 @@ class ActiveTools:
     Args:
         registry: has all tools.
         select: the tools that are active by default or by the user's choice; asked again when extensions change.
-        brief: tell the model no more of them than it needs.
+        prompt: what the system prompt is made from, besides the tools.
+
+    Attributes:
+        sections: the system prompt, each section with its name.
+
+    Raises:
+        ExtensionError: a section of the prompt failed.
     """
 
-    def __init__(self, registry: Registry, select: Callable[[], Iterable[RegisteredTool]], *, brief: bool) -> None:
+    def __init__(
+        self, registry: Registry, select: Callable[[], Iterable[RegisteredTool]], prompt: PromptContext
+    ) -> None:
         self._registry = registry
         self._select = select
         self._names = [tool.name for tool in select()]
-        self._brief = brief
+        self._prompt = prompt
+        self.sections = self._made_sections()
 
     def bound(self) -> list[Tool[ToolRun]]:
         """The tools there are at the moment, as the loop uses them."""
-        known = {tool.name: tool for tool in self._registry.tools}
-        return [self._bind(known[name]) for name in self._names if name in known]
+        return [self._bind(tool) for tool in self._present()]
 
     def activate(self, name: str, agent: Agent) -> None:
         """Let the model call one more tool.
@@ -43,11 +53,25 @@ class ActiveTools:
             self.refresh(agent)
 
     def refresh(self, agent: Agent) -> None:
-        """Extensions have changed: from the next request on the model has the tools there are now."""
+        """Extensions changed: new tools are in force from the next request on, a new prompt from the next run on.
+
+        A section that fails is reported, and the prompt stays as it is.
+        """
         with suppress(RegistrationError):  # a tool that the user chose is unloaded: nothing new is active
             self._names += [tool.name for tool in self._select() if tool.name not in self._names]
         agent.set_tools(self.bound())
+        try:
+            self.sections = self._made_sections()
+        except ExtensionFailedError as failure:
+            self._registry.session.report(failure)
+        agent.set_system_prompt(joined_sections(self.sections))
+
+    def _present(self) -> list[RegisteredTool]:
+        return [tool for tool in map(self._registry.tool, self._names) if tool is not None]
+
+    def _made_sections(self) -> tuple[tuple[str, str], ...]:
+        return self._registry.prompt_sections(msgspec.structs.replace(self._prompt, tools=tuple(self._present())))
 
     def _bind(self, registered: RegisteredTool) -> Tool[ToolRun]:
         bound = self._registry.context.bind(registered.tool, registered.owner)
-        return BriefTool(bound) if self._brief else bound
+        return BriefTool(bound) if self._prompt.profile == "short" else bound

@@ -51,9 +51,8 @@ class AgentSpec(msgspec.Struct, frozen=True):
 
     Attributes:
         models: which model answers.
-        sections: the system prompt, each section with its name.
         project: the files that the prompt quotes.
-        tools: those it may call.
+        tools: those it may call, and the system prompt.
         store: its session.
         recorder: writes into the session.
         messages: what the session gives the model.
@@ -63,7 +62,6 @@ class AgentSpec(msgspec.Struct, frozen=True):
     """
 
     models: AgentModels
-    sections: Sequence[tuple[str, str]]
     project: ProjectFiles
     tools: ActiveTools
     store: SessionStore
@@ -111,7 +109,7 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
     agent = Agent(
         provider=link.provider,
         model=link.resolved.model,
-        system_prompt=joined_sections(spec.sections),
+        system_prompt=joined_sections(spec.tools.sections),
         tools=spec.tools.bound(),
         hooks=hooks,
         config=spec.config,
@@ -125,7 +123,7 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
     )
     fallback = FallbackModels(agent, models, spec.models.fallback, notify)
     BlockedImages(agent, models, notify)
-    accounting = Accounting(agent, models, store, recorder, _prompt_parts(spec.sections, spec.project))
+    accounting = Accounting(agent, models, store, recorder, lambda: _prompt_parts(spec.tools.sections, spec.project))
     budgeting = Budgeting(
         agent,
         recorder,

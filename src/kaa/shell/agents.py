@@ -146,13 +146,12 @@ class AgentRuns:
             link = await self._link(task.model)
         except (RegistrationError, NoModelError, CredentialError, CommandError) as error:
             raise AgentError(f"The agent was not run: {error}") from error
-        prompt = msgspec.structs.replace(origin.prompt, tools=tools, custom=task.system_prompt or origin.prompt.custom)
+        prompt = msgspec.structs.replace(origin.prompt, custom=task.system_prompt or origin.prompt.custom)
         store = MemoryStore(self._workspace.root)
         return msgspec.structs.replace(
             origin.spec,
             models=msgspec.structs.replace(origin.spec.models, link=link),
-            sections=registry.prompt_sections(prompt),
-            tools=ActiveTools(registry, lambda: tools, brief=prompt.profile == "short"),
+            tools=ActiveTools(registry, lambda: tools, prompt),
             store=store,
             recorder=SessionRecorder(store, build_context(store)),
             messages=(),

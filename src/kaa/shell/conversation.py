@@ -154,7 +154,6 @@ class Conversation:
         closing.callback(self._user_commands.close)
         closing.push_async_callback(self.files.close)
         closing.push_async_callback(session.naming.close)
-        closing.callback(registry.subscribe(lambda: tools.refresh(agent)))
         preparation = Preparation(containment.warm_up)
         closing.push_async_callback(preparation.close)
         agent.subscribe(preparation.observe)

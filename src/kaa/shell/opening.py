@@ -161,9 +161,10 @@ async def open_conversation(
         closing.push_async_callback(session.recorder.close)  # last, so that whatever the others do is recorded
         models = await _models(options, settings, session, at)
         closing.push_async_callback(models.link.close)
-        prompt = _prompt(options, project, session, models, select(), at)
+        prompt = _prompt(options, project, session, models, at)
         spec = _agent_spec(options, project, session, models, registry, prompt, select)
         built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
+        closing.callback(registry.subscribe(lambda: spec.tools.refresh(built.agent)))
         checkpoints = take_checkpoints(
             built.agent,
             session.store,
@@ -266,14 +267,12 @@ def _prompt(
     project: _Project,
     session: _Session,
     models: AgentModels,
-    active: tuple[RegisteredTool, ...],
     at: Surroundings,
 ) -> PromptContext:
     appended = options.append_system_prompt or (project.files.append_system_prompt or "",)
     return PromptContext(
         cwd=at.workspace.root,
         date=_date_of(session.store.header),
-        tools=active,
         custom=options.system_prompt if options.system_prompt is not None else project.files.system_prompt,
         appended=tuple(text for text in appended if text),
         context_files=project.files.context_files,
@@ -292,9 +291,8 @@ def _agent_spec(
 ) -> AgentSpec:
     return AgentSpec(
         models=models,
-        sections=registry.prompt_sections(prompt),
         project=project.files,
-        tools=ActiveTools(registry, select, brief=prompt.profile == "short"),
+        tools=ActiveTools(registry, select, prompt),
         store=session.store,
         recorder=session.recorder,
         messages=session.context.messages,
