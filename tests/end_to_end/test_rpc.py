@@ -556,6 +556,8 @@ def test_slash_commands_that_choose_ask_and_those_that_lead_elsewhere_do(kaa: Ka
         copy = client.data("get_state")
         listed = client.data("get_fork_messages")["messages"]
         mistyped = client.error("prompt", message="/aprovals auto")
+        needless = client.error("prompt", message="/new with a text")
+        copying = client.error("prompt", message="/copy")
         client.data("prompt", message="/new")
         new = client.data("get_state")
 
@@ -566,6 +568,8 @@ def test_slash_commands_that_choose_ask_and_those_that_lead_elsewhere_do(kaa: Ka
     assert [message["text"] for message in listed] == ["first"]
     assert new["messageCount"] == 0
     assert "did you mean /approvals?" in mistyped
+    assert needless == "/new takes no arguments: enter it alone"
+    assert copying == "/copy needs the interactive terminal: start kaa without -p and --mode"
 
 
 class TestNothingIsLost:

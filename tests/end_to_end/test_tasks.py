@@ -313,6 +313,7 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
         mistyped = kaa.run("-e", "own.py", "-p", "/my_cdm x")
         told = kaa.run("-e", "own.py", "--mode", "json", "-p", "/skill:helo")
         known = kaa.run("-e", "own.py", "-p", "/skill:hello you")
+        needless = kaa.run("-p", "/new hello there")
         assert server.requests == []
         path = kaa.run("-e", "own.py", "-p", "/usr/bin/x is broken")
         text = kaa.run("-e", "own.py", "-p", " /my_cdm is misspelt")
@@ -323,6 +324,8 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
     assert (told.code, told.events[-1]["reason"]) == (1, "error")
     assert "did you mean /skill:hello?" in told.events[-1]["error"]
     assert (known.code, known.out) == (0, "mine: you\n")
+    assert (needless.code, needless.out) == (1, "")
+    assert "/new takes no arguments" in needless.err
     assert (path.code, text.code, piped.code) == (0, 0, 0)
 
 

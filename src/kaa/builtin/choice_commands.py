@@ -56,7 +56,9 @@ def extend(api: ExtensionAPI) -> None:
         complete=_settings_and_values,
         while_running=True,
     )
-    api.register_command("trust", "Decide whether the project may configure kaa", _trust, while_running=True)
+    api.register_command(
+        "trust", "Decide whether the project may configure kaa", _trust, argument_hint=None, while_running=True
+    )
 
 
 async def _model(arguments: str, context: CommandContext) -> CommandAction:

@@ -18,11 +18,15 @@ _KINDS = {
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("help", "List the slash commands", _help, while_running=True)
+    api.register_command("help", "List the slash commands", _help, argument_hint=None, while_running=True)
     api.register_command(
-        "session", "Show the session's file, id, name, messages, tokens and cost", _session, while_running=True
+        "session",
+        "Show the session's file, id, name, messages, tokens and cost",
+        _session,
+        argument_hint=None,
+        while_running=True,
     )
-    api.register_command("sandbox", "Show how commands are confined", _sandbox, while_running=True)
+    api.register_command("sandbox", "Show how commands are confined", _sandbox, argument_hint=None, while_running=True)
     api.register_command(
         "net",
         "Show or change the hosts that commands can reach",
@@ -39,7 +43,11 @@ def extend(api: ExtensionAPI) -> None:
         while_running=True,
     )
     api.register_command(
-        "reload", "Read settings, rules, models, keys and changed extensions again", _reload, while_running=True
+        "reload",
+        "Read settings, rules, models, keys and changed extensions again",
+        _reload,
+        argument_hint=None,
+        while_running=True,
     )
     api.register_command(
         "name",
@@ -76,15 +84,15 @@ def extend(api: ExtensionAPI) -> None:
         _compact,
         argument_hint="[TEXT]",
     )
-    api.register_command("uncompact", "Undo the last compaction on this branch", _uncompact)
+    api.register_command("uncompact", "Undo the last compaction on this branch", _uncompact, argument_hint=None)
 
 
 async def _help(_arguments: str, context: CommandContext) -> CommandAction:
     width = max(len(command.name) for command in context.commands)
-    lines = (
-        f"/{command.name:<{width}}  {f'{command.argument_hint}  {command.description}'.strip()}"
-        for command in context.commands
-    )
+    lines = []
+    for command in context.commands:
+        hint = f"{command.argument_hint}  " if command.argument_hint else ""
+        lines.append(f"/{command.name:<{width}}  {hint}{command.description}")
     return Reply("\n".join(lines))
 
 

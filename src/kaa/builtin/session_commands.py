@@ -28,12 +28,12 @@ _TEXT_CHARACTERS = 80
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("new", "Start a new session", _new, while_running=True)
+    api.register_command("new", "Start a new session", _new, argument_hint=None, while_running=True)
     api.register_command(
         "resume", "Continue with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
     )
     api.register_command("search", "Find a text in all sessions", _search, argument_hint="TEXT", while_running=True)
-    api.register_command("clone", "Continue in a copy of the session", _clone, while_running=True)
+    api.register_command("clone", "Continue in a copy of the session", _clone, argument_hint=None, while_running=True)
     api.register_command(
         "fork",
         "Copy the session up to before one of your messages",

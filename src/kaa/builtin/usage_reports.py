@@ -41,7 +41,9 @@ _CAUSES: Mapping[str, str] = {
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("context", "Show the use of the context window", _context, while_running=True)
+    api.register_command(
+        "context", "Show the use of the context window", _context, argument_hint=None, while_running=True
+    )
     api.register_command(
         "cost",
         "Show the tokens and cost of the session; misses: the causes of cache misses",

@@ -77,7 +77,7 @@ class Command(msgspec.Struct, frozen=True):
     name: str
     description: str
     handler: CommandHandler
-    argument_hint: str = ""
+    argument_hint: str | None = ""
     complete: CommandCompleter | None = None
     available: CommandAvailability | None = None
     while_running: bool = False
@@ -85,4 +85,4 @@ class Command(msgspec.Struct, frozen=True):
     @property
     def usage(self) -> str:
         """The name and the argument hint."""
-        return f"/{self.name} {self.argument_hint}".rstrip()
+        return f"/{self.name} {self.argument_hint or ''}".rstrip()

@@ -133,7 +133,7 @@ class ExtensionAPI:
         description: str,
         handler: CommandHandler,
         *,
-        argument_hint: str = "",
+        argument_hint: str | None = "",
         complete: CommandCompleter | None = None,
         available: CommandAvailability | None = None,
         while_running: bool = False,
@@ -146,7 +146,8 @@ class ExtensionAPI:
             handler: async; gets the text after the name and a `CommandContext`, returns a `CommandAction` or None. It
                 has no time limit, but the user can stop it. `CommandError` refuses the command with its message;
                 another exception is a failure.
-            argument_hint: the arguments, for example `[PATH]`.
+            argument_hint: the arguments, for example `[PATH]`. None: the command takes no arguments, and kaa refuses
+                a call with some.
             complete: gets the text after the name and a `CommandContext`, returns suggestions. It runs on the event
                 loop and must return at once. A failure completes nothing.
             available: gets a `CommandContext`, returns why the command cannot run now, or None. kaa calls it before

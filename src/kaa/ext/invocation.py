@@ -39,6 +39,11 @@ def invocation_in(message: UserMessage | str) -> Invocation | None:
             return None
 
 
+def needless_arguments(called: Invocation) -> str:
+    """Why a call of a command that takes no arguments is refused if it has some."""
+    return f"/{called.name} takes no arguments: enter it alone"
+
+
 def unknown_command(name: str, known: Iterable[str]) -> str:
     """Why a call of a command that does not exist is refused, with the nearest names.
 

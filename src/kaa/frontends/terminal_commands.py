@@ -21,10 +21,11 @@ TERMINAL_COMMANDS = {
 }
 
 
-def why_not_here(message: UserMessage) -> str | None:
+def why_not_here(message: UserMessage | str) -> str | None:
     """What to say if `message` is a slash command for which a terminal is needed; None if it is not."""
     called = invocation_in(message)
     if called is None or called.name not in TERMINAL_COMMANDS:
         return None
     instead = TERMINAL_COMMANDS[called.name]
-    return f"/{called.name} needs the interactive terminal: start kaa without -p" + (f"; {instead}" if instead else "")
+    refusal = f"/{called.name} needs the interactive terminal: start kaa without -p and --mode"
+    return f"{refusal}; {instead}" if instead else refusal

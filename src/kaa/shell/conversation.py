@@ -21,7 +21,7 @@ from kaa.ext.hooks import (
     StartReason,
     SwitchKind,
 )
-from kaa.ext.invocation import Invocation, invocation_in, unknown_command
+from kaa.ext.invocation import Invocation, invocation_in, needless_arguments, unknown_command
 from kaa.ext.registry import Registry
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
@@ -468,6 +468,8 @@ class Conversation:
         """Run a slash command. Returns what it answered, or the message that it has for the model."""
         if called.name not in (known := self._registry.commands):
             return CommandNotRun(unknown_command(called.name, known))
+        if called.arguments and known[called.name].argument_hint is None:
+            return CommandNotRun(needless_arguments(called))
         if reason := self._registry.obstacle(called.name, self, is_running=self.is_running):
             return CommandNotRun(reason)
         try:

@@ -23,6 +23,7 @@ class Engine:
         self.asked: list[tuple[object, ...]] = []
         self.said: list[UserMessage] = []
         self.failure: Exception | None = None
+        self.refuses = False
 
     async def say(self, message: UserMessage, *, follow_up: bool) -> None:
         self.said.append(message)
@@ -30,7 +31,7 @@ class Engine:
 
     async def command(self, text: str) -> CommandReply:
         self._note("command", text)
-        return CommandReply(f"reply to {text}")
+        return CommandReply(f"reply to {text}", refused=self.refuses)
 
     async def run_command(self, command: str, *, in_context: bool) -> None:
         self._note("run", command, in_context)
@@ -58,7 +59,12 @@ class World:
         self.replies: list[str] = []
         self.failures: list[BaseException] = []
         commands = Commands()
-        commands.add([UiCommand("theme", "", lambda arguments: self.ran.append(("theme", arguments)))])
+        commands.add(
+            [
+                UiCommand("theme", "", lambda arguments: self.ran.append(("theme", arguments)), takes_arguments=True),
+                UiCommand("exit", "", lambda arguments: self.ran.append(("exit", arguments))),
+            ]
+        )
         self.submission = Submission(
             UIContext(seat.main_view, core_of(self.engine), self.failures.append),
             commands,
@@ -134,6 +140,28 @@ def test_an_unknown_command_is_told_and_stays(world: World) -> None:
     assert world.editor.text == "/my_cdm and more"
     assert "unknown command /my_cdm; did you mean /my_cmd? To send it as text" in world.seat.dock
     assert world.history.load() == []
+
+
+def test_a_command_of_the_terminal_without_arguments_refuses_some(world: World) -> None:
+    world.enter("/exit now")
+
+    assert world.editor.text == "/exit now"
+    assert "/exit takes no arguments" in world.seat.dock
+    assert world.ran == []
+
+
+def test_a_command_that_the_conversation_refuses_stays_unless_something_was_typed_since(world: World) -> None:
+    world.engine.refuses = True
+
+    world.enter("/net maybe")
+
+    assert world.replies == ["reply to /net maybe"]
+    assert world.editor.text == "/net maybe"
+
+    world.editor.set_text("meanwhile")
+    world.submission.run("/net on")
+
+    assert world.editor.text == "meanwhile"
 
 
 def test_an_unknown_command_entered_before_the_start_comes_back(world: World) -> None:

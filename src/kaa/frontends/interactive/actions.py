@@ -86,15 +86,33 @@ class Actions:
             UiCommand(
                 "clear", "Start a new session and clear the screen", lambda _: begin(clear=True), is_independent=True
             ),
-            UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy),
+            UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy, takes_arguments=True),
             UiCommand("exit", "Leave kaa", leave, is_independent=True),
             UiCommand("fullscreen", "Switch the full screen on or off", lambda _: view.app.toggle_fullscreen()),
             UiCommand("hotkeys", "Show keys and commands, like /help", lambda _: self._help(), is_independent=True),
-            UiCommand("login", "Save an API key, or log in to a provider", login.login, is_independent=True),
-            UiCommand("logout", "Remove the API key or login of a provider", login.logout, is_independent=True),
+            UiCommand(
+                "login",
+                "Save an API key, or log in to a provider",
+                login.login,
+                takes_arguments=True,
+                is_independent=True,
+            ),
+            UiCommand(
+                "logout",
+                "Remove the API key or login of a provider",
+                login.logout,
+                takes_arguments=True,
+                is_independent=True,
+            ),
             UiCommand("quit", "Leave kaa, like /exit", leave, is_independent=True),
             UiCommand("redraw", "Paint the screen and the history above it again", lambda _: self._redraw()),
-            UiCommand("theme", "Choose the colours", self._ui.settings_selectors.theme, self._theme_names),
+            UiCommand(
+                "theme",
+                "Choose the colours",
+                self._ui.settings_selectors.theme,
+                self._theme_names,
+                takes_arguments=True,
+            ),
             UiCommand("transcript", "Read and search the whole conversation", lambda _: self._ui.viewer.toggle()),
         ]
 
@@ -107,7 +125,7 @@ class Actions:
             CommandView("help", lambda _: self._help(), is_independent=True),
             CommandView("new", lambda _: self._ui.conversations.open_new(clear=False), is_independent=True),
             CommandView("redo", navigator.redo, takes_arguments=True),
-            CommandView("reload", lambda _: self._ui.submission.run("/reload", self._reread), takes_arguments=True),
+            CommandView("reload", lambda _: self._ui.submission.run("/reload", self._reread)),
             CommandView("resume", sessions.resume, takes_arguments=True, is_independent=True),
             CommandView("rewind", lambda _: navigator.rewind()),
             CommandView("scoped-models", lambda _: self._ui.model_selectors.scoped_models()),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from kaa.ext.invocation import Invocation, needless_arguments, unknown_command
 from kaa.tui.completion_sources import CommandEntry
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class UiCommand(NamedTuple):
         description: what it does, for the help.
         run: gets what stands behind the name.
         complete: for what stands behind it so far, what could: texts and descriptions.
+        takes_arguments: whether something can stand behind the name.
         is_independent: it needs no conversation, and is there when none can be opened.
     """
 
@@ -29,6 +31,7 @@ class UiCommand(NamedTuple):
     description: str
     run: Run
     complete: Complete | None = None
+    takes_arguments: bool = False
     is_independent: bool = False
 
 
@@ -77,10 +80,17 @@ class Commands:
         """The names of all."""
         return list(dict.fromkeys([*self._own, *self._views, *(one.name for one in self.of_conversation)]))
 
-    def is_independent(self, name: str) -> bool:
-        """Whether the one of this name needs no conversation."""
-        found = self._own.get(name) or self._views.get(name)
-        return found is not None and found.is_independent
+    def refusal(self, called: Invocation) -> str | None:
+        """Why a call is none of a command, or of one of the terminal with needless arguments; None if it can be run."""
+        if not self.exists(called.name):
+            return unknown_command(called.name, self.names())
+        own = self._own.get(called.name)
+        return needless_arguments(called) if own and called.arguments and not own.takes_arguments else None
+
+    def is_independent(self, called: Invocation) -> bool:
+        """Whether a call needs no conversation."""
+        found = self._own.get(called.name) or self._views.get(called.name)
+        return found is not None and found.is_independent and self.runner(*called) is not None
 
     def runner(self, name: str, arguments: str) -> Run | None:
         """What the terminal does for the one of this name, called like this; None if the conversation runs it."""
@@ -101,7 +111,7 @@ class Commands:
 
     def _offered(self, command: "Command") -> CommandEntry:
         arguments = partial(self._ask, command.name) if command.complete is not None else None
-        return CommandEntry(command.name, f"{command.argument_hint} {command.description}".strip(), arguments)
+        return CommandEntry(command.name, f"{command.argument_hint or ''} {command.description}".strip(), arguments)
 
 
 def _answering(complete: Complete | None) -> Callable[[str, Found], None] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kaa.core.events import AgentEnd
-from kaa.ext.invocation import invocation_in, unknown_command
+from kaa.ext.invocation import invocation_in
 from kaa.frontends.interactive.attachments import Attachments, mentioned_images, with_mentioned
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.engine import Engine
@@ -61,7 +61,7 @@ class Submission:
     def needs_no_conversation(self) -> bool:
         """Whether a command stands in the editor that can be run without one."""
         called = invocation_in(self._ui.main_view.editor.text)
-        return called is not None and self._commands.is_independent(called.name)
+        return called is not None and self._commands.is_independent(called)
 
     def command_line(self, text: str) -> None:
         """Run a slash command that was typed without its slash."""
@@ -87,7 +87,7 @@ class Submission:
         self._ui.call(lambda engine: engine.work.command(command), replied, self._on_failure)
 
     def enter(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
-        """Do what was entered, now or before the start. A command that does not exist goes back into the editor.
+        """Do what was entered, now or before the start. A command that is refused goes back into the editor.
 
         Args:
             text: what was entered.
@@ -99,17 +99,16 @@ class Submission:
             self._keep(text)
             self._do(text, follow_up=follow_up, then=then)
             return
-        if self._ui.main_view.editor.is_empty:
-            self._ui.main_view.editor.set_text(text)
+        self._give_back(text)
         then()
 
     def _refuse(self, text: str) -> bool:
-        """Whether it is a command that does not exist, which is said then."""
+        """Whether it is a command that cannot be run like this, which is said then."""
         called = invocation_in(text)
-        if called is None or self._commands.exists(called.name):
-            return False
-        self._ui.say(unknown_command(called.name, self._commands.names()), "warning", _REFUSAL_SECONDS)
-        return True
+        reason = self._commands.refusal(called) if called else None
+        if reason is not None:
+            self._ui.say(reason, "warning", _REFUSAL_SECONDS)
+        return reason is not None
 
     def _do(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
         called = invocation_in(text)
@@ -146,15 +145,21 @@ class Submission:
         match outcome:
             case CommandNotRun(text=reason):
                 self._ui.say(reason, "warning", _REFUSAL_SECONDS)
-                if self._ui.main_view.editor.is_empty:
-                    self._ui.main_view.editor.set_text(text)
-            case CommandReply(text=reply):
+                self._give_back(text)
+            case CommandReply(text=reply, refused=refused):
                 if reply:
                     self._on_reply(reply)
+                if refused:
+                    self._give_back(text)
             case SessionToOpen():
                 self._on_session(outcome)
             case AgentEnd():
                 pass  # its events told all
+
+    def _give_back(self, text: str) -> None:
+        """Put a refused command back into the editor, unless something else was typed since."""
+        if self._ui.main_view.editor.is_empty:
+            self._ui.main_view.editor.set_text(text)
 
     def _keep(self, text: str) -> None:
         async def kept(_engine: Engine) -> None:

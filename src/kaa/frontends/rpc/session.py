@@ -17,6 +17,7 @@ from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
 from kaa.frontends.rpc.entries import entries_after, entry_tree, stored_messages
+from kaa.frontends.terminal_commands import why_not_here
 from kaa.session.export.request import ExportError, ExportRequest
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen, SubmitOutcome
 from kaa.shell.host import Host, HostedConversation
@@ -201,7 +202,9 @@ class RpcSession:
     async def _run_command(self, text: str) -> None:
         outcome: SubmitOutcome = await self._hosted.work.command(text)
         match outcome:
-            case CommandReply(text=said, refused=True) | CommandNotRun(text=said):
+            case CommandNotRun(text=said):
+                raise RpcError(why_not_here(text) or said)
+            case CommandReply(text=said, refused=True):
                 raise RpcError(said)
             case CommandReply(text=said):
                 if said:
