@@ -30,7 +30,7 @@ def test_a_tool_loop_goes_on_after_the_conversation_was_condensed(small: Kaa, wi
         done = small.run("-p", "look for it")
 
     assert (done.code, done.out) == (0, "It is there.\n")
-    assert "condensed the conversation: 30," in done.err
+    assert "compacted the conversation: 30," in done.err
     who, text = conversation(server.requests[2])[0]
     assert who == "user"
     assert "## Goal\nlook" in text

@@ -307,6 +307,7 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
         "def extend(api):\n"
         "    api.register_command('my_cmd', 'Mine', mine)\n"
         "    api.register_command('skill:hello', 'Hello', mine)\n"
+        "    api.register_command('broken', 'Broken', lambda arguments, context: 1 / 0)\n"
     )
     with ModelServer([say("A path."), say("A text."), say("Piped.")]) as server:
         kaa.use(server, "openai-completions")
@@ -314,6 +315,7 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
         told = kaa.run("-e", "own.py", "--mode", "json", "-p", "/skill:helo")
         known = kaa.run("-e", "own.py", "-p", "/skill:hello you")
         needless = kaa.run("-p", "/new hello there")
+        broken = kaa.run("-e", "own.py", "-p", "/broken")
         assert server.requests == []
         path = kaa.run("-e", "own.py", "-p", "/usr/bin/x is broken")
         text = kaa.run("-e", "own.py", "-p", " /my_cdm is misspelt")
@@ -326,6 +328,8 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
     assert (known.code, known.out) == (0, "mine: you\n")
     assert (needless.code, needless.out) == (1, "")
     assert "/new takes no arguments" in needless.err
+    assert broken.code == 1
+    assert "ZeroDivisionError" in broken.err
     assert (path.code, text.code, piped.code) == (0, 0, 0)
 
 

@@ -78,7 +78,7 @@ def test_a_model_that_cannot_think_says_so(seat: Seat) -> None:
 def test_approvals_are_chosen_from_a_list(seat: Seat) -> None:
     with seat.open(script=[call("bash", command="echo hi"), say("Unasked.")]) as program:
         enter(program, "/approvals")
-        program.wait_for("nobody is asked")
+        program.wait_for("denies every call")
         program.type("never")
         program.press("enter")
         program.wait_for("approvals never")

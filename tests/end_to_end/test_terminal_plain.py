@@ -72,7 +72,7 @@ def test_trust_is_asked_for(seat: Seat) -> None:
 def test_lists_take_the_words_of_what_is_chosen(seat: Seat) -> None:
     with plain(seat, call("bash", command="touch it"), say("Unasked.")) as program:
         line(program, "/approvals")
-        program.wait_for("nobody is asked")
+        program.wait_for("denies every call")
         line(program, "never")
         program.wait_for("approvals: never")
         line(program, "do it")

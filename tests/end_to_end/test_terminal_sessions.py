@@ -281,7 +281,7 @@ def test_a_title_that_no_session_has_is_looked_for_in_what_was_said(two_sessions
         program.wait_for("No title matches")
         program.press("enter")
 
-        program.wait_for("1 place in this directory")
+        program.wait_for("1 match for ")
         program.wait_for("All about pears.")
 
 

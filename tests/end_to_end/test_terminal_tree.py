@@ -282,7 +282,7 @@ def test_nothing_to_take_back_is_told(seat: Seat) -> None:
         enter(program, "/redo")
         program.wait_for("there is nothing to redo")
         enter(program, "/tree")
-        program.wait_for("nothing was said yet")
+        program.wait_for("this session has no messages yet")
 
 
 def test_a_conversation_that_is_too_long_is_condensed_and_goes_on(seat: Seat) -> None:
@@ -297,7 +297,7 @@ def test_a_conversation_that_is_too_long_is_condensed_and_goes_on(seat: Seat) ->
         enter(program, "and third")
         program.wait_for("steering: and third")
         seat.model.release()
-        program.wait_for("[condensed: ")
+        program.wait_for("[compacted: ")
         program.wait_for("Two.")
 
     assert "## Goal\nnumbers" in seat.heard()[0][1]
@@ -326,9 +326,9 @@ def test_a_compaction_is_shown_once_and_taken_back(seat: Seat) -> None:
     with seat.open(script=[say("One."), say("Two."), say("## Goal\nnumbers"), say("Three.")]) as program:
         talk(program, ("first", "One."), ("second", "Two."))
         enter(program, "/compact")
-        program.wait_for("[condensed: ")
+        program.wait_for("[compacted: ")
         program.wait_for(is_idle)
-        assert program.screen.text().count("condensed") == 1
+        assert program.screen.text().count("compacted") == 1
         enter(program, "/uncompact")
         program.wait_for("The last compaction was taken back")
         talk(program, ("third", "Three."))

@@ -333,7 +333,7 @@ class TestUnloading:
 
         registry.extensions.unload("other")
 
-        assert reports == ["extension other failed while it was unloaded: ValueError: list.remove(x): x not in list"]
+        assert reports == ["extension other failed during unloading: ValueError: list.remove(x): x not in list"]
 
     def test_an_unloaded_extension_cannot_register(self, registry: LoadedRegistry) -> None:
         registry.extensions.unload("mine")

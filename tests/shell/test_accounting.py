@@ -148,14 +148,14 @@ class TestCost:
             for _ in range(3):
                 await conversation.submit("word " * 9_600)
             condensed = await reported(conversation, "/compact")
-            assert condensed.startswith("condensed")
+            assert condensed.startswith("compacted")
             await conversation.submit("go on")
             return await reported(conversation, "/cost"), await reported(conversation, "/cost misses")
 
         report, misses = stage.play(scene)
 
         assert ["summaries", "1", "40,000", "900", "0%", "?"] in rows(report)
-        assert [line.split("  ")[-1] for line in misses.splitlines()[1:]] == ["the conversation was condensed"]
+        assert [line.split("  ")[-1] for line in misses.splitlines()[1:]] == ["the conversation was compacted"]
 
     def test_what_is_no_report_is_refused(self, stage: Stage) -> None:
         assert "use /cost, or /cost misses" in stage.play(lambda c: reported(c, "/cost mises"))
@@ -185,7 +185,7 @@ class TestContext:
             await conversation.submit("one")
             return (await reported(conversation, "/context")).splitlines()[1]
 
-        assert stage.play(scene) == "condensed by itself at 111,616 tokens: 110,606 to go, 99%"
+        assert stage.play(scene) == "kaa compacts the conversation at 111,616 tokens: 110,606 to go, 99%"
 
     def test_tells_that_there_will_be_none(self, stage: Stage) -> None:
         stage.home.mkdir()
@@ -195,7 +195,7 @@ class TestContext:
         async def scene(conversation: Conversation) -> str:
             return (await reported(conversation, "/context")).splitlines()[1]
 
-        assert stage.play(scene).startswith("not condensed by itself")
+        assert stage.play(scene).startswith("kaa does not compact")
 
 
 class TestSession:

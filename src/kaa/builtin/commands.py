@@ -180,7 +180,7 @@ async def _uncompact(_arguments: str, context: CommandContext) -> CommandAction:
 def _told(end: CompactionEnd) -> str:
     kinds = [counted(end.kinds[kind], *names) for kind, names in _KINDS.items() if end.kinds.get(kind)]
     lines = [
-        f"condensed: {end.tokens_before:,} tokens → about {end.tokens_after:,}",
+        f"compacted: {end.tokens_before:,} tokens → about {end.tokens_after:,}",
         f"a summary stands for {_listed(kinds)}; your own words were carried over",
         "/uncompact takes this back",
     ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _UNCHANGED = Reply("nothing was changed")
 NO_MESSAGE = "there is no message to go back to"
+NO_SEARCH_TEXT = 'give a text: /search words, a "phrase", or re:expression'
 _TEXT_CHARACTERS = 80
 
 
@@ -78,7 +79,7 @@ async def _resume(arguments: str, context: CommandContext) -> CommandAction:
 
 async def _search(arguments: str, context: CommandContext) -> CommandAction:
     if not arguments:
-        raise CommandError('give a text: /search words, a "phrase", or re:expression')
+        raise CommandError(NO_SEARCH_TEXT)
     found = await context.sessions.search(arguments)
     if not found:
         return Reply(f"no session contains {arguments!r}")
@@ -193,4 +194,4 @@ def _drawn(outline: "Outline") -> str:
         label = f"  [{row.label}]" if row.label else ""
         mark = "*" if row.is_current else " "
         lines.append(f"{mark} {entry_id}  {'  ' * depth}{row.kind.replace('_', ' ')}: {_shortened(row.text)}{label}")
-    return "\n".join(lines) or "nothing was said yet"
+    return "\n".join(lines) or "this session has no messages yet"

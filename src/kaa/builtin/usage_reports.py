@@ -61,11 +61,11 @@ async def _context(_arguments: str, context: CommandContext) -> CommandAction:
     lines = [f"{context.model_name}: {use.tokens:,} of {use.window:,} tokens, {use.share:.0%} ({origin})"]
     threshold = context.compaction.threshold
     if threshold is None:
-        lines.append("not condensed by itself: enter /compact when it is time to")
+        lines.append("kaa does not compact this conversation by itself: enter /compact")
     else:
         left = threshold - use.tokens
         lines.append(
-            f"condensed by itself at {threshold:,} tokens: "
+            f"kaa compacts the conversation at {threshold:,} tokens: "
             + (f"{left:,} to go, {left / threshold:.0%}" if left > 0 else "with the next request")
         )
     sizes = [(name, getattr(parts, field)) for field, name in _ROWS]

@@ -101,7 +101,7 @@ class _Message(msgspec.Struct, tag_field="role", rename="camel", omit_defaults=T
 
 
 # Who a message in the user's role is from. Only the person's own words are treated as theirs.
-Origin: TypeAlias = Literal["person", "command", "extension", "hook", "agent", "plan"]
+Origin: TypeAlias = Literal["person", "command", "extension", "hook", "agent"]
 
 
 class UserMessage(_Message, tag="user", frozen=True):

@@ -127,8 +127,8 @@ class Extensions:
 
     def _close(self, scope: Scope) -> None:
         for problem in scope.close():
-            LOG.error("extension %s failed while it was unloaded", scope.owner, exc_info=problem)
-            self._report(f"extension {scope.owner} failed while it was unloaded: {described(problem)}")
+            LOG.error("extension %s failed during unloading", scope.owner, exc_info=problem)
+            self._report(f"extension {scope.owner} failed during unloading: {described(problem)}")
 
     def _tell(self) -> None:
         for observer in tuple(self._observers):

@@ -87,7 +87,7 @@ class SessionCompaction(Protocol):
         """Condense the conversation. Returns what went, or why it failed.
 
         Raises:
-            CommandError: there is nothing to condense, or the agent works.
+            CommandError: there is nothing to compact, or the agent works.
         """
         ...
 

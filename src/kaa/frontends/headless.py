@@ -13,6 +13,7 @@ import msgspec
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import UserMessage
+from kaa.ext.errors import ExtensionFailedError
 from kaa.frontends.command_line import CommandLine
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
@@ -113,7 +114,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Out
         return ExitCode.USAGE if isinstance(error, UnknownModelError) else ExitCode.NO_MODEL
     except USAGE_ERRORS as error:
         output.failure(str(error))
-        return ExitCode.USAGE
+        return ExitCode.FAILED if isinstance(error, ExtensionFailedError) else ExitCode.USAGE
     except (BrokenPipeError, OutputError):
         raise  # there is nobody to tell
     except FAILURES as error:

@@ -116,9 +116,9 @@ class TextOutput:
 
     def _tell_compaction(self, end: CompactionEnd) -> None:
         if end.error is not None:
-            self.progress(f"  the conversation could not be condensed: {end.error}")
+            self.progress(f"  the conversation could not be compacted: {end.error}")
         elif not end.aborted:
-            self.progress(f"  condensed the conversation: {end.tokens_before:,} tokens → about {end.tokens_after:,}")
+            self.progress(f"  compacted the conversation: {end.tokens_before:,} tokens → about {end.tokens_after:,}")
         if end.warning is not None:
             self.progress(f"  {end.warning}")
 

@@ -101,7 +101,7 @@ class CacheWatch:
             case BranchChanged():
                 self._broken_by = "the conversation continued from another entry of the session"
             case CompactionEnd(error=None, aborted=False):
-                self._broken_by = "the conversation was condensed"
+                self._broken_by = "the conversation was compacted"
             case _:
                 pass
         miss, self._waiting = self._waiting, None

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 _POLICIES: Final[Mapping[str, str]] = {
-    "ask": "reads run, the rest asks unless a rule allows it",
-    "auto": "what the sandbox confines runs, the rest asks",
-    "never": "nobody is asked: what would need a yes is denied",
-    "step": "every call asks",
+    "ask": "only reads run without your approval, unless a rule allows more",
+    "auto": "calls inside the sandbox run; others need your approval",
+    "never": "kaa denies every call that would need your approval",
+    "step": "every call needs your approval",
 }
 
 

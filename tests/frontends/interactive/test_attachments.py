@@ -158,9 +158,19 @@ def test_images_are_named_by_an_at_sign(text: str, paths: list[str]) -> None:
     assert mentioned_images(text) == paths
 
 
-@given(st.text(st.sampled_from('@." \npg,(a'), max_size=40))
-def test_any_text_can_be_looked_through(text: str) -> None:
-    assert all(f"@{path}" in text or f'@"{path}"' in text for path in mentioned_images(text))
+_PIECES = st.lists(st.sampled_from(["@", '"', " ", "\n", ",", "(", "a", ".", ".png", "@b.png"]), max_size=15).map(
+    "".join
+)
+
+
+@given(_PIECES, _PIECES)
+def test_an_image_is_found_in_any_text(before: str, after: str) -> None:
+    text = f"{before}\n@shot.png\n{after}"
+
+    found = mentioned_images(text)
+
+    assert "shot.png" in found
+    assert all(f"@{path}" in text or f'@"{path}"' in text for path in found)
 
 
 def test_an_image_that_is_named_goes_along_once_and_what_is_none_stays_a_name(tmp_path: Path) -> None:

@@ -317,7 +317,7 @@ class TestTheGuard:
 
         assert end.reason == "done"
         assert [compaction.warning is None for compaction in ear.ends] == [True, True, False]
-        assert "Nothing more is condensed" in (ear.ends[-1].warning or "")
+        assert "compacts nothing more by itself" in (ear.ends[-1].warning or "")
 
     def test_stops_when_there_is_no_summary_to_be_had(self, stage: Stage) -> None:
         stage.server.begin([LONG_READ, Answer(text=("half a",), stop="length"), LONG_READ, say("done")])
@@ -364,7 +364,7 @@ class TestOnRequest:
             assert isinstance(reply, CommandReply)
             return reply.text
 
-        assert "nothing to condense" in stage.play(scene)
+        assert "nothing to compact" in stage.play(scene)
         assert not asked(stage)
 
     def test_it_costs_what_the_entry_says(self, stage: Stage) -> None:
@@ -442,7 +442,7 @@ class TestOnRequest:
         reply = stage.play(scene)
 
         assert not reply.refused
-        assert reply.text.startswith("condensed: ")
+        assert reply.text.startswith("compacted: ")
         assert told(asked(stage)[-1])[-1] == "three?"
         assert "1" not in told(asked(stage)[-1])
 

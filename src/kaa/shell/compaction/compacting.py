@@ -104,7 +104,7 @@ class Compacting:
             instructions: what the summary is to look at; may be empty.
 
         Raises:
-            CommandError: there is nothing to condense, or the agent works.
+            CommandError: there is nothing to compact, or the agent works.
             SessionError: the session cannot be read or written.
         """
         self._recorder.require_writable()
@@ -136,8 +136,8 @@ class Compacting:
         prepared = await self._prepare("manual")
         if prepared is None:
             raise CommandError(
-                "there is nothing to condense: the conversation is not longer than what is kept as it is "
-                f"({self._budget().keep:,} tokens)"
+                f"there is nothing to compact: a compaction keeps the last {self._budget().keep:,} tokens, and the "
+                "conversation is not longer"
             )
         return await self._condense(prepared, "manual", instructions)
 
@@ -226,11 +226,11 @@ class Compacting:
         lines = [f"The last compaction was taken back: about {after:,} tokens instead of {before:,}."]
         if after > window:
             lines.append(
-                f"That is more than the window of {self._agent.model.id} ({window:,}): it will be condensed again with "
+                f"That is more than the window of {self._agent.model.id} ({window:,}): kaa will compact it again with "
                 "the next message, unless you choose a larger model first."
             )
         elif after > self._budget().threshold:
-            lines.append("It stays so until it no longer fits into the window, or until you condense it.")
+            lines.append("It stays so until it no longer fits into the window, or until you compact it.")
         return "\n".join(lines)
 
     @property

@@ -58,7 +58,7 @@ class CompactionGuard:
     def failed(self) -> str:
         """There was no summary to be had. Returns what to say of that."""
         self._is_shut = True
-        return "The conversation goes on as it was; nothing more is condensed by itself until your next message."
+        return "The conversation goes on as it was; kaa compacts nothing more by itself until your next message."
 
     def succeeded(self, tokens: int, threshold: int) -> str | None:
         """The conversation takes `tokens` now. Returns what to say of it, if it is not as it should be."""
@@ -68,12 +68,12 @@ class CompactionGuard:
         if tokens > threshold:
             found = f"what must be kept still takes {tokens:,} tokens, more than the {threshold:,} there is room for"
         elif self._in_a_row >= _MOST_IN_A_ROW:
-            found = f"the conversation was condensed {self._in_a_row} times in a row and is as long each time"
+            found = f"the conversation was compacted {self._in_a_row} times in a row and is as long each time"
         else:
             return None
         self._is_shut = True
         self._in_a_row = 0
         return (
-            f"Nothing more is condensed by itself until your next message: {found}. A model with a larger window "
+            f"kaa compacts nothing more by itself until your next message: {found}. A model with a larger window "
             "helps, or smaller values of compaction.keepRecentTokens and compaction.reserveTokens."
         )

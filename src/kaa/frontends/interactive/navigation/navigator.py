@@ -90,7 +90,7 @@ class Navigator:
 
         def show(outline: Outline) -> None:
             if not outline.rows:
-                self._ui.say("nothing was said yet")
+                self._ui.say("this session has no messages yet")
             elif self._ui.main_view.view.linear:
                 self._list(outline)
             else:

@@ -8,7 +8,7 @@ from kaa.tui.context import Context
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, squeezed
 from kaa.tui.style import Span, paint_spans
-from kaa.tui.width import cells
+from kaa.tui.width import cells, fit
 from kaa.workspace.checkpoints.contract import FileStep, RestorePlan
 
 # What each step is called, and in which colour.
@@ -36,7 +36,7 @@ class PlanView:
 
     def lines(self, width: int) -> list[str]:
         """What cannot be restored, with the reasons; the lead and a line for each file, of which there may be many."""
-        return [line for part in self._parts(width) for line in part]
+        return [fit(line, width) for part in self._parts(width) for line in part]
 
     def _parts(self, width: int) -> Iterator[list[str]]:
         palette, glyphs = self._context.palette, self._context.glyphs

@@ -67,7 +67,9 @@ class SessionSelectors:
     def search(self, text: str) -> None:
         """Search the text of all sessions."""
         if not text:
-            self._ui.say('usage: /search words, "a phrase" or re:expression')
+            from kaa.builtin.session_commands import NO_SEARCH_TEXT  # lazy: only for mistakes
+
+            self._ui.say(NO_SEARCH_TEXT, "warning")
             return
         self._search().open(text)
 

@@ -106,5 +106,7 @@ class SpokenSearch:
                 hit = hits[int(value)]
                 self.opening.go(hit.session, found.here, entry_id=hit.entry_id, close=close)
 
-        count = f"The first {len(hits)} places" if len(hits) == _MOST_HITS else counted(len(hits), "place")
-        self._ui.lists.choose(f"{count} in {SCOPES[scope]}: {squeezed(text)}", items, chosen, hint="Enter goes there")
+        count = f"The first {len(hits)} matches" if len(hits) == _MOST_HITS else counted(len(hits), "match", "matches")
+        self._ui.lists.choose(
+            f"{count} for {squeezed(text)!r} in {SCOPES[scope]}", items, chosen, hint="Enter goes there"
+        )

@@ -16,7 +16,7 @@ def condensed(view: ViewOptions, event: CompactionEnd) -> "SummaryBlock":
     """What stands for the conversation from now on, and how much shorter it is."""
     count = counted(event.dropped, "message")
     before, after = short_count(event.tokens_before), short_count(event.tokens_after)
-    label = f"condensed: {count}, {before} tokens are now about {after}; /uncompact restores them"
+    label = f"compacted: {count}, {before} tokens are now about {after}; /uncompact restores them"
     return SummaryBlock(view, label, event.summary)
 
 
