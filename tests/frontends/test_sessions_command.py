@@ -201,7 +201,7 @@ def test_what_is_in_use_is_neither_renamed_nor_repaired_nor_thrown_away(world: W
     with opened(path):
         for command in (("rename", "one", "x"), ("repair", "one"), ("trash", "one")):
             assert world.run(*command)[0] == 1
-            assert "in use by process" in world.err
+            assert "already open in this process" in world.err
 
     assert path.read_bytes() == before
 
@@ -213,7 +213,7 @@ def test_what_cannot_be_done_with_one_keeps_nothing_from_the_others(world: World
         code, lines = world.run("trash", "one", "two")
 
     assert (code, lines) == (1, [f"moved into the trash: {free}"])
-    assert "in use by process" in world.err
+    assert "already open in this process" in world.err
     assert busy.exists()
 
 

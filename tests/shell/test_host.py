@@ -12,7 +12,7 @@ from kaa.core.events import AgentEnd, Event, MessageUpdate
 from kaa.core.messages import user_message
 from kaa.ext.errors import ExtensionError
 from kaa.ext.loader import load_extension
-from kaa.ext.questions import Confirmed, TrustDecision
+from kaa.ext.questions import Confirmed, Dismissed, Question, TrustDecision
 from kaa.session.errors import SessionNotFoundError
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
@@ -25,7 +25,7 @@ from kaa.workspace.protocol import CommandRequest
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_script import Answer, Fault, call, say
-from tests.support.person import Person
+from tests.support.person import AnswerT, Person
 from tests.support.stage import Stage
 
 _OPTIONS = ConversationOptions(model="m", approvals="never")
@@ -429,6 +429,35 @@ class TestQuestionsAndEvents:
         ids = run(scenario())
 
         assert [question.conversation for question in person.questions] == ids
+
+    def test_carry_an_id_that_is_known_before_the_conversation_is_open(self, stage: Stage) -> None:
+        class Reader(Person):
+            """Reads who asks at once."""
+
+            async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+                known.append(question.conversation in ids)
+                return await super().ask(question)
+
+        stage.asker = Reader(TrustDecision("no"))
+        project = MemoryWorkspace({".kaa/APPEND_SYSTEM.md": b"Be kind."})
+        ids: list[str] = []
+        known: list[bool] = []
+
+        async def scenario() -> list[str]:
+            host = stage.host()
+            ids.append(host.new_id())
+            opened = [
+                await host.open(_OPTIONS, MemoryWorkspace()),
+                await host.open(ConversationOptions(model="m", trust=None), project, id=ids[0]),
+            ]
+            await host.close()
+            return [hosted.id for hosted in opened]
+
+        first, second = run(scenario())
+
+        assert known == [True]
+        assert [second] == ids
+        assert first != second
 
     def test_reach_those_who_follow_that_conversation(self, stage: Stage) -> None:
         stage.server.begin([say("for the second")])

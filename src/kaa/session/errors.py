@@ -1,6 +1,7 @@
 """What can go wrong with a stored session, as one tree; every message says what to do next."""
 
 import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -67,12 +68,16 @@ class SessionReadOnlyError(SessionWriteError):
 
 
 class SessionBusyError(SessionError):
-    """Another process writes this session. `pid` is None where the system does not tell."""
+    """This session is open already. `pid`: of the process that writes it, None where the system does not tell."""
 
     def __init__(self, path: Path, pid: int | None) -> None:
-        holder = f"process {pid}" if pid is not None else "another process"
+        if pid == os.getpid():
+            use, advice = "already open in this process", "continue there, or"
+        else:
+            holder = "another process" if pid is None else f"process {pid}"
+            use, advice = f"in use by {holder}", "end that one first,"
         super().__init__(
-            f"the session {path} is in use by {holder}: end that one first, continue in a copy (kaa --fork ID), "
+            f"the session {path} is {use}: {advice} continue in a copy (kaa --fork ID), "
             "or open it read-only (kaa --view ID)"
         )
         self.path = path

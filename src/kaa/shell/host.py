@@ -60,7 +60,7 @@ class HostedConversation:
     Attributes:
         id: tells conversations of one process apart.
         conversation: the conversation.
-        work: what it is asked to do, one thing at a time.
+        work: what it is asked to do.
         is_open: whether it can be asked; not any more from when `Host.end` begins.
     """
 
@@ -128,8 +128,17 @@ class Host:
         """Those that are open, in the order of their opening."""
         return tuple(self._conversations.values())
 
+    def new_id(self) -> str:
+        """An id for a conversation to open: its notices and questions carry it, also those from before it is open."""
+        return str(next(self._numbers))
+
     async def open(
-        self, options: ConversationOptions, workspace: Workspace, reason: StartReason = "startup"
+        self,
+        options: ConversationOptions,
+        workspace: Workspace,
+        reason: StartReason = "startup",
+        *,
+        id: str | None = None,  # noqa: A002 - the field's name for it
     ) -> HostedConversation:
         """Open a conversation. Any number can be open at the same time. `HostedConversation.begin` comes next.
 
@@ -137,13 +146,14 @@ class Host:
             options: what was chosen for it.
             workspace: the project; one of `workspaces`, or another one, which stays the caller's to close.
             reason: why, for the hooks of extensions for the start.
+            id: from `new_id`; None takes the next.
 
         Raises:
             TrustError: the project is to be trusted and cannot be, or earlier decisions cannot be read.
             NobodyToAskError: nothing was decided about trust, and nobody can be asked.
             Exception: as `open_conversation` says.
         """
-        name = str(next(self._numbers))
+        name = id or self.new_id()
         asker = AttributingAsker(self._asker, conversation=name)
         options, configuration = await self._trusting(options, workspace, asker)
 

@@ -1,4 +1,4 @@
-"""What a conversation is asked to do: one thing at a time, the rest waits."""
+"""What a conversation is asked to do. Messages wait for the run; commands and other work do not wait for each other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -338,7 +338,8 @@ def test_a_second_writer_is_told_who_holds_the_session(tmp_path: Path) -> None:
         FileStore.open(path)
 
     assert refused.value.pid in (os.getpid(), None)
-    assert str(path) in str(refused.value)
+    holder = "in use by another process" if refused.value.pid is None else "already open in this process"
+    assert f"the session {path} is {holder}: " in str(refused.value)
 
 
 def test_a_closed_session_is_free_again(tmp_path: Path) -> None:
