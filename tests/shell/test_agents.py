@@ -15,6 +15,7 @@ from kaa.ext.questions import AllowOnce, Approval, Confirmed
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.end_to_end.kaa_process import conversation as said_in
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
@@ -216,6 +217,50 @@ def test_it_cannot_use_more_than_the_conversation_may(stage: Stage) -> None:
     assert end.reason == "budget"
     assert [event.reason for event in events if isinstance(event, AgentEnd)] == ["budget"]
     assert stage.server.remaining == 1
+
+
+def test_agents_at_once_make_no_more_requests_than_the_conversation_may(stage: Stage) -> None:
+    several = Answer(calls=tuple(call("delegate", task="look").calls[0] for _ in range(6)))
+    stage.server.begin([several, *[call("read", path="notes.txt")] * 6])
+
+    end, events, _ = work(stage, ConversationOptions(model="m", approvals="auto", budget=Budget(turns=3)))
+
+    assert end.reason == "budget"
+    assert [event.reason for event in events if isinstance(event, AgentEnd)] == ["budget"] * 6
+    assert len(stage.server.requests) == 3
+
+
+@pytest.mark.parametrize("when", ["before it", "while it runs"])
+def test_rules_that_were_read_again_hold_for_it(stage: Stage, when: str) -> None:
+    stage.server.begin(
+        [
+            call("delegate", task="touch", writable=["."]),
+            call("bash", command="ls"),
+            call("bash", command="touch a"),
+            say("denied"),
+            say("Done."),
+        ]
+    )
+
+    async def scene(conversation: Conversation) -> None:
+        async def read_again() -> None:
+            (stage.home / "settings.json").write_text('{"approvals": {"deny": ["bash: touch *"]}}')
+            await conversation.reload()
+
+        async def command(_: CommandRequest) -> CommandResult:
+            if when == "while it runs":
+                await read_again()
+            return CommandResult(0, None, b"", 0, 0)
+
+        stage.commands = command
+        if when == "before it":
+            await read_again()
+        await conversation.submit("work")
+
+    stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    told = [text for who, text in said_in(stage.server.requests[3]) if who == "tool"]
+    assert "bash: touch *" in told[-1]
 
 
 def test_stopping_the_conversation_stops_it(stage: Stage) -> None:

@@ -8,8 +8,9 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.budget import Budget, Ledger
 from kaa.core.events import AgentEnd, Event, MessageEnd
-from kaa.core.hooks import FixedHooks
+from kaa.core.hooks import Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, user_message
+from kaa.core.tool import Permit
 from kaa.ext.agents import AgentError, AgentResult, AgentTask
 from kaa.ext.api import PromptContext
 from kaa.ext.asking import Asker, AttributingAsker
@@ -28,7 +29,6 @@ from kaa.shell.containment import contain
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home
 from kaa.shell.models.link import ModelLink
-from kaa.shell.settings import ApprovalSettings
 from kaa.workspace.protocol import WiderError, Workspace
 
 # The kind of the entries that say what an agent used.
@@ -45,7 +45,6 @@ class AgentOrigin(msgspec.Struct, frozen=True):
         prompt: what its system prompt was made from.
         built: its own agent.
         gate: what approves its calls.
-        approvals: the rules of the settings.
         checkpoints: keep what calls change.
         home: the user's folder.
         notify: told, in a sentence, of what is worth knowing.
@@ -57,7 +56,6 @@ class AgentOrigin(msgspec.Struct, frozen=True):
     prompt: PromptContext
     built: BuiltAgent
     gate: Gatekeeper
-    approvals: ApprovalSettings
     checkpoints: TurnCheckpoints
     home: Home
     notify: Callable[[str], None]
@@ -117,7 +115,7 @@ class AgentRuns:
         registry = origin.registry.of_agent(workspace, asker, lambda: runner)
         gate = create_gatekeeper(
             origin.gate.policy,
-            origin.approvals,
+            origin.gate.chosen,
             registry.risk_of,
             workspace=workspace,
             containment=contain(workspace),
@@ -126,12 +124,16 @@ class AgentRuns:
             abort=origin.built.agent.abort,
         )
 
+        async def judge(call: ToolCall) -> Block | Permit | None:
+            gate.follow(origin.gate)  # mode and rules may change while the agent runs
+            return await gate.before(call)
+
         async def before_change(call: ToolCall) -> None:
             if registry.risk_of(call.name) != "read":  # what it changes belongs to the call that runs the agent
                 await origin.checkpoints.before_change(call_id=task.call_id)
 
         hooks = FixedHooks(
-            before=(*registry.run.before, gate.before, before_change),
+            before=(*registry.run.before, judge, before_change),
             after=(gate.after, *registry.run.after),
             before_request=tuple(registry.run.before_request),
         )

@@ -57,6 +57,11 @@ class Gatekeeper:
         return self._policy
 
     @property
+    def chosen(self) -> ApprovalSettings:
+        """Rules of the settings."""
+        return self._chosen
+
+    @property
     def policies(self) -> Mapping[str, str]:
         """All modes, each with what it means."""
         return _POLICIES
@@ -97,6 +102,16 @@ class Gatekeeper:
         elif chosen.allow or chosen.deny:
             self._parse(chosen)
         self._chosen = chosen
+
+    def follow(self, other: "Gatekeeper") -> None:
+        """Take over the mode of another one, and its rules where they were read again, from the next call on.
+
+        Raises:
+            ApprovalsError: the kept rules cannot be read; the rules stay as they were.
+        """
+        self.choose(other.policy)
+        if other.chosen is not self._chosen:
+            self.reload(other.chosen)
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """The last hook before tools."""

@@ -194,9 +194,7 @@ async def open_conversation(
         def agents() -> "AgentRunner":
             from kaa.shell.agents import AgentOrigin, AgentRuns  # lazy: few tools run agents
 
-            origin = AgentOrigin(
-                asker, registry, spec, prompt, built, gate, settings.approvals, checkpoints, at.home, at.notify
-            )
+            origin = AgentOrigin(asker, registry, spec, prompt, built, gate, checkpoints, at.home, at.notify)
             return AgentRuns(origin, at.workspace, built.budgeting.child, events.emit)
 
         registry.context.agents = agents
