@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kaa.core.budget import Budget, BudgetExhaustedError, BudgetUsage, Ledger, Measure, amount, duration, parse_amount
 from kaa.core.messages import Cost, Usage
-from kaa.core.provider import Model, ModelRates
+from kaa.core.provider import Model, ModelRates, Request
 
 MODEL = Model("m", "p", "api", cost=ModelRates())
 
@@ -49,6 +49,23 @@ def test_what_a_child_uses_its_parents_pay_for() -> None:
     assert helper.used == BudgetUsage(cost=0.5, tokens=60, turns=1)
     with pytest.raises(BudgetExhaustedError, match="100 tokens of the 100 tokens for this session"):
         asyncio.run(helper.admit())
+
+
+def test_requests_under_way_count_in_whatever_part_of_the_work_they_are_made() -> None:
+    run = Ledger("run", Budget(turns=2))
+    first, second = run.child(), run.child()
+    request = Request(MODEL, "", ())
+
+    async def work() -> None:
+        async with first.reserve(request), second.reserve(request):
+            with pytest.raises(BudgetExhaustedError, match="2 requests of the 2 requests for this run"):
+                await second.admit()
+            with pytest.raises(BudgetExhaustedError, match="2 requests of the 2 requests for this run"):
+                await first.reserve(request).__aenter__()
+        await first.admit()  # none of them was answered
+        assert run.used.turns == 0
+
+    asyncio.run(work())
 
 
 def test_requests_of_an_unknown_price_are_known_as_such_and_those_the_server_prices_are_not() -> None:

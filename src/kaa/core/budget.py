@@ -145,7 +145,7 @@ class Allowance(Protocol):
         ...
 
     def reserve(self, request: Request, *, ask: bool = True) -> AbstractAsyncContextManager[Request]:
-        """Set aside what `request` can cost, while it is under way. Charge what it used before the end.
+        """Set aside `request` and what it can cost, while it is under way. Charge what it used before the end.
 
         Args:
             request: that is about to be sent.
@@ -217,7 +217,7 @@ class Ledger:
         self._used = used or BudgetUsage()
         self._clock = clock
         self._since: float | None = None
-        self._reserved: list[float] = []  # US dollars, for each request under way
+        self._reserved: list[float] = []  # US dollars, for each request under way; 0 where its price does not matter
 
     @property
     def used(self) -> BudgetUsage:
@@ -265,11 +265,21 @@ class Ledger:
             if (limit := self.budget.limit(measure)) is not None
         ]
 
+    def reached(self) -> LimitUsage | None:
+        """A limit that leaves nothing beside the requests under way; None if none does."""
+        for ledger in self._lineage():
+            for standing in ledger.own_standings():
+                under_way = len(ledger._reserved) if standing.measure == "turns" else 0
+                taken = msgspec.structs.replace(standing, used=standing.used + under_way)
+                if taken.reached:
+                    return taken
+        return None
+
     async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """See `Allowance`; nobody is asked."""
-        for standing in self.standings():
-            if standing.reached:
-                raise BudgetExhaustedError(f"the budget is used up: {standing.text}")
+        reached = self.reached()
+        if reached is not None:
+            raise BudgetExhaustedError(f"the budget is used up: {reached.text}")
 
     @asynccontextmanager
     async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
@@ -284,15 +294,15 @@ class Ledger:
     @asynccontextmanager
     async def set_aside(self, request: Request, quoted: Quote | None) -> AsyncIterator[Request]:
         """As `reserve`, for what was quoted."""
+        await self.admit()  # requests that began since the last look count too
         shortage = self.shortage(quoted)
         if shortage is not None:
             raise BudgetExhaustedError(f"the budget is too small for the next request: {shortage.text}")
         funds = self._funds()
-        if quoted is None or funds is None:
-            yield request
-            return
-        tokens = quoted.reply_tokens(funds.left)
-        cost, lineage = quoted.cost(tokens), [*self._lineage()]
+        cost, tokens, lineage = 0.0, request.reply_limit, [*self._lineage()]
+        if quoted is not None and funds is not None:
+            tokens = quoted.reply_tokens(funds.left)
+            cost = quoted.cost(tokens)
         for ledger in lineage:
             ledger._reserved.append(cost)
         try:

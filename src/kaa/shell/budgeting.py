@@ -107,14 +107,14 @@ class Budgeting:
             if standing.near and not standing.reached and (standing.scope, standing.measure) not in self._warned:
                 self._warned.add((standing.scope, standing.measure))
                 self._tell("warning", standing, f"{standing.text} are used")
-        while reached := next((standing for standing in self._standings() if standing.reached), None):
-            await self._admit_more(reached, asker)
+        await self._admit_more(asker)
 
     @asynccontextmanager
     async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
         """See `Allowance`."""
         asker = self._asker if ask else NOBODY
         await self._admit_price(request.model, asker)
+        await self._admit_more(asker)
         quoted = self._purse.quote(request)  # once: it counts what the whole conversation may take
         while (shortage := self._purse.shortage(quoted)) is not None:
             await self._admit_request(shortage, asker)
@@ -134,14 +134,15 @@ class Budgeting:
         """See `Allowance`."""
         return self._run.seconds_left()
 
-    async def _admit_more(self, reached: LimitUsage, asker: Asker) -> None:
-        """A limit is reached: have somebody allow as much again.
+    async def _admit_more(self, asker: Asker) -> None:
+        """Where a limit is reached, have somebody allow as much again.
 
         Raises:
             BudgetExhaustedError: nobody does.
         """
-        first = self._first_limit(reached)
-        await self._raise_limit(reached, reached.used + first, first, "the budget is used up", asker)
+        while (reached := self._purse.reached()) is not None:
+            first = self._first_limit(reached)
+            await self._raise_limit(reached, reached.used + first, first, "the budget is used up", asker)
 
     async def _admit_request(self, shortage: Shortage, asker: Asker) -> None:
         """A request does not fit into a limit: have somebody allow as much again, as often as it takes.
