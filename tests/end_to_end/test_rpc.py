@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.end_to_end.kaa_process import COMMAND, Kaa, conversation
 from tests.end_to_end.seat import pausing
 from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
@@ -755,6 +756,46 @@ class TestTheEnd:
             # The system may deliver them in either order.
             assert process.wait(HANG_SECONDS) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
+    def test_a_signal_ends_kaa_however_slowly_the_client_reads(self, kaa: Kaa, server: ModelServer) -> None:
+        extension(kaa, _TALKATIVE)
+        begun = kaa.home / "extensions" / "begun"
+        os.mkfifo(begun)
+
+        with kaa.running("--mode", "rpc", stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdin.write('{"type": "prompt", "message": "/talk"}\n' + '{"type": "get_state"}\n' * 200)
+            process.stdin.flush()
+            assert begun.read_text() == "begun"
+            process.terminate()
+
+            _read_slowly(process, process.stdout.fileno())
+            assert process.poll() == 128 + signal.SIGTERM
+            assert process.stderr.read() == ""
+
+    def test_a_signal_ends_kaa_if_nobody_reads_its_last_words(self, kaa: Kaa, server: ModelServer) -> None:
+        extension(kaa, _LOUD_AT_THE_END)
+        command = [COMMAND, "--mode", "rpc"]
+        output, errors = os.pipe()
+
+        with (
+            os.fdopen(output),
+            os.fdopen(errors, "wb") as pipe,
+            subprocess.Popen(
+                command, cwd=kaa.project, env=kaa.environ, stdin=subprocess.PIPE, stdout=pipe, stderr=pipe
+            ) as process,
+        ):
+            try:
+                assert process.stdin is not None
+                process.stdin.write(b'{"type": "get_state"}\n')
+                process.stdin.flush()
+                assert os.read(output, 1) == b"{"
+                process.terminate()
+                assert process.wait(HANG_SECONDS) == 128 + signal.SIGTERM
+            finally:
+                process.kill()
+
     def test_output_that_cannot_be_written_is_an_error(self, kaa: Kaa, server: ModelServer) -> None:
         done = kaa.run_in_shell('echo \'{"type":"get_state"}\' | "$KAA" --mode rpc > /dev/full')
 
@@ -808,6 +849,14 @@ def extend(api):
     api.register_command("talk", "Talk.", talk)
 """
 
+_LOUD_AT_THE_END = """
+import atexit
+import sys
+
+def extend(api):
+    atexit.register(sys.stderr.write, "x" * 20_000_000)
+"""
+
 _ASKING = """
 import msgspec
 from kaa.core.tool import TypedTool, text_result
@@ -836,6 +885,15 @@ def walked(nodes: list[Line]) -> Iterator[Line]:
     for node in nodes:
         yield node
         yield from walked(node["children"])
+
+
+def _read_slowly(process: "subprocess.Popen[str]", output: int) -> None:
+    """Read a little twice a second until the process ends: all of what `_TALKATIVE` says takes longer than any test."""
+    for _ in range(2 * int(HANG_SECONDS)):
+        os.read(output, 64 * 1024)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+            return
 
 
 def extension(kaa: Kaa, source: str) -> None:

@@ -6,6 +6,7 @@ import select
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import CancelledError
 
 from kaa.frontends.delivery import OutputError
 
@@ -16,8 +17,8 @@ _READ_BYTES = 64 * 1024
 _WAITING_LINES = 64
 # Output that the client has not taken. Beyond this the agent waits for the client.
 _MAX_PENDING_BYTES = 4 * 1024 * 1024
-_POLL_MILLISECONDS = 1_000
-# A client that reads nothing for so long is gone; at the end kaa waits for less.
+_POLL_MILLISECONDS = 200
+# A client that reads nothing for so long is gone; at the end kaa waits for less, and after a signal altogether so long.
 _PATIENCE_SECONDS = 60.0
 _FAREWELL_SECONDS = 5.0
 
@@ -42,7 +43,7 @@ async def read_lines(fd: int) -> AsyncIterator[bytes | LineTooLongError]:
             for line in _split(lambda: os.read(fd, _READ_BYTES)):
                 put(line)
             put(None)
-        except (OSError, RuntimeError, asyncio.CancelledError):  # the loop has ended, and with it all interest
+        except (OSError, RuntimeError, CancelledError):  # the loop has ended, and with it all interest
             return
 
     threading.Thread(target=read, name="rpc-input", daemon=True).start()
@@ -88,14 +89,16 @@ class LineWriter:
     Args:
         fd: where to; becomes non-blocking until `close`.
         on_gone: called once if the client does not read any more.
+        is_ending: whether kaa was told to end, also while the event loop is blocked. Then only `close` waits.
 
     Attributes:
         error: why nothing can be written any more, where the reason is not the client.
     """
 
-    def __init__(self, fd: int, on_gone: Callable[[], None]) -> None:
+    def __init__(self, fd: int, on_gone: Callable[[], None], is_ending: Callable[[], bool]) -> None:
         self._fd = fd
         self._on_gone = on_gone
+        self._is_ending = is_ending
         self.error: OutputError | None = None
         self._loop = asyncio.get_running_loop()
         self._pending = bytearray()
@@ -111,21 +114,21 @@ class LineWriter:
         self._pending += line
         self._pending += b"\n"
         self._flush()
-        self._drain(_MAX_PENDING_BYTES, _PATIENCE_SECONDS)
+        self._wait_until(lambda: len(self._pending) <= _MAX_PENDING_BYTES or self._is_ending(), _PATIENCE_SECONDS)
 
     def close(self) -> None:
         """Write what is left, waiting for the client."""
-        self._drain(0, _FAREWELL_SECONDS)
+        self._wait_until(lambda: not self._pending, _FAREWELL_SECONDS)
         self._unwatch()
         os.set_blocking(self._fd, self._was_blocking)
 
-    def _drain(self, limit: int, seconds: float) -> None:
-        """Wait until no more than `limit` bytes are pending, as long as the client reads something now and then."""
+    def _wait_until(self, enough: Callable[[], bool], seconds: float) -> None:
+        """Wait until the client has read enough, as long as it reads something now and then."""
         deadline, left = time.monotonic() + seconds, len(self._pending)
-        while len(self._pending) > limit and not self._is_gone:
+        while not enough() and not self._is_gone:
             self._wait()
             self._flush()
-            if len(self._pending) < left:
+            if len(self._pending) < left and not self._is_ending():
                 deadline, left = time.monotonic() + seconds, len(self._pending)
             elif time.monotonic() > deadline:
                 self._give_up()

@@ -57,7 +57,9 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
 
 async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
     gone = asyncio.Event()
-    writer = LineWriter(sys.stdout.fileno(), gone.set)
+    running = asyncio.current_task()
+    assert running is not None
+    writer = LineWriter(sys.stdout.fileno(), gone.set, lambda: running.cancelling() > 0)
 
     def send(message: object) -> None:
         writer.write(encoded(message))
