@@ -236,6 +236,81 @@ class TestExtensions:
         run(scenario())
 
 
+class TestExtensionsInAProject:
+    """Commands of the model can write there: what kaa did not protect from its start on, it does not execute."""
+
+    @pytest.fixture
+    def project(self, stage: Stage) -> Iterator[Path]:
+        with folder_elsewhere() as folder:
+            stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(folder)}
+            (folder / "project" / "tools").mkdir(parents=True)
+            (folder / "project" / "tools" / "mine.py").write_text(_NOTING)
+            yield folder / "project"
+
+    def configure(self, stage: Stage, *extensions: Path) -> None:
+        stage.home.mkdir(exist_ok=True)
+        (stage.home / "settings.json").write_text(json.dumps({"extensions": [*map(str, extensions)]}))
+
+    @pytest.mark.parametrize("entry", ["mine.py", "folder", "link"])
+    def test_that_were_added_since_wait_for_the_next_start(self, stage: Stage, project: Path, entry: str) -> None:
+        extension = project / "tools" / entry
+        if entry == "folder":
+            extension.mkdir()
+            (extension / "__init__.py").write_text(_NOTING)
+        elif entry == "link":
+            extension = project.parent / "link.py"
+            extension.symlink_to(project / "tools" / "mine.py")
+
+        async def commands() -> set[str]:
+            host = stage.host()
+            workspace = host.workspaces.open(str(project), SandboxFlags())
+            try:
+                await host.open(_OPTIONS, workspace)
+                self.configure(stage, extension)
+                second = (await host.open(_OPTIONS, workspace)).conversation
+                await reload(second)
+                return names(second)
+            finally:
+                await host.close()
+
+        assert "greet" not in run(commands())
+        assert any(f"extension {extension} is not loaded" in notice for notice in stage.notices)
+        assert not [*project.rglob("noted.txt")]
+
+        stage.notices.clear()
+        assert "greet" in run(commands())
+        assert not any("is not loaded" in notice for notice in stage.notices)
+
+    def test_that_were_there_at_the_start_are_loaded_again(self, stage: Stage, project: Path) -> None:
+        extension = project / "tools" / "mine.py"
+        self.configure(stage, extension)
+
+        async def scenario() -> None:
+            host = stage.host()
+            conversation = (await host.open(_OPTIONS, host.workspaces.open(str(project), SandboxFlags()))).conversation
+            extension.write_text(_NOTING.replace('"greet"', '"welcome"'))
+            assert f"extension {extension} was loaded again" in await reload(conversation)
+            await host.close()
+
+        run(scenario())
+
+    def test_that_another_workspace_can_write_are_not_loaded_again(self, stage: Stage, project: Path) -> None:
+        extension = project / "tools" / "mine.py"
+        self.configure(stage, extension)
+
+        async def scenario() -> None:
+            host = stage.host()
+            conversation = (await host.open(_OPTIONS, host.workspaces.open(str(project), SandboxFlags()))).conversation
+            self.configure(stage)
+            host.workspaces.open(str(project), SandboxFlags(allow_git=True))
+            extension.write_text("raise SystemExit")
+            assert f"extension {extension} is not loaded again" in await reload(conversation)
+            assert await conversation.submit("/greet") == CommandReply("hello")
+            await host.close()
+
+        run(scenario())
+
+
 class TestProjects:
     @pytest.fixture
     def projects(self) -> Iterator[tuple[Path, Path]]:

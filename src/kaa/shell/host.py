@@ -112,7 +112,7 @@ class Host:
         self._environ = environ
         self._notify = notify
         self._asker = asker
-        self._extensions = LoadedExtensions(options, home, self._tell)
+        self._extensions = LoadedExtensions(options, home, self._tell, self.workspaces.protect)
         self._models = ModelAccess(home, environ)
         self._trust: dict[str, TrustDecisions] = {}
         self._conversations: dict[str, HostedConversation] = {}

@@ -34,6 +34,11 @@ _BUILT_IN = (
     budget_command,
 )
 
+_UNPROTECTED = (
+    "commands of the model could have changed it, because kaa has not protected it since its start. Check the file, and"
+    " start kaa again with the extension in your settings or with -e"
+)
+
 
 class LoadedExtensions:
     """Loads what conversations need and keeps it until the process ends.
@@ -42,19 +47,30 @@ class LoadedExtensions:
         options: which extensions the user gave besides those in the settings.
         home: has the user's own.
         report: told, in a sentence, of what goes wrong where nothing can be raised.
+        protected: whether commands cannot change an extension, and could not before. No other one is executed.
 
     Attributes:
         loaded: all of them, by name; the name of the user's is its path.
     """
 
-    def __init__(self, options: HostOptions, home: Home, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        options: HostOptions,
+        home: Home,
+        report: Callable[[str], None],
+        protected: Callable[[Path], bool],
+    ) -> None:
         self._options = options
         self._home = home
+        self._report = report
+        self._protected = protected
         self.loaded = Extensions(report)
         self._fingerprints: dict[str, object] = {}  # of the user's own, as they were loaded
 
     def load(self, configured: Sequence[str]) -> tuple[str, ...]:
         """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.
+
+        One that is not protected is left out, with a notice.
 
         Args:
             configured: the paths that its settings name.
@@ -70,15 +86,18 @@ class LoadedExtensions:
         options = self._options
         own = [*discover(self._home.extensions), *map(expanded, configured)] if options.discover_extensions else []
         for path in dict.fromkeys((*own, *options.extensions)):
-            if str(path) not in self.loaded.names:
+            if str(path) in self.loaded.names:
+                self.loaded.check(str(path), beside=names)
+            elif self._protected(path):
                 self._load(path, names)
             else:
-                self.loaded.check(str(path), beside=names)
+                self._report(f"extension {path} is not loaded: {_UNPROTECTED}")
+                continue
             names.append(str(path))
         return tuple(names)
 
     def reload(self, names: Sequence[str]) -> list[str]:
-        """Load extensions again whose files changed. One that fails to load stays as it was.
+        """Load extensions again whose files changed. One that fails to load, or is not protected, stays as it was.
 
         Args:
             names: the extensions of the conversation.
@@ -90,6 +109,9 @@ class LoadedExtensions:
         for name in names:
             path = Path(name)
             if name not in self._fingerprints or fingerprint(path) == self._fingerprints[name]:
+                continue
+            if not self._protected(path):
+                lines.append(f"extension {name} is not loaded again: {_UNPROTECTED}")
                 continue
             try:
                 self._load(path, names)

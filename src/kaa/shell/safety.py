@@ -4,7 +4,7 @@ A project has no say here: this is decided before anything of it is read.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from kaa.ext.places import discover, entry_file, package
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
+from kaa.host.programs import commands_can_write
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
@@ -19,6 +20,7 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.sandbox import Sandbox
 
 
 class SandboxFlags(msgspec.Struct, frozen=True):
@@ -140,6 +142,23 @@ def _directory(path: str, place: str, below: str) -> str:
     if absolute == "/":
         raise SettingsError(f"{place}: all of / cannot be writable; that would be --sandbox full-access")
     return absolute
+
+
+def is_protected(extension: Path, sandboxes: Iterable[Sandbox]) -> bool:
+    """Whether no command of this process can change an extension, or could since these sandboxes were started.
+
+    Args:
+        extension: its file or folder.
+        sandboxes: all of this process.
+    """
+    file = entry_file(extension.absolute())
+    *links, real = trail(str(file))
+    if any(map(commands_can_write, links)):
+        return False
+    code = {str(package(file) or file), real}
+    if not any(commands_can_write(os.path.realpath(path)) for path in code):
+        return True
+    return all(code.issubset(sandbox.loaded) for sandbox in sandboxes)
 
 
 def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterator[str]:

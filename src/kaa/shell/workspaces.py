@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.shell.safety import SandboxFlags, is_protected, start_workspace
 from kaa.workspace.local import LocalWorkspace
 
 
@@ -50,6 +50,10 @@ class Workspaces:
         if key not in self._open:
             self._open[key] = start_workspace(*key, self._home, self._environ)
         return self._open[key]
+
+    def protect(self, extension: Path) -> bool:
+        """Whether commands cannot change an extension, and could not since the workspaces were opened."""
+        return is_protected(extension, (workspace.sandbox for workspace in self._open.values()))
 
     async def close(self) -> None:
         """Close all; one that fails skips no other."""

@@ -148,6 +148,11 @@ class Sandbox:
         return self._options.mode
 
     @property
+    def loaded(self) -> tuple[str, ...]:
+        """What kaa loads code from besides its own, as it was known at the start: since then it cannot be changed."""
+        return self._options.loaded
+
+    @property
     def minds(self) -> bool:
         """Whether the guard acts on what appears: something of kaa's runs, or has ended a moment ago."""
         return self._watch is not None and self._watch.minds
