@@ -48,7 +48,8 @@ def sandbox_environment(policy: Policy, proxy_port: int | None) -> dict[str, str
         return {}
     temporary = _MOUNTED_TEMPORARY if policy.tier in ("full", "bwrap") else policy.temporary
     variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary)
-    variables |= {name: os.path.join(policy.cache, folder).rstrip("/") for name, folder in _CACHES.items()}
+    caches = policy.cache or os.path.join(temporary, "caches")
+    variables |= {name: os.path.join(caches, folder).rstrip("/") for name, folder in _CACHES.items()}
     variables |= _NO_UPDATE_CHECKS
     variables["KAA_SANDBOX"] = policy.mode
     return variables | (proxy_environment(proxy_port) if proxy_port is not None else {})
