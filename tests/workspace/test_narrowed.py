@@ -140,6 +140,50 @@ def test_of_a_workspace_without_a_sandbox_is_confined(folder: Path) -> None:
     play(folder, scene, SandboxOptions(mode="full-access"))
 
 
+@pytest.mark.parametrize("hosts", [(), ("a.example.com",)])
+def test_of_a_workspace_without_a_sandbox_is_confined_by_a_choice_of_hosts_alone(
+    folder: Path, hosts: tuple[str, ...]
+) -> None:
+    async def scene(outer: LocalWorkspace) -> None:
+        if not (await outer.narrowed(writable=()).sandbox.status()).confined:
+            pytest.skip("this machine cannot confine anything")
+        narrow = outer.narrowed(hosts=hosts)
+        status = await narrow.sandbox.status()
+        assert status.confined
+        assert status.network == (",".join(hosts) or "off")
+        assert await writes(narrow, folder / "project") == (True, True)
+        assert await writes(narrow, folder / "beside") == (False, False)
+
+    play(folder, scene, SandboxOptions(mode="full-access"))
+
+
+def test_of_a_workspace_without_a_sandbox_cannot_write_all_of_the_system(folder: Path) -> None:
+    async def scene(outer: LocalWorkspace) -> None:
+        with pytest.raises(WiderError, match="all of / cannot be writable"):
+            outer.narrowed(writable=["/"])
+
+    play(folder, scene, SandboxOptions(mode="full-access"))
+
+
+@pytest.mark.parametrize(("chosen", "shared"), [((), False), (("../beside",), False), ((".",), True)])
+def test_writes_the_caches_of_the_project_only_with_the_project(
+    folder: Path, chosen: tuple[str, ...], shared: bool
+) -> None:
+    async def scene(outer: LocalWorkspace) -> None:
+        narrow = outer.narrowed(writable=chosen)
+        planting = 'mkdir -p "$GOCACHE" && echo x > "$GOCACHE/planted" && echo x > "$XDG_CACHE_HOME/planted"'
+        assert (await narrow.run(CommandRequest(["sh", "-c", planting]))).exit_code == 0
+        found = await outer.run(CommandRequest(["sh", "-c", 'cat "$GOCACHE/planted" "$XDG_CACHE_HOME/planted"']))
+        assert (found.exit_code == 0) is shared
+        caches = folder / ".cache" / "kaa" / "caches"
+        assert any(path.name == "planted" for path in caches.rglob("*")) is shared
+        (outers,) = caches.iterdir()
+        direct = await narrow.run(CommandRequest(["touch", f"{outers}/direct"]))
+        assert (direct.exit_code == 0) is shared
+
+    play(folder, scene)
+
+
 def test_background_processes_are_its_own_and_end_with_it(folder: Path) -> None:
     async def scene(outer: LocalWorkspace) -> None:
         narrow = outer.narrowed(writable=())

@@ -27,13 +27,16 @@ def narrowed_options(
         options: of the wider sandbox.
         root: the project.
         network: what the wider sandbox may reach now.
-        writable: the directories to write, relative to the project or absolute; None for those of `options`.
+        writable: the directories to write, relative to the project or absolute; None for those of `options`. Of a
+            sandbox that confines nothing that is the project and the directories added to it, as in `workspace-write`.
         hosts: rules for the network as `--net` takes them; None for those of `network`.
 
     Raises:
         WiderError: something was chosen that `options` do not allow.
     """
     is_open = options.mode == "full-access"
+    if is_open and writable is None and hosts is not None:
+        writable = (root, *options.writable)
     if writable is not None:
         chosen = tuple(dict.fromkeys(os.path.realpath(os.path.join(root, path)) for path in writable))
         options = _writing(options, root, chosen)
@@ -48,6 +51,8 @@ def _writing(options: SandboxOptions, root: str, chosen: tuple[str, ...]) -> San
     allowed: tuple[str, ...] = ()
     match options.mode:
         case "full-access":
+            if "/" in chosen:
+                raise WiderError("cannot narrow the workspace: all of / cannot be writable. Choose directories in it.")
             allowed = chosen
         case "workspace-write":
             allowed = _outermost([*([root] if options.root_writable else []), *options.writable])
