@@ -26,20 +26,25 @@ from tests.support.stage import Stage
 
 _TOOLS = """
 import msgspec
-from kaa.core.budget import Budget
-from kaa.ext.api import TypedTool, confirm, text_result
+from kaa.ext.api import Budget, TypedTool, confirm, text_result
 
 class Task(msgspec.Struct):
     task: str
     writable: list[str] = []
     tools: list[str] | None = None
     turns: int | None = None
+    called: str = "helper"
     system: str | None = None
 
 async def delegate(task, context):
     budget = None if task.turns is None else Budget(turns=task.turns)
     result = await context.run_agent(
-        task.task, name="helper", writable=task.writable, tools=task.tools, budget=budget, system_prompt=task.system
+        task.task,
+        name=task.called,
+        writable=task.writable,
+        tools=task.tools,
+        budget=budget,
+        system_prompt=task.system,
     )
     return text_result(f"{result.text} ({result.used.turns} requests)")
 
@@ -177,6 +182,16 @@ def test_a_wider_workspace_or_an_unknown_tool_is_refused(stage: Stage) -> None:
     wider, unknown = results(stage)
     assert "/etc cannot be chosen" in wider
     assert "no such tool: magic" in unknown
+
+
+@pytest.mark.parametrize("name", ["", " ", "two\nlines", "\x1b[31mred", "turned\u202e", "x" * 65])
+def test_a_name_that_is_not_one_plain_line_is_refused(stage: Stage, name: str) -> None:
+    stage.server.begin([call("delegate", task="x", called=name), say("Done.")])
+
+    _, events, _ = work(stage)
+
+    assert "is no name for it. Use one line of at most 64 printable characters" in results(stage)[0]
+    assert events == []
 
 
 def test_its_questions_name_it_and_the_conversation(stage: Stage) -> None:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kaa.core import events
+from kaa.core.budget import Budget
 from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
 from kaa.core.messages import AssistantMessage, ToolCall, UserMessage, user_message
 from kaa.core.provider import Request
@@ -47,6 +48,7 @@ __all__ = [
     "AssistantMessage",
     "BeginSession",
     "Block",
+    "Budget",
     "Choice",
     "Chosen",
     "Command",

@@ -119,7 +119,7 @@ class ToolContext(ConversationContext):
 
         Args:
             prompt: the task; all that it knows of the conversation.
-            name: the beginning of its id.
+            name: the beginning of its id: one line of printable characters, at most 64.
             system_prompt: replaces kaa's own.
             model: as `--model` takes it; None for the model in force.
             tools: names of tools; None for those active ones that work through the workspace.

@@ -33,6 +33,7 @@ from kaa.workspace.protocol import WiderError, Workspace
 
 # The kind of the entries that say what an agent used.
 _USAGE_KIND = "agent"
+_MAX_NAME_CHARACTERS = 64
 
 
 class AgentOrigin(msgspec.Struct, frozen=True):
@@ -85,6 +86,11 @@ class AgentRuns:
 
     async def run(self, task: AgentTask) -> AgentResult:
         """See `AgentRunner`."""
+        if not task.name.strip() or not task.name.isprintable() or len(task.name) > _MAX_NAME_CHARACTERS:
+            raise AgentError(
+                f"The agent was not run: {task.name[:_MAX_NAME_CHARACTERS]!a} is no name for it. Use one line of at"
+                f" most {_MAX_NAME_CHARACTERS} printable characters."
+            )
         if task.writable is None and task.hosts is None:
             return await self._run(task, self._workspace)
         try:
