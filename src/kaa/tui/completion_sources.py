@@ -51,7 +51,8 @@ class CommandCompletion:
         if name := _COMMAND_NAME.fullmatch(before):
             return self._names(name[1], caret)
         if command := _COMMAND.fullmatch(before):
-            return self._arguments(command[1], command[2], caret)
+            # As soon as the name is typed, Enter runs the command without arguments: it must not take a suggestion.
+            return self._arguments(command[1], command[2], caret) if command[2] or requested else None
         return None
 
     def _names(self, typed: str, caret: int) -> Completions | None:

@@ -111,10 +111,14 @@ class TestCommands:
         assert editor.text == "/model "
         assert not submitted
 
-    def test_tab_inserts_and_offers_arguments(self, editor: Editor) -> None:
+    def test_tab_inserts_and_offers_arguments_when_pressed_again(self, editor: Editor) -> None:
         type_text(editor, "/thi\t")
 
         assert editor.text == "/thinking "
+        assert _menu(editor) == []
+
+        type_text(editor, "\t")
+
         assert _menu(editor) == ["› low   think low", "  high  think high"]
 
     def test_an_argument_that_is_there_already_submits(self, editor: Editor) -> None:
@@ -169,7 +173,7 @@ class TestCommands:
         assert not _menu(editor)
 
     def test_moving_away_closes_the_menu(self, editor: Editor) -> None:
-        type_text(editor, "/thinking ")
+        type_text(editor, "/thinking \t")
         assert _menu(editor)
 
         press(editor, "home")

@@ -165,13 +165,7 @@ class InteractiveUI:
         self.commands.of_conversation = tuple(commands)
 
     def _complete_command(self, name: str, typed: str, found: Found) -> None:
-        """Have the core say what can stand behind the name of a command, once something does.
-
-        Before, Enter would take the first suggestion in place of running the command without arguments.
-        """
-        if not typed:
-            found(())
-            return
+        """Have the core say what can stand behind the name of a command."""
 
         async def complete(engine: Engine) -> list[tuple[str, str]]:
             suggestions = engine.conversation.complete_command(name, typed)
