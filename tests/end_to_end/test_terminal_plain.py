@@ -73,6 +73,8 @@ def test_lists_take_the_words_of_what_is_chosen(seat: Seat) -> None:
     with plain(seat, call("bash", command="touch it"), say("Unasked.")) as program:
         line(program, "/approvals")
         program.wait_for("denies every call")
+        program.wait_for("Answer with a name from the list")
+        assert "(current)" in program.screen.text()
         line(program, "never")
         program.wait_for("approvals: never")
         line(program, "do it")

@@ -180,7 +180,7 @@ class PlainSurface:
             # What has a frame on a screen is read without it.
             read = dialog.written(self._size.columns)
             self._write("".join(f"{self._linear.worded(line)}\n" for line in read))
-            self._write("Answer with a letter or a text, then Enter; an empty line cancels.\n")
+            self._write(f"Answer with {_asked_for(dialog)}, then Enter; an empty line cancels.\n")
 
     def _write(self, text: str) -> None:
         if self._is_prompted:
@@ -236,6 +236,17 @@ class PlainSurface:
     def _hand_over(self, events: Sequence[Event]) -> None:
         self.on_events(events)
         self.refresh()
+
+
+def _asked_for(dialog: DialogFrame) -> str:
+    """What the next line should have."""
+    match dialog.control:
+        case DialogChoices():
+            return "a letter"
+        case SelectList():
+            return "a name from the list"
+        case _:
+            return "a text"
 
 
 def _is_meant(entries: SelectList[ValueT], text: str) -> bool:

@@ -134,6 +134,17 @@ class SelectList(Generic[T]):
             self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
         return self._lines
 
+    def written(self, width: int) -> list[str]:
+        """The entries in view to be read line by line: words instead of a pointer and a check mark."""
+        if not self._found:
+            return [self._empty]
+        view = self._position.in_view(self._rows())
+        lines = []
+        for item in (self._found[index] for index in view):
+            label = " ".join(filter(None, [item.mark, one_line(item.label), "(current)" if item.is_current else ""]))
+            lines += wrap([(f"{label}: {one_line(item.description)}" if item.description else label, "")], width)
+        return lines if len(view) == len(self._found) else [*lines, self._position.label()]
+
     def key(self, key: InputEvent) -> bool:
         """Move, choose, cancel, or type into the search field."""
         action = self._context.keymap.first(key, *MOVES, "tui.select.confirm", "tui.select.cancel")

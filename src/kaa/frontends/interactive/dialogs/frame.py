@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.tui.component import Component
+from kaa.tui.components.select_list import SelectList
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.key_notation import show_key
@@ -108,7 +109,7 @@ class DialogFrame:
         """
         inner = _inner(width)  # as within the frame: what was laid out for it is not laid out again
         control = self._control
-        asked = control.written(inner) if isinstance(control, DialogChoices) else control.render(inner)
+        asked = control.written(inner) if isinstance(control, DialogChoices | SelectList) else control.render(inner)
         body = self._read(inner)
         self._seen = len(body)
         title = paint(self._title, BOLD)
