@@ -81,4 +81,6 @@ def test_where_nobody_is_there_the_model_is_told_so(seat: Seat) -> None:
     done = seat.run("-p", "go")
 
     assert done.out == "I cannot ask.\n"
-    assert "Nobody can be asked here: Which colour?" in seat.heard()[-1][1]
+    told = "Nobody can be asked here: Which colour? To answer it, run kaa in the terminal or in rpc mode."
+    assert seat.heard()[-1] == ("tool", told)
+    assert f"pick failed: {told}"[:60] in done.err

@@ -223,11 +223,11 @@ def test_a_failure_of_an_extension_is_reported_once_with_its_path(kaa: Kaa, serv
         "type": "extension_error",
         "extensionPath": path,
         "event": "before_tool hook",
-        "error": "failed: ValueError: bug",
+        "error": "failed: ValueError: bug (line 3; KAA_LOG=FILE logs the traceback)",
         "conversation": "1",
     }
     assert not any(line["type"] == "extension_ui_request" for line in client.seen)
-    refused = f"bash was not run: Extension {path}: before_tool hook failed: ValueError: bug. Tell the user."
+    refused = f"bash was not run: Extension {path}: before_tool hook {failed['error']}. Tell the user."
     assert ("tool", refused) in conversation(server.requests[-1])
 
 

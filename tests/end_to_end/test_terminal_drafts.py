@@ -61,3 +61,29 @@ def test_a_draft_of_a_session_without_a_message_comes_back_with_the_next_new_one
         assert program.wait_for_end() == 0
 
     assert drafts(seat) == []
+
+
+def test_a_draft_whose_completion_is_broken_does_not_end_the_terminal(seat: Seat) -> None:
+    folder = seat.home / "extensions"
+    folder.mkdir()
+    (folder / "mine.py").write_text(
+        "from kaa.ext.api import Reply, Suggestion\n"
+        "async def odd(arguments, context):\n"
+        "    return Reply(5)\n"
+        "def extend(api):\n"
+        "    api.register_command('cps', 'Odd', odd, complete=lambda typed, context: [Suggestion(5, 6)])\n"
+    )
+    with seat.open() as program:
+        program.type("/cps r")
+        program.wait_for("completion of /cps returned")
+        program.wait_for(lambda _: is_kept(seat, "/cps r"))
+        kill(program)
+
+    with seat.open() as program:
+        program.wait_for("/cps r")
+        program.wait_for("completion of /cps returned")
+        enter(program, "")
+        program.wait_for("command /cps returned Reply")
+        program.wait_for(READY)
+        program.press("ctrl+c", "ctrl+d")
+        assert program.wait_for_end() == 0

@@ -229,7 +229,7 @@ def test_a_summary_that_says_nothing_is_reported_and_left_to_kaa(text: str) -> N
     registry.api.register_compactor(condense)
 
     assert run(registry.session.condense(CompactionRequest((), "", "", "manual", 1))) is None
-    assert "return CondensedText" in reports[0]
+    assert "returned CondensedText" in reports[0]
 
 
 class TestUnloading:
@@ -476,7 +476,7 @@ class TestHooks:
         async def demand() -> Continue | None:
             return await hook(AssistantMessage((), "api", "provider", "m", Usage(), "stop", 1))
 
-        assert run(demand()) == Continue("the tests fail")
+        assert run(demand()) == Continue("the tests fail", source="extension mine")
         assert reports == ["Extension mine: before_end hook failed: RuntimeError: bug"]
 
     def test_the_person_may_take_as_long_as_it_takes(self) -> None:

@@ -67,6 +67,11 @@ def test_failures_of_tools_show_their_last_line() -> None:
     assert err == "  bash failed: Command exited with code 1\n"
 
 
+def test_a_failure_that_names_its_tool_is_not_said_twice() -> None:
+    assert show(result("bash failed: no", is_error=True))[1] == "  bash failed: no\n"
+    assert show(result("bash was not run: no", is_error=True))[1] == "  bash was not run: no\n"
+
+
 def test_success_of_tools_is_not_news() -> None:
     assert show(result("fine", is_error=False)) == ("", "")
 

@@ -86,7 +86,10 @@ def test_trust_is_decided_by_whoever_can_be_asked(stage: Stage) -> None:
 
     assert "there is nothing to trust" in stage.play(review)[1]
     stage.files[".kaa/APPEND_SYSTEM.md"] = b"Be kind."
-    assert stage.play(review) == (True, "Nobody can be asked here: Do you trust this project?")
+    assert stage.play(review) == (
+        True,
+        "Nobody can be asked here: Do you trust this project? To answer it, run kaa in the terminal or in rpc mode.",
+    )
     stage.asker = Person(TrustDecision("stored"))
     refused, reply = stage.play(review)
     assert not refused

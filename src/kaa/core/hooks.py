@@ -52,9 +52,14 @@ class ReplaceMessages(msgspec.Struct, frozen=True):
 
 
 class Continue(msgspec.Struct, frozen=True):
-    """Do not end the run. The reason goes to the model as the next message."""
+    """Do not end the run. The reason goes to the model as the next message.
+
+    Attributes:
+        source: who wants that, for people.
+    """
 
     reason: str
+    source: str = ""
 
 
 BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | None]]

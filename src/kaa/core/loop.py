@@ -77,6 +77,7 @@ class Loop:
         self._limits = limits
         self._hooks = hooks
         self._continuations = 0
+        self._continued_by = ""
         self._open_turn: _Turn | None = None
         history.begin_run()
 
@@ -154,6 +155,7 @@ class Loop:
         if demand is None:
             return ()
         self._continuations += 1
+        self._continued_by = f" (last: {demand.source})" if demand.source else ""
         return (user_message(demand.reason, origin="hook"),) if self._outcome(reply)[0] == "done" else ()
 
     async def _first_demand(self, reply: AssistantMessage) -> Continue | None:
@@ -170,7 +172,10 @@ class Loop:
             return "denied", f"not permitted: {'; '.join(self._executor.denials)}"
         if self._continuations > self._limits.max_continuations:
             most = self._limits.max_continuations
-            return "max_continuations", f"stopped after hooks continued the run {most} times, the limit"
+            return (
+                "max_continuations",
+                f"stopped after hooks continued the run {most} times, the limit{self._continued_by}",
+            )
         return "done", None
 
     def _end(self, reason: RunEndReason, error: str | None = None) -> AgentEnd:

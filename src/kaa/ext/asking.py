@@ -54,7 +54,9 @@ class Nobody:
         Raises:
             NobodyToAskError: always.
         """
-        raise NobodyToAskError(f"Nobody can be asked here: {question.title}")
+        raise NobodyToAskError(
+            f"Nobody can be asked here: {question.title} To answer it, run kaa in the terminal or in rpc mode."
+        )
 
 
 NOBODY = Nobody()

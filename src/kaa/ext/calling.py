@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from logging import ERROR
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from kaa.core.hooks import Continue
 from kaa.ext.asking import AnswerT, Asker
+from kaa.ext.commands import Submit
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError
-from kaa.ext.misuse import described, refuse_coroutine
+from kaa.ext.misuse import described, line_in, refuse_coroutine
+from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.ext.running import RunningWork, Work
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
@@ -20,6 +24,7 @@ _HOOK_SECONDS = 60
 
 VerdictT = TypeVar("VerdictT")
 SeenT = TypeVar("SeenT")
+ResultT = TypeVar("ResultT")
 Hook: TypeAlias = Callable[..., Awaitable[object]]
 Report: TypeAlias = Callable[[ExtensionFailedError], None]
 
@@ -87,15 +92,14 @@ async def first_verdict(
     for scope, hook in hooks:
         try:
             answer = await call(scope, what, hook, *seen, context=context, seconds=seconds)
+            if answer is None:
+                continue
+            if isinstance(answer, verdict):
+                return scope, parsed(scope, what, answer)
+            expected = "None" if verdict is type(None) else f"{verdict.__name__} or None"
+            report(returned(scope, what, answer, expected))
         except ExtensionFailedError as error:
             report(error)
-            continue
-        if answer is None:
-            continue
-        if isinstance(answer, verdict):
-            return scope, answer
-        expected = "None" if verdict is type(None) else f"{verdict.__name__} or None"
-        report(returned(scope, what, answer, expected))
     return None
 
 
@@ -131,12 +135,39 @@ def tell(
 def failed(scope: Scope, what: str, error: BaseException, consequence: str = "") -> ExtensionFailedError:
     """The error of an extension that raised; its traceback goes to the log."""
     LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
-    return ExtensionFailedError(scope.owner, what, f"failed: {described(error)}{consequence}")
+    place = line_in(scope.owner, error)
+    log = "the log has the traceback" if LOG.isEnabledFor(ERROR) else "KAA_LOG=FILE logs the traceback"
+    where = f" ({place}; {log})" if place else ""
+    return ExtensionFailedError(scope.owner, what, f"failed: {described(error)}{where}{consequence}")
 
 
 def returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionFailedError:
     """The error of an extension that returned something unusable."""
-    return ExtensionFailedError(scope.owner, what, f"returned {value!r}: return {expected}")
+    return ExtensionFailedError(scope.owner, what, f"returned {shortened(value)}: return {expected}")
+
+
+def named(scope: Scope, reason: str) -> str:
+    """An extension's reason for a refusal, with its name."""
+    return f"{reason} (extension {scope.owner})" if scope.author else reason
+
+
+def parsed(scope: Scope, what: str, value: ResultT) -> ResultT:
+    """What an extension returned, with fields of the declared types; a text that continues a run is not empty.
+
+    kaa's own extensions are type-checked.
+
+    Raises:
+        ExtensionFailedError: it is something else.
+    """
+    try:
+        result = parse_result(value) if scope.author else value
+    except UnfitResultError as error:
+        raise ExtensionFailedError(scope.owner, what, f"returned {shortened(value)}: {error}") from error
+    match result:
+        case Submit(text=text) | Continue(reason=text) if not text.strip():
+            raise returned(scope, what, value, f"{type(value).__name__} with a text that is not empty, or None")
+        case _:
+            return result
 
 
 def awaitable(running: object) -> Awaitable[object]:

@@ -8,8 +8,9 @@ from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun
-from kaa.ext.asking import Asker
-from kaa.ext.misuse import described
+from kaa.ext.asking import Asker, NobodyToAskError
+from kaa.ext.misuse import described, line_in
+from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.host.log import LOG
 from kaa.workspace.protocol import Workspace
 
@@ -129,11 +130,20 @@ class ToolContext(ConversationContext):
             budget: limits of its own, besides those of the conversation.
 
         Raises:
+            ValueError: the task is empty.
+            TypeError: an argument has a wrong type.
             AgentError: it could not be run, or ended for another reason than that its work was done. As a `ToolError`
                 it tells the model why.
         """
         from kaa.ext.agents import AgentError, AgentTask  # lazy: few tools run agents
 
+        if not isinstance(prompt, str):
+            raise TypeError(f"the prompt of run_agent is {prompt!r}: use a text")
+        if not prompt.strip():
+            raise ValueError("the prompt of run_agent is empty: give the agent a task")
+        for argument, names in (("tools", tools), ("writable", writable), ("hosts", hosts)):
+            if isinstance(names, str):
+                raise TypeError(f"{argument} of run_agent is the text {names!r}: use a list, [{names!r}]")
         if self.agents is None:
             raise AgentError("No agent can be run here.")
         return await self.agents().run(
@@ -159,11 +169,21 @@ class _BoundTool:
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
         try:
-            return await self._tool.run(arguments, self._context.of_call(run))
+            result: object = await self._tool.run(arguments, self._context.of_call(run))
         except (ToolError, ArgumentError):
             raise
+        except NobodyToAskError as error:
+            raise ToolError(str(error)) from error
         except (Exception, SystemExit) as error:  # isolation boundary: a broken tool must not end the conversation
-            name = self.schema.name
-            LOG.exception("tool %s failed", name)
-            whose = f" (extension {self._owner})" if self._owner else ""
-            raise ToolError(f"{name} failed: {described(error)}{whose}") from error
+            LOG.exception("tool %s failed", self.schema.name)
+            raise self._failure(f"failed: {described(error)}", line_in(self._owner, error)) from error
+        if not isinstance(result, ToolResult):
+            raise self._failure(f"returned {shortened(result)}: return a ToolResult, such as text_result(text)")
+        try:
+            return parse_result(result) if self._owner else result
+        except UnfitResultError as error:
+            raise self._failure(f"returned {shortened(result)}: {error}") from error
+
+    def _failure(self, problem: str, line: str = "") -> ToolError:
+        whose = f" (extension {self._owner}{f', {line}' if line else ''})" if self._owner else ""
+        return ToolError(f"{self.schema.name} {problem}{whose}")

@@ -62,7 +62,9 @@ def _extend(module: ModuleType, path: Path) -> Extension:
         ExtensionError: it has none, or needs a newer kaa.
     """
     wanted = getattr(module, "API_VERSION", 1)
-    if not isinstance(wanted, int) or wanted > API_VERSION:
+    if not isinstance(wanted, int):
+        raise ExtensionError(f"Extension {path}: API_VERSION is {wanted!r}: use a number, such as {API_VERSION}")
+    if wanted > API_VERSION:
         raise ExtensionError(f"Extension {path} needs API version {wanted!r}, this kaa has {API_VERSION}: update kaa")
     extend = getattr(module, "extend", None)
     if not callable(extend):

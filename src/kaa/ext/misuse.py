@@ -21,6 +21,24 @@ def described(error: BaseException) -> str:
             return text
 
 
+def line_in(extension: str, error: BaseException) -> str:
+    """The last line of an extension that an error passed, such as `line 4`; empty if it passed none.
+
+    Args:
+        extension: the path of its file or folder.
+        error: was raised.
+    """
+    place, step = "", error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if file == extension:
+            place = f"line {step.tb_lineno}"
+        elif file.startswith(f"{extension}/"):
+            place = f"{file.removeprefix(f'{extension}/')}, line {step.tb_lineno}"
+        step = step.tb_next
+    return place
+
+
 def refuse_coroutine(returned: object, what: str) -> None:
     """Make sure that a function was not async: a call of an `async def` does not run it.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kaa.core.events import Event
 from kaa.ext.asking import Asker
-from kaa.ext.calling import Report, awaitable, failed, returned, tell
+from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
 from kaa.ext.command_context import CommandContext
 from kaa.ext.commands import Command, CommandAction, Suggestion
 from kaa.ext.context import ConversationContext
@@ -142,14 +142,18 @@ class Registry:
         sections = {name: (scope, section) for scope in self._scopes for name, section in scope.sections.items()}
         texts: list[tuple[str, str]] = []
         for name, (scope, section) in sections.items():
+            what = f"prompt section {name!r}"
             try:
-                if text := section(context):
-                    texts.append((name, text.strip("\n")))
+                text: object = section(context)
             except (
                 Exception,
                 SystemExit,
             ) as error:  # isolation boundary: names the extension instead of a bare traceback
-                raise failed(scope, f"prompt section {name!r}", error) from error
+                raise failed(scope, what, error) from error
+            if not isinstance(text, str | None):
+                raise returned(scope, what, text, "str or None")
+            if text:
+                texts.append((name, text.strip("\n")))
         return tuple(texts)
 
     async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
@@ -175,7 +179,7 @@ class Registry:
         except (Exception, SystemExit) as error:  # isolation boundary, as above
             raise failed(scope, f"command /{name}", error) from error
         if action is None or isinstance(action, CommandAction):
-            return action
+            return parsed(scope, f"command /{name}", action)
         raise returned(scope, f"command /{name}", action, "an action, such as Reply, or None")
 
     def obstacle(self, name: str, context: CommandContext, *, is_running: bool) -> str | None:
@@ -215,14 +219,15 @@ class Registry:
         scope, command = self._command(name)
         if command.complete is None:
             return ()
+        what = f"completion of /{name}"
         try:
             found = tuple(command.complete(typed, context))
             if not all(isinstance(one, Suggestion) for one in found):
-                raise returned(scope, f"completion of /{name}", found, "a sequence of Suggestion")
+                raise returned(scope, what, found, "a sequence of Suggestion")
+            found = tuple(parsed(scope, what, one) for one in found)
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
             if name not in self._failing_completions:
                 self._failing_completions.add(name)
-                what = f"completion of /{name}"
                 self._report(error if isinstance(error, ExtensionFailedError) else failed(scope, what, error))
             return ()
         self._failing_completions.discard(name)

@@ -1,7 +1,8 @@
 """The hooks that step into runs: before requests, around tool calls, before the end, and at the user's messages."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeGuard
+
+import msgspec
 
 from kaa.core.hooks import (
     AfterTool,
@@ -15,10 +16,10 @@ from kaa.core.hooks import (
     ReplaceMessages,
     RunAgain,
 )
-from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
+from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
 from kaa.core.provider import Request
 from kaa.core.tool import Permit, ToolResult, text_result
-from kaa.ext.calling import Report, call, first_verdict, returned
+from kaa.ext.calling import Report, call, first_verdict, named, parsed, returned
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError, MessageBlockedError
 from kaa.ext.hooks import AfterToolHook, BeforeRequestHook, BeforeToolHook
@@ -71,9 +72,9 @@ class RunHooks:
             for hook in tuple(scope.message_hooks):
                 match await call(scope, what, hook, message, context=self._context):
                     case UserMessage() as changed:
-                        message = changed
-                    case Block(reason=reason):
-                        raise MessageBlockedError(reason)
+                        message = parsed(scope, what, changed)
+                    case Block() as block:
+                        raise MessageBlockedError(named(scope, parsed(scope, what, block).reason))
                     case None:
                         pass
                     case other:
@@ -84,8 +85,8 @@ class RunHooks:
         async def before(request: Request) -> ReplaceMessages | None:
             what = "before_request hook"
             change = await call(scope, what, hook, request, context=self._context)
-            if change is None or _is_replacement(change):
-                return change
+            if isinstance(change, ReplaceMessages | None):
+                return parsed(scope, what, change)
             raise returned(scope, what, change, "ReplaceMessages with messages, or None")
 
         return before
@@ -96,8 +97,11 @@ class RunHooks:
         async def before(tool_call: ToolCall) -> Block | ReplaceArguments | Permit | None:
             try:
                 verdict = await call(scope, what, hook, tool_call, context=self._context)
-                if isinstance(verdict, Block | ReplaceArguments | Permit | None):
-                    return verdict
+                if isinstance(verdict, Block):
+                    block = parsed(scope, what, verdict)
+                    return msgspec.structs.replace(block, reason=named(scope, block.reason))
+                if isinstance(verdict, ReplaceArguments | Permit | None):
+                    return parsed(scope, what, verdict)
                 raise returned(scope, what, verdict, "Block, ReplaceArguments, a Permit or None")
             except ExtensionFailedError as failure:
                 self._report(failure)
@@ -111,8 +115,11 @@ class RunHooks:
         async def after(tool_call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
             try:
                 verdict = await call(scope, what, hook, tool_call, result, context=self._context)
-                if isinstance(verdict, ToolResult | RunAgain | Refuse | None):
-                    return verdict
+                if isinstance(verdict, Refuse):
+                    refusal = parsed(scope, what, verdict)
+                    return msgspec.structs.replace(refusal, reason=named(scope, refusal.reason))
+                if isinstance(verdict, ToolResult | RunAgain | None):
+                    return parsed(scope, what, verdict)
                 raise returned(scope, what, verdict, "ToolResult, RunAgain, Refuse or None")
             except ExtensionFailedError as failure:
                 self._report(failure)
@@ -127,14 +134,7 @@ class RunHooks:
         found = await first_verdict(
             hooks, "before_end hook", Continue, reply, context=self._context, report=self._report
         )
-        return None if found is None else found[1]
-
-
-def _is_replacement(value: object) -> TypeGuard[ReplaceMessages]:
-    """Extensions are not type-checked."""
-    if not isinstance(value, ReplaceMessages):
-        return False
-    messages: object = value.messages
-    return isinstance(messages, tuple | list) and all(
-        isinstance(message, UserMessage | AssistantMessage | ToolResultMessage) for message in messages
-    )
+        if found is None:
+            return None
+        scope, demand = found
+        return msgspec.structs.replace(demand, source=f"extension {scope.owner}")

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
 
 from kaa.core.events import CompactionEnd
 from kaa.core.hooks import Block
 from kaa.ext.asking import NOBODY, AnswerT
-from kaa.ext.calling import Hook, Report, failed, first_verdict, returned, tell
+from kaa.ext.calling import Hook, Report, failed, first_verdict, named, parsed, returned, tell
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError, NavigationBlockedError
 from kaa.ext.hooks import (
@@ -83,7 +85,7 @@ class SessionHooks:
         """Why the first hook that does not want a compaction does not want it; None if none objects."""
         hooks = self._hooks(lambda scope: scope.before_compactions)
         found = await self._first(hooks, "before_compaction hook", Block, request)
-        return None if found is None else _objection(*found)
+        return None if found is None else named(found[0], found[1].reason)
 
     async def after_compaction(self, end: CompactionEnd) -> None:
         """Call the hooks after a compaction."""
@@ -96,11 +98,14 @@ class SessionHooks:
             for compactor in tuple(scope.compactors):
                 try:
                     condensed: object = await compactor(request)
+                    if isinstance(condensed, CondensedText) and parsed(scope, "compactor", condensed).text.strip():
+                        return condensed
+                except ExtensionFailedError as error:
+                    self.report(error)
+                    continue
                 except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: the conversation must become shorter anyway
                     self.report(failed(scope, "compactor", error))
                     continue
-                if _is_summary(condensed):
-                    return condensed
                 if condensed is not None:
                     self.report(returned(scope, "compactor", condensed, "CondensedText or None"))
         return None
@@ -129,7 +134,7 @@ class SessionHooks:
         """
         hooks = self._hooks(lambda scope: scope.before_navigations)
         if (found := await self._first(hooks, "before_navigation hook", Block, wanted)) is not None:
-            raise NavigationBlockedError(_objection(*found))
+            raise NavigationBlockedError(named(found[0], found[1].reason))
 
     def _hooks(self, of: Callable[[Scope], Sequence[Hook]]) -> Iterator[tuple[Scope, Hook]]:
         for scope in self._scopes():
@@ -140,18 +145,6 @@ class SessionHooks:
         self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[VerdictT], *seen: object
     ) -> tuple[Scope, VerdictT] | None:
         return await first_verdict(hooks, what, verdict, *seen, context=self.context, report=self.report)
-
-
-def _objection(scope: Scope, block: Block) -> str:
-    return f"{block.reason} (extension {scope.owner})"
-
-
-def _is_summary(value: object) -> TypeGuard[CondensedText]:
-    """Extensions are not type-checked: an own field may hold anything too."""
-    if not isinstance(value, CondensedText):
-        return False
-    text: object = value.text
-    return isinstance(text, str) and bool(text.strip())
 
 
 class _AnnouncingAsker:
@@ -167,6 +160,8 @@ class _AnnouncingAsker:
         return self._asker.can_ask
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
+        if not isinstance(question, Struct):
+            raise TypeError(f"ask got {question!r}: use a question, such as Choice(title, options)")
         if self._asker.can_ask:
             self._announce(Notification("question", question.title))
         with self._running.asking():

@@ -62,7 +62,8 @@ class TextOutput:
                 deliver(self._err, sanitize(event.delta))
                 self._err_line_open = not event.delta.endswith("\n")
             case ToolExecutionEnd() if event.is_error:
-                self.progress(f"  {event.tool_name} failed: {_shorten(_last_line(event.result.text))}")
+                text, name = _shorten(_last_line(event.result.text)), event.tool_name
+                self.progress(f"  {text}" if text.startswith(f"{name} ") else f"  {name} failed: {text}")
             case AutoRetryStart():
                 seconds = ceil(event.delay_ms / 1000)
                 retry = f"retry {event.attempt} of {event.max_attempts} in {seconds} s"

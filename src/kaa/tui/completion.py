@@ -1,7 +1,10 @@
 """Completing what is typed: what a source offers, and the session that asks sources while somebody types."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
+
+_LOG = logging.getLogger("kaa")
 
 
 class Completion(NamedTuple):
@@ -97,8 +100,15 @@ class CompletionSession:
             self._show(None)
 
     def _ask(self, text: str, caret: int, *, requested: bool) -> Completions | None:
-        answers = (source.complete(text, caret, requested=requested) for source in self.sources)
-        return next((answer for answer in answers if answer is not None), None)
+        for source in self.sources:
+            try:
+                answer = source.complete(text, caret, requested=requested)
+            except Exception:  # noqa: BLE001 isolation boundary: the user can type on without completion
+                _LOG.exception("completion failed")
+                continue
+            if answer is not None:
+                return answer
+        return None
 
     def close(self) -> None:
         """Show nothing, and offer nothing of this kind until something else is typed."""
