@@ -129,8 +129,8 @@ class TestTheExamplesOfExtensions:
             return await before(ToolCall("1", "bash", {"command": "git push --force"})), await end(reply)
 
         assert run(scenario()) == (
-            Block("Force pushes are not allowed in this project."),
-            Continue("make test fails. Fix that."),
+            Block("Force pushes are not allowed in this project. (extension example0.py)"),
+            Continue("make test fails. Fix that.", source="extension example3.py"),
         )
 
     def test_the_prompt_section_and_the_summary(self, registry: LoadedRegistry) -> None:

@@ -46,6 +46,7 @@ def test_an_extension_registers_itself(tmp_path: Path, as_folder: bool) -> None:
         ("def extend(api:", "SyntaxError"),
         ("1 / 0", "ZeroDivisionError"),
         ("x = 1", "defines no function extend"),
+        ("API_VERSION = 'x'", "API_VERSION is 'x': use a number, such as 1"),
         (None, "no such Python file"),
     ],
 )

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.events import Event
-from kaa.core.hooks import FixedHooks
+from kaa.core.hooks import Hooks
 from kaa.core.messages import Message, UserMessage, user_message
 from kaa.core.provider import Model
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
@@ -66,7 +66,7 @@ class Scene:
         self,
         script: Iterable[ScriptItem],
         *tools: Tool[ToolRun],
-        hooks: FixedHooks | None = None,
+        hooks: Hooks | None = None,
         config: AgentConfig | None = None,
         messages: Sequence[Message] = (),
     ) -> None:

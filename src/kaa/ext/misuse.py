@@ -29,12 +29,13 @@ def line_in(extension: str, error: BaseException) -> str:
         error: was raised.
     """
     place, step = "", error.__traceback__
+    folder = extension.removesuffix("/__init__.py") + "/"
     while step is not None:
         file = step.tb_frame.f_code.co_filename
         if file == extension:
             place = f"line {step.tb_lineno}"
-        elif file.startswith(f"{extension}/"):
-            place = f"{file.removeprefix(f'{extension}/')}, line {step.tb_lineno}"
+        elif file.startswith(folder):
+            place = f"{file.removeprefix(folder)}, line {step.tb_lineno}"
         step = step.tb_next
     return place
 

@@ -1,10 +1,7 @@
 """Completing what is typed: what a source offers, and the session that asks sources while somebody types."""
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
-
-_LOG = logging.getLogger("kaa")
 
 
 class Completion(NamedTuple):
@@ -103,8 +100,10 @@ class CompletionSession:
         for source in self.sources:
             try:
                 answer = source.complete(text, caret, requested=requested)
-            except Exception:  # noqa: BLE001 isolation boundary: the user can type on without completion
-                _LOG.exception("completion failed")
+            except Exception:  # isolation boundary: the user can type on without completion
+                import logging  # lazy: not before the first frame
+
+                logging.getLogger("kaa").exception("completion failed")
                 continue
             if answer is not None:
                 return answer
