@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from io import BytesIO
 
 import pytest
@@ -47,10 +48,12 @@ def test_models_to_cycle_through_are_kept(two_models: Seat) -> None:
     assert json.loads((two_models.home / "settings.json").read_text())["enabledModels"] == ["test/other-model"]
 
 
-def test_a_model_that_does_not_exist_is_refused(seat: Seat) -> None:
+def test_a_model_that_does_not_exist_is_refused_and_the_command_stays(seat: Seat) -> None:
     with seat.open(script=[say("Hello.")]) as program:
         enter(program, "/model nonsense")
         program.wait_for("no model is called 'nonsense'")
+        program.wait_for(re.compile("^/model nonsense", re.MULTILINE))
+        program.press("ctrl+c")
         enter(program, "hello")
         program.wait_for("Hello.")
 
