@@ -52,7 +52,7 @@ def test_line_by_line_a_text_takes_the_entry_that_it_names_and_searches_for_othe
     with seat.start("--plain", screen=Screen(answers="none")) as program:
         program.wait_for(re.compile("^>$"))
         program.write(b"/approvals\n")
-        program.wait_for("Answer with a letter")
+        program.wait_for("Answer with a name from the list")
         program.write(b"v\n")  # in the names and descriptions of several
         program.wait_for("Search: v")
         program.write(b"nev\n")

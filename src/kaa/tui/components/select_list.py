@@ -136,10 +136,10 @@ class SelectList(Generic[T]):
 
     def written(self, width: int) -> list[str]:
         """The entries in view to be read line by line: words instead of a pointer and a check mark."""
+        lines = [f"Search: {one_line(self.query)}"] if self.query else []
         if not self._found:
-            return [self._empty]
+            return [*lines, self._empty]
         view = self._position.in_view(self._rows())
-        lines = []
         for item in (self._found[index] for index in view):
             label = " ".join(filter(None, [item.mark, one_line(item.label), "(current)" if item.is_current else ""]))
             lines += wrap([(f"{label}: {one_line(item.description)}" if item.description else label, "")], width)
