@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
-from tests.end_to_end.seat import Seat, enter, is_idle
+from tests.end_to_end.seat import Seat, enter
 from tests.support.model_server import ModelServer, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import rpc
@@ -59,7 +59,7 @@ class TestTerminal:
             program.wait_for("Running /crawl of extension slow.py")
             program.press("escape")
             program.wait_for("/crawl was stopped")
-            program.wait_for(is_idle)
+            program.wait_for(lambda screen: "\n/crawl" in screen.text())  # back in the editor
 
 
 class TestHeadless:

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kaa.tui.components.markdown import Markdown
@@ -118,6 +118,7 @@ def test_stream_of_single_characters_shows_what_is_shown_at_once() -> None:
 
 
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=6), widths)
+@example("| a | b |\n|---|---|\n1. \n", [3], 20)  # "1" is a row, "1. " is not
 @settings(max_examples=300, deadline=None)
 def test_any_stream_shows_what_is_shown_at_once(text: str, cuts: list[int], width: int) -> None:
     context = make_context()

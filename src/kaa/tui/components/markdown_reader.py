@@ -151,6 +151,8 @@ class MarkdownReader:
             taken = part.take(self._tail[position:end])
             if taken:
                 position = end + 1
+            else:
+                part.set_partial("")  # the line that it was the beginning of belongs to the next part
             if not taken or not part.is_open:
                 self._tail = self._tail[position:]
                 self._close_growing()
