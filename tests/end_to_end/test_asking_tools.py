@@ -66,7 +66,7 @@ def test_line_by_line_lines_answer(seat: Seat) -> None:
         program.wait_for(re.compile("^>$"))
         program.write(b"go\n")
         program.wait_for("Which colour?")
-        program.wait_for("Answer with a letter or a text")
+        program.wait_for("Answer with a name from the list")
         program.write(b"blue\n")
         program.wait_for("Which name?")
         program.write(b"sky\n")

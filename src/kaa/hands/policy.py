@@ -27,8 +27,8 @@ class Policy(NamedTuple):
         mode: `read-only` leaves only `temporary` and `cache` writable; `full-access` confines nothing.
         writable: directories that may be written, the project first.
         temporary: directory of the host that slots see as /tmp (where there are mounts, else as itself).
-        cache: directory for the caches of installers, writable under its own path. Empty where the project may not be
-            written: others build it from what they find there.
+        cache: directory for the caches of installers, writable under its own path. Empty for an agent that may not
+            write the project: others build it from what they find there.
         hidden: what may not be read.
         unlisted: entries of directories that may not be read either unless they are listed; only the last part of
             such a pattern has wildcards of its own.

@@ -69,7 +69,7 @@ def policy_for(
         mode=options.mode,
         writable=tuple(dict.fromkeys(map(os.path.realpath, (*roots, *options.writable)))),
         temporary=places.temporary,
-        cache=places.caches if options.mode == "workspace-write" and options.root_writable else "",
+        cache=places.caches if options.root_writable else "",
         hidden=concealed.hidden,
         unlisted=concealed.unlisted,
         listed=(*concealed.listed, glob.escape(places.output)),
