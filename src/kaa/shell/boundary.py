@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from kaa.ext.questions import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace
@@ -56,6 +57,10 @@ class SandboxControl(Confines, Protocol):
         Raises:
             OSError: it cannot be found out.
         """
+        ...
+
+    def permits(self, escalation: Escalation) -> bool:
+        """Whether calls inside the sandbox have what a yes to this would permit."""
         ...
 
     async def allow_git_writes(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from kaa.ext.errors import CommandError
+from kaa.ext.questions import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
@@ -69,6 +70,19 @@ class Contained:
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs."""
         await self._workspace.sandbox.status()
+
+    def permits(self, escalation: Escalation) -> bool:
+        """See `SandboxControl`."""
+        sandbox = self._workspace.sandbox
+        if not sandbox.confined:
+            return True
+        match escalation.kind:
+            case "git":
+                return sandbox.policy.git_writable
+            case "network":
+                return sandbox.policy.network != "isolated" or sandbox.network.allows(escalation.what)
+            case _:
+                return False
 
     async def allow_git_writes(self) -> None:
         """Let `.git` be written for the rest of the session."""
@@ -158,6 +172,10 @@ class NoSandbox:
 
     async def settle(self) -> None:
         """There is nothing to wait for."""
+
+    def permits(self, escalation: Escalation) -> bool:
+        """Nothing is held back."""
+        return True
 
     async def allow_git_writes(self) -> None:
         """They are allowed."""

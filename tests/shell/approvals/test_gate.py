@@ -15,6 +15,7 @@ from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
 from kaa.ext.asking import NOBODY
 from kaa.ext.context import WorkspacePermit
 from kaa.ext.questions import (
+    OUTSIDE,
     Abort,
     AllowAlways,
     AllowForSession,
@@ -67,6 +68,9 @@ class Sandbox:
 
     async def settle(self) -> None:
         await self.settled.wait()
+
+    def permits(self, escalation: Escalation) -> bool:
+        return escalation.kind == "network" and escalation.what in self.hosts
 
     async def allow_git_writes(self) -> None:
         if self.fails:
@@ -152,6 +156,66 @@ class Stage:
             return text_result("ran", details={key: value for key, value in details.items() if value} or None)
 
         return TypedTool(name, name, CommandArguments, work)
+
+
+class TestForeseenNeeds:
+    def test_the_question_comes_before_the_run_and_the_call_runs_once(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+
+        stage.commands("git push")
+
+        (question,) = stage.person.questions
+        assert question.escalations == (OUTSIDE,)
+        assert not question.was_run
+        assert question.suggestion == "outside bash: git push"
+        assert question.reasons == ("git push uses the network and your credentials, which the sandbox hides",)
+        assert stage.ran == [("git push", "outside")]
+
+    def test_a_rule_answers_it(self) -> None:
+        stage = Stage(allow=["outside bash: git push"], policy="auto")
+
+        stage.commands("git push")
+
+        assert stage.ran == [("git push", "outside, unattended")]
+
+    def test_a_rule_for_the_inside_does_not_answer_it(self) -> None:
+        stage = Stage(Deny(), allow=["bash: git push"])
+
+        stage.commands("git push")
+
+        assert len(stage.person.questions) == 1
+        assert stage.ran == []
+
+    def test_an_answer_for_the_session_answers_the_next_one(self) -> None:
+        stage = Stage(AllowForSession(), policy="auto")
+
+        stage.commands("git push", "git push")
+
+        assert len(stage.person.questions) == 1
+        assert [permit for _, permit in stage.ran] == ["outside", "outside, unattended"]
+
+    def test_a_program_that_commands_can_write_gets_no_rule(self) -> None:
+        stage = Stage(AllowForSession(), AllowOnce(), policy="auto")
+        stage.sandbox.exposed["git"] = "/project/.venv/bin/git"
+
+        stage.commands("git push", "git push")
+
+        assert [question.suggestion for question in stage.person.questions] == [None, None]
+        assert "/project/.venv/bin/git" in stage.person.questions[0].reasons[0]
+
+    def test_a_program_that_is_named_by_a_path_is_not_taken_for_another(self) -> None:
+        stage = Stage(policy="auto")
+
+        stage.commands("./git push")
+
+        assert stage.ran == [("./git push", None)]
+
+    def test_without_a_user_the_call_runs_in_the_sandbox(self) -> None:
+        stage = Stage(policy="auto", headless=True)
+
+        stage.commands("git push")
+
+        assert stage.ran == [("git push", None)]
 
 
 def results(end: AgentEnd) -> list[ToolResultMessage]:

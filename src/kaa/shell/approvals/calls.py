@@ -5,6 +5,7 @@ import msgspec
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Risk
 from kaa.shell.approvals.destructive import losses
+from kaa.shell.approvals.foresight import Need, foreseen
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
 from kaa.shell.approvals.places import is_free_to_write, is_protected, names_of, path_argument, temporary_path
@@ -31,6 +32,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
         names: what it is called, absolute: the given path and the others that file tools take it for.
         outside: why it has to leave the sandbox, None if it does not.
         losses: what it would throw away.
+        needs: what it will foreseeably need from outside the sandbox, whether or not it is permitted already.
         private: a path in a command that would be another file outside the sandbox.
     """
 
@@ -45,6 +47,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     outside: str | None = None
     losses: tuple[Loss, ...] = ()
+    needs: tuple[Need, ...] = ()
     private: str | None = None
 
     @property
@@ -91,6 +94,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         reach=found,
         outside=_outside(call.name, risk, confines),
         losses=() if found is None else losses(found, confines.temporary),
+        needs=() if found is None else foreseen(found),
         private=_private(call, confines) if risk == "command" else None,
     )
 

@@ -34,6 +34,7 @@ from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
+from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
@@ -136,9 +137,10 @@ class Gate:
             if isinstance(verdict, Denied):
                 return Refuse(verdict.reason, wording.ADVICE)
             try:
-                permit = await self._lift(missing, examined, verdict)
+                await self._lift_for_session(missing)
             except OSError as error:
-                return Refuse(f"This was allowed, but the sandbox cannot be changed: {error}")
+                return Refuse(wording.unchangeable(error))
+        permit = self._permit(examined, verdict) if OUTSIDE in missing else None
         self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
 
@@ -202,9 +204,19 @@ class Gate:
             self._sandbox.root,
             changed=changed,
             answered=self._memory.answer_to(call),
+            needs=self._unmet(call),
             exposed=self._exposed,
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
+
+    def _unmet(self, call: JudgedCall) -> tuple[Need, ...]:
+        """What a call will foreseeably need that is not permitted, if somebody can be asked for it.
+
+        Without anybody to ask, the call runs: whether it really needs that only the sandbox can say.
+        """
+        if not self._can_ask or self._sandbox.is_narrowed or call.outside is not None:
+            return ()
+        return tuple(need for need in call.needs if not self._sandbox.permits(need.escalation))
 
     def _exposed(self, call: JudgedCall, *, by_path: bool = False) -> str | None:
         """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none.
@@ -240,6 +252,8 @@ class Gate:
                 return verdict
             if not self._can_ask:
                 return Denied(wording.unanswerable(call, verdict))
+            leaves = (call.outside or verdict.exposed) and call.risk != "outside"
+            escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
             question = Approval(
                 title=call.title,
                 call_id=call.id,
@@ -249,10 +263,16 @@ class Gate:
                 parts=verdict.parts,
                 reasons=verdict.reasons,
                 warning=verdict.warning,
-                escalations=(OUTSIDE,) if (call.outside or verdict.exposed) and call.risk != "outside" else (),
+                escalations=escalations,
                 suggestion=verdict.suggestion,
             )
-            return await self._ask(call, question, rules_count=verdict.rules_count)
+            answer = await self._ask(call, question, rules_count=verdict.rules_count)
+            if isinstance(answer, Allowed):
+                try:
+                    await self._lift_for_session(escalations)
+                except OSError as error:
+                    return Denied(wording.unchangeable(error))
+            return answer
 
     async def _ask_to_lift(
         self, call: JudgedCall, blocked: Sequence[Blocked], escalations: tuple[Escalation, ...]
@@ -337,19 +357,21 @@ class Gate:
             raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
         return rules
 
-    async def _lift(self, escalations: Sequence[Escalation], call: JudgedCall, verdict: Allowed) -> Permit | None:
-        permit = None
+    async def _lift_for_session(self, escalations: Sequence[Escalation]) -> None:
+        """Permit what a yes permits for the rest of the session.
+
+        Raises:
+            OSError: the sandbox cannot be changed.
+        """
         for lift in escalations:
             match lift.kind:
                 case "outside":
-                    permit = self._permit(call, verdict)
                     continue
                 case "git":
                     await self._sandbox.allow_git_writes()
                 case "network":
                     self._sandbox.allow_host(lift.what)
             self._escalated.add(lift)
-        return permit
 
     async def _changed(self, call: JudgedCall) -> Sequence[str] | None:
         matters = any(loss.changes is not None for loss in call.losses) and not call.works_elsewhere

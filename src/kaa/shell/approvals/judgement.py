@@ -15,9 +15,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.ext.questions import JudgedPart
+from kaa.ext.questions import OUTSIDE, JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
+from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.rule_file import ApprovalRules
 from kaa.shell.approvals.rules import Rule, RuleMatch
 from kaa.shell.approvals.suggestions import suggestion
@@ -50,6 +51,7 @@ class Doubtful(msgspec.Struct, frozen=True):
         warning: what would be lost.
         parts: of a command, its simple commands.
         suggestion: rules that would allow it.
+        needs: what a yes permits besides, so that the call is not blocked.
         rules_count: whether a rule could allow it at all.
         exposed: why nothing lets it out of the sandbox unasked although rules or an answer allow that.
     """
@@ -58,6 +60,7 @@ class Doubtful(msgspec.Struct, frozen=True):
     warning: str | None = None
     parts: tuple[JudgedPart, ...] = ()
     suggestion: str | None = None
+    needs: tuple[Need, ...] = ()
     rules_count: bool = True
     exposed: str | None = None
 
@@ -73,6 +76,7 @@ def judge(
     *,
     changed: Sequence[str] | None = None,
     answered: Permission | None = None,
+    needs: tuple[Need, ...] = (),
     exposed: Callable[[JudgedCall], str | None],
 ) -> Judgement:
     """Judge a call.
@@ -84,29 +88,32 @@ def judge(
         root: the project; relative globs of rules start here.
         changed: files with changes that are not committed; None if that is not known.
         answered: an earlier answer to a call with the same arguments.
+        needs: those of its needs that are not permitted and that somebody can be asked about.
         exposed: says which program of a call that would leave the sandbox can be written by commands, if one can.
     """
     denial = forbidden(call, rules.deny, root)
     if denial is not None and denial[0] is RuleMatch.YES:
         return Denied(f"the rule {denial[1].text!r} forbids it")
     granted = answered or (permission(call, rules.allow, root) if denial is None else None)
-    risk = exposed(call) if granted is not None and granted.outside else None
-    if granted is not None and risk is None and policy != "step":
+    leaves = any(need.escalation == OUTSIDE for need in needs)
+    risk = exposed(call) if leaves or (granted is not None and granted.outside) else None
+    if granted is not None and risk is None and policy != "step" and (granted.outside or not needs):
         return Allowed(granted.outside)
     lost = [loss.sentence for loss in call.losses if not loss.spares(changed)]
-    reasons = (*([risk] if risk else []), *_reasons(call, policy, denial, lost))
+    is_settled = granted is not None and not granted.outside and policy != "step"
+    own = () if is_settled else _reasons(call, policy, denial, lost)
+    reasons = (*([risk] if risk else []), *own, *(need.reason for need in needs))
     if not reasons:
         return Allowed()
+    outside = call.outside is not None or leaves
+    rules_count = policy != "step" and denial is None and risk is None and (bool(own) or outside)
     return Doubtful(
         reasons=reasons,
         warning="; ".join(lost) or None,
         parts=judged_parts(call, rules.allow),
-        suggestion=(
-            suggestion(call, rules.allow, root, outside=call.outside is not None)
-            if policy != "step" and denial is None and risk is None
-            else None
-        ),
-        rules_count=policy != "step" and denial is None and risk is None,
+        suggestion=suggestion(call, rules.allow, root, outside=outside) if rules_count else None,
+        needs=needs,
+        rules_count=rules_count,
         exposed=risk,
     )
 

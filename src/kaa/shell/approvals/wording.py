@@ -60,6 +60,11 @@ def narrowed(reason: str) -> str:
     return f"This is beyond the workspace of this agent, and nobody can allow it: {reason}."
 
 
+def unchangeable(error: OSError) -> str:
+    """The user said yes, and the sandbox does not change."""
+    return f"This was allowed, but the sandbox cannot be changed: {error}"
+
+
 def stopped() -> str:
     """The user said that all is to end."""
     return "The user stopped the run."

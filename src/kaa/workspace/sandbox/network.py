@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.network.allow_list import NetworkRule, NetworkState
+from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError, NetworkState
 
 if TYPE_CHECKING:
     from kaa.workspace.network.gate import NetworkGate
@@ -57,6 +57,14 @@ class Network:
             NetworkRuleError: it is no rule.
         """
         self.set_state(self._state.allowing(NetworkRule.parse(rule)))
+
+    def allows(self, rule: str) -> bool:
+        """Whether all that a rule names may be reached, as far as names tell. A text that is no rule names nothing."""
+        try:
+            named = NetworkState().allowing(NetworkRule.parse(rule))
+        except NetworkRuleError:
+            return False
+        return not named.beyond(self._state)
 
     def attach(self, listener: socket.socket) -> int:
         """Serve what comes to a listening socket, which is owned from now on. Needs a running loop. Gives its port."""

@@ -1,0 +1,47 @@
+"""What a command will foreseeably need from outside the sandbox, so that kaa asks before it runs, and it runs once.
+
+A guess from the words of the command: a need that is missed here is reported when the sandbox blocks it, and a need
+that was wrongly foreseen costs a question. Nothing is permitted because of what is found here.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kaa.ext.questions import OUTSIDE, Escalation
+from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.programs import program_name
+from kaa.shell.approvals.reach import CommandReach
+
+
+class Need(msgspec.Struct, frozen=True):
+    """A permission without which a command would be blocked.
+
+    Attributes:
+        escalation: what a yes permits.
+        reason: why the command needs it, a sentence without a full stop.
+    """
+
+    escalation: Escalation
+    reason: str
+
+
+def foreseen(reach: CommandReach) -> tuple[Need, ...]:
+    """The needs of a command, as far as its words show them.
+
+    Args:
+        reach: the programs that the command runs.
+    """
+    needs = {need.escalation: need for words in reach.commands for need in _needs(words)}
+    outside = needs.get(OUTSIDE)
+    return tuple(needs.values()) if outside is None else (outside,)  # outside, nothing else needs a permission
+
+
+def _needs(words: Words) -> Iterator[Need]:
+    """The needs of one program. `words`: the program and its arguments; None for a word that bash computes."""
+    program = words[0] or ""
+    if "/" in program:  # a program of this name, but which one?
+        return
+    match program_name(program), *words[1:2]:
+        case "git", "push":
+            yield Need(OUTSIDE, "git push uses the network and your credentials, which the sandbox hides")
