@@ -7,6 +7,7 @@ from kaa.ext.questions import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.sandbox.options import SandboxChange
 
 
 class Confines(Protocol):
@@ -63,11 +64,11 @@ class SandboxControl(Confines, Protocol):
         """Whether calls inside the sandbox have what a yes to this would permit."""
         ...
 
-    async def allow_git_writes(self) -> None:
-        """Let `.git` be written for the rest of the session.
+    async def change(self, change: SandboxChange) -> None:
+        """Change what calls without a permit may do for the rest of the session; what runs goes on as it is.
 
         Raises:
-            OSError: the sandbox cannot be changed.
+            OSError: the sandbox cannot be changed, or not so.
         """
         ...
 

@@ -14,6 +14,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.sandbox.options import SandboxChange
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
@@ -84,9 +85,9 @@ class Contained:
             case _:
                 return False
 
-    async def allow_git_writes(self) -> None:
-        """Let `.git` be written for the rest of the session."""
-        await self._workspace.sandbox.allow_git_writes()
+    async def change(self, change: SandboxChange) -> None:
+        """Change what calls without a permit may do."""
+        await self._workspace.change(change)
 
     def allow_host(self, host: str) -> None:
         """Let a host be reached for the rest of the session."""
@@ -177,8 +178,8 @@ class NoSandbox:
         """Nothing is held back."""
         return True
 
-    async def allow_git_writes(self) -> None:
-        """They are allowed."""
+    async def change(self, change: SandboxChange) -> None:
+        """Everything is allowed."""
 
     def allow_host(self, host: str) -> None:
         """There is no network."""

@@ -156,6 +156,10 @@ class Hands:
         self._retired = True
         self._hang_up_spares()
 
+    def resume(self) -> None:
+        """Give out slots again after `retire`."""
+        self._retired = False
+
     async def close(self) -> None:
         """Hang up and wait until the process has stopped everything it started."""
         self._closed = True

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kaa.hands.policy import Policy
 from kaa.hands.wire import Frame
 from kaa.host.programs import host_programs
 from kaa.workspace.background import ProcessTable
@@ -41,7 +42,7 @@ from kaa.workspace.protocol import (
     SearchResult,
 )
 from kaa.workspace.sandbox.findings import Carrier
-from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class LocalWorkspace:
         self._narrowed: list[LocalWorkspace] = []
         self._narrowed_beside: list[LocalWorkspace] = []
         self.is_narrowed = False
+        self._chosen = sandbox.options
         self._listener = sandbox.findings.last
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
@@ -172,6 +174,12 @@ class LocalWorkspace:
             yield view
         finally:
             self.sandbox.findings.leave(view._listener)
+
+    async def change(self, change: SandboxChange) -> None:
+        """Change what the sandbox allows; see `Sandbox.change`. A narrowed workspace follows only to less."""
+        await self.sandbox.change(change)
+        for narrower in self._narrowed:
+            await narrower._follow(self.sandbox)
 
     def tell(self, tell: Callable[[str], None]) -> None:
         """From now on, this is told in a sentence what the guard finds that belongs to no call."""
@@ -278,6 +286,7 @@ class LocalWorkspace:
         started = time.monotonic()
         try:
             async with self.sandbox.guarded(carrier):
+                policy = self.sandbox.policy
                 ending = await self._runner.run(
                     command.argv,
                     cwd=command.cwd,
@@ -289,7 +298,7 @@ class LocalWorkspace:
             output.close()
         hosts = self.sandbox.network.blocked_since(refused_before)
         failed = ending.exit_code != 0
-        told = self._told_by(command, output.tail, hosts, failed=failed)
+        told = self._told_by(command, output.tail, hosts, policy, failed=failed)
         words = tuple(one for one in told if failed and one.kind != "placeholder")
         found = () if carrier is None else carrier.found
         return CommandResult(
@@ -355,6 +364,13 @@ class LocalWorkspace:
         with self.sandbox.findings.in_background(self._listener):
             return await self.run(command, on_output)
 
+    async def _follow(self, wider: Sandbox) -> None:
+        """Allow no more than the workspace that this one was narrowed from, nor than was chosen for it."""
+        mode = "read-only" if wider.mode == "read-only" else self._chosen.mode
+        if mode != "full-access":
+            git = self._chosen.git_writable and wider.policy.git_writable
+            await self.change(SandboxChange(mode=mode, git_writable=git))
+
     def _logs(self) -> str | None:
         """Where whole outputs are kept; without a place for them their ends have to do."""
         with contextlib.suppress(OSError):
@@ -412,12 +428,12 @@ class LocalWorkspace:
         return frame
 
     def _told_by(
-        self, command: CommandRequest, tail: bytes, hosts: Sequence[Blocked], *, failed: bool
+        self, command: CommandRequest, tail: bytes, hosts: Sequence[Blocked], policy: Policy, *, failed: bool
     ) -> tuple[Blocked, ...]:
-        """What a command says it was kept from; of the network only if the proxy does not know it."""
+        """What a command says it was kept from by its policy; of the network only if the proxy does not know it."""
         if not tail:
             return ()
-        denials = self.sandbox.denials()
+        denials = self.sandbox.denials(policy)
         read = denials.in_output if failed else denials.in_passing
         told = read(tail.decode("utf-8", "replace"), self._absolute(command.cwd), " ".join(command.argv))
         return tuple(one for one in told if one != Blocked("network")) if hosts else told
@@ -447,6 +463,7 @@ class _Outside:
         self._inside = inside
         self._unconfined: LocalWorkspace | None = None
         self._unattended: LocalWorkspace | None = None
+        self._former: list[LocalWorkspace] = []
 
     @property
     def unconfined(self) -> LocalWorkspace:
@@ -464,15 +481,17 @@ class _Outside:
     @property
     def unattended(self) -> LocalWorkspace:
         """With programs that commands cannot write."""
-        if self._unattended is None:
-            environment = host_programs(self._inside._own_environment).environment()
+        environment = host_programs(self._inside._own_environment).environment()
+        if self._unattended is None or self._unattended._own_environment != environment:  # more may be written by now
+            if self._unattended is not None:
+                self._former.append(self._unattended)
             self._unattended = self._open(self.unconfined.sandbox, environment)
         return self._unattended
 
     async def close(self) -> None:
         """Stop what runs there."""
-        if self._unattended is not None:
-            await self._unattended._runner.close()
+        for workspace in (*self._former, *([self._unattended] if self._unattended else ())):
+            await workspace._runner.close()
         if self._unconfined is not None:
             await self._unconfined.close()
 

@@ -32,6 +32,7 @@ from kaa.shell.approvals.rule_file import ApprovalRules, RuleFile, parse_rules
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
 from tests.support.person import Person
@@ -72,10 +73,10 @@ class Sandbox:
     def permits(self, escalation: Escalation) -> bool:
         return escalation.kind == "network" and escalation.what in self.hosts
 
-    async def allow_git_writes(self) -> None:
+    async def change(self, change: SandboxChange) -> None:
         if self.fails:
             raise OSError("the hands are gone")
-        self.git_writable = True
+        self.git_writable = change.git_writable or self.git_writable
 
     def allow_host(self, host: str) -> None:
         self.hosts.append(host)

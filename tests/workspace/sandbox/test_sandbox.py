@@ -20,7 +20,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox import sandbox as sandbox_module
-from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
@@ -148,7 +148,7 @@ def test_git_writes_are_allowed_for_the_rest_of_the_session_but_not_what_execute
         assert {one.kind for one in before.blocked} == {"git"}
         server = asyncio.create_task(sh(workspace, "sleep 1000"))
 
-        await workspace.sandbox.allow_git_writes()
+        await workspace.change(SandboxChange(git_writable=True))
 
         assert (await sh(workspace, commit)).exit_code == 0
         assert (await sh(workspace, "git log --format=%s")).tail == b"x\n"
@@ -173,7 +173,7 @@ def test_git_beside_kaa_replaces_the_configuration_and_commands_still_cannot(fol
         server = asyncio.create_task(sh(workspace, "sleep 1000"))
         await sh(workspace, "true")
         if later:
-            await workspace.sandbox.allow_git_writes()
+            await workspace.change(SandboxChange(git_writable=True))
         for name in ("one", "two"):
             git(folder, "remote", "add", name, "https://git.example/x")
             await sh(workspace, "git config core.fsmonitor evil; git config alias.status '!evil'")
@@ -257,7 +257,7 @@ def test_loopback_is_shared_by_commands_and_by_new_hands_and_reaches_nothing_out
         else:
             pytest.fail("the server of one command cannot be reached by another")
 
-        await workspace.sandbox.allow_git_writes()
+        await workspace.change(SandboxChange(git_writable=True))
         assert (await sh(workspace, fetch.format(8765))).tail == b"200\n"
         assert b"refused" in (await sh(workspace, fetch.format(outside.getsockname()[1]))).tail
 
@@ -313,7 +313,7 @@ def test_what_runs_on_is_guarded_when_the_policy_changes_and_when_something_is_p
     async def scenario(workspace: LocalWorkspace) -> None:
         running = asyncio.create_task(sh(workspace, plant.format(0.5)))
         await asyncio.sleep(0.1)
-        await workspace.sandbox.allow_git_writes()
+        await workspace.change(SandboxChange(git_writable=True))
         await sh(workspace, "true")
         assert [one.kind for one in (await running).blocked] == ["protected"]
 

@@ -190,7 +190,12 @@ class ChangeTracker:
         return list(report.changes)
 
     def _is_dead(self) -> bool:
-        return self._linking is not None and self._linking.done() and not self._linking.result()[0].is_alive
+        return self._linking is not None and self._linking.done() and not self._serves(self._linking.result()[0])
+
+    def _serves(self, link: Link) -> bool:
+        """Whether a slot lives, and can write if the project may be written by now."""
+        slot = link.slot
+        return link.is_alive and (slot.hands.policy.mode != "read-only" or self._slots.gives(slot))
 
 
 async def in_thread_if(large: bool, work: Callable[..., T], *arguments: object) -> T:

@@ -27,10 +27,13 @@ class Link:
     Args:
         slot: from where slots are given out.
         keep: gets contents, in a thread.
+
+    Attributes:
+        slot: the same.
     """
 
     def __init__(self, slot: Slot, keep: Callable[[Sequence[bytes]], None]) -> None:
-        self._slot = slot
+        self.slot = slot
         self._keep = keep
         self._sending = asyncio.Lock()
         self._asked = 0
@@ -72,7 +75,7 @@ class Link:
     async def _send(self, header: Mapping[str, object], body: bytes, descriptors: Sequence[int]) -> None:
         async with self._sending:
             try:
-                await self._slot.channel.send(header, body, descriptors)
+                await self.slot.channel.send(header, body, descriptors)
             except OSError as error:
                 self._fail(error)
 
@@ -80,12 +83,12 @@ class Link:
         """Let the slot go."""
         self._receiving.cancel()
         await asyncio.wait({self._receiving})
-        self._slot.channel.close()
+        self.slot.channel.close()
 
     async def _receive(self) -> None:
         try:
             while True:
-                frame = await self._slot.channel.receive()
+                frame = await self.slot.channel.receive()
                 answer = parse(frame.header, _Answer)
                 if answer.contents is not None:
                     await to_end(asyncio.to_thread(self._keep, _split(frame.body, answer.contents)))

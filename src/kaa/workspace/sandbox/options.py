@@ -3,17 +3,19 @@
 import glob
 import os
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import executed
+from kaa.host.paths import is_below
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.secrets import conceal
 
 Environment: TypeAlias = Mapping[str, str]
+ConfinedMode: TypeAlias = Literal["read-only", "workspace-write"]
 
 
 class SandboxOptions(msgspec.Struct, frozen=True):
@@ -38,6 +40,34 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
     git_writable: bool = False
+
+
+class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What changes from now on; what is not named stays.
+
+    Attributes:
+        mode: what may be written at all.
+        writable: directories that may be written too, absolute.
+        shown: paths that may be read although they are hidden, absolute.
+        git_writable: whether `.git` may be written, but for what executes.
+    """
+
+    mode: ConfinedMode | None = None
+    writable: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    git_writable: bool | None = None
+
+    def of(self, options: SandboxOptions) -> SandboxOptions:
+        """The options after this change."""
+        added = tuple(path for path in map(os.path.realpath, self.writable) if not is_below(path, options.writable))
+        shown = tuple(f"!{glob.escape(path)}" for path in self.shown)
+        return msgspec.structs.replace(
+            options,
+            mode=self.mode or options.mode,
+            writable=tuple(dict.fromkeys((*options.writable, *added))),
+            hidden=tuple(dict.fromkeys((*options.hidden, *shown))),
+            git_writable=options.git_writable if self.git_writable is None else self.git_writable,
+        )
 
 
 def policy_for(

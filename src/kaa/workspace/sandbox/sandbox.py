@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os.path
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.sandbox.environment import sandbox_environment
 from kaa.workspace.sandbox.findings import Carrier, Findings, Listener
 from kaa.workspace.sandbox.network import Network
-from kaa.workspace.sandbox.options import SandboxOptions, policy_for
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
 from kaa.workspace.slots import GuardLostError, Slot, SlotKind
 
@@ -59,7 +60,7 @@ class SandboxStatus(msgspec.Struct, frozen=True):
 class Sandbox:
     """Gives out slots of the hands that hold the policy in force.
 
-    The policy changes only when the user allows git writes. What runs goes on under the policy it was started with.
+    The policy changes only by `change`. What runs goes on under the policy it was started with.
 
     Args:
         root: the workspace's root.
@@ -94,12 +95,15 @@ class Sandbox:
         self._tiers: list[Tier] = ["none"] if options.mode == "full-access" else list(tiers_to_try())
         self._refused: dict[str, str] = {}
         self._hands: Hands | None = None
-        self._former: list[Hands] = []
+        self._others: list[Hands] = []  # of former policies: something may run there, and the user may go back to them
+        self._guarded = options  # the guard watches what commands under these may write
+        self._guarding: Hands | None = None  # has its slot, if that is not the hands in force
         self._watch: GuardWatch | None = None
         self._stops: list[Callable[[], None]] = []
         self._watching = asyncio.Lock()
         self._switching = asyncio.Lock()
         self._proxy_port: int | None = None
+        self._proxy_ports: dict[Hands, int] = {}  # of hands with a network of their own
         self._environment_of: tuple[tuple[Policy, int | None], dict[str, str]] | None = None
         self.network = Network(options.network, environment)
         self.findings = Findings()
@@ -116,7 +120,7 @@ class Sandbox:
         """
         while True:
             try:
-                self._hands = self._new_hands()
+                self._hands = self._new_hands(self._options)
                 self._hands.start(launched)
             except (PolicyRefusedError, ConfinementError) as error:
                 self._refuse_tier(str(error))
@@ -148,6 +152,11 @@ class Sandbox:
         return self._options.mode
 
     @property
+    def options(self) -> SandboxOptions:
+        """What the user chose, as far as it can be changed here; `network` has its own state."""
+        return self._options
+
+    @property
     def loaded(self) -> tuple[str, ...]:
         """What kaa loads code from besides its own, as it was known at the start: since then it cannot be changed."""
         return self._options.loaded
@@ -171,7 +180,7 @@ class Sandbox:
             WorkspaceUnavailableError: the hands die each time.
         """
         while True:
-            hands = self._current
+            hands = (self._guarding if kind == "guard" else None) or self._current
             try:
                 slot = await hands.take(kind)
             except PolicyRefusedError as error:
@@ -230,11 +239,11 @@ class Sandbox:
             self._environment_of = (basis, sandbox_environment(*basis))
         return self._environment_of[1]
 
-    def denials(self) -> "Denials":
-        """What tells from a command's words what was blocked."""
+    def denials(self, policy: Policy | None = None) -> "Denials":
+        """What tells from a command's words what was blocked, by an earlier policy or the one in force."""
         from kaa.workspace.sandbox.denials import Denials  # lazy: only where something fails or is written
 
-        return Denials(self.policy, self._root, self._home)
+        return Denials(policy or self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
     async def guarded(self, carrier: Carrier | None) -> AsyncIterator[None]:
@@ -267,10 +276,40 @@ class Sandbox:
 
         return dot_entries(self.policy, self._root, self._home)
 
-    async def allow_git_writes(self) -> None:
-        """From now on `.git` may be written, but for its hooks and configuration."""
-        self._options = msgspec.structs.replace(self._options, git_writable=True)
-        await self._switch()
+    async def change(self, change: SandboxChange) -> None:
+        """Allow more or less from now on. What runs goes on under the policy it was started with.
+
+        New hands live in the network of the former ones. The guard changes first: it watches what commands under any
+        policy so far may write.
+
+        Raises:
+            SandboxChangeError: the sandbox cannot be changed so.
+            WorkspaceUnavailableError: the hands cannot be started; nothing has changed.
+        """
+        from kaa.workspace.sandbox.changes import check_change, widest  # lazy: most sandboxes stay as they are
+
+        await self._report()
+        async with self._watching, self._switching:
+            base = os.path.dirname(self._places.written[0])
+            check_change(change, self._options, self.policy, home=self._home, kept=(base,))
+            options = change.of(self._options)
+            note_writable(options.writable)
+            leave_out(options.writable)
+            former, guarded = self._current, widest(self._guarded if self._watch else options, options)
+            hands = await self._hands_of(options)
+            guarding = hands if guarded == options else await self._hands_of(guarded)
+            if self._watch is not None and guarding is not (self._guarding or former):
+                await self._change_guard(await guarding.take("guard"))
+            self._options, self._guarded, self._guarding = options, guarded, guarding
+            self._hands = hands
+            self._serve_network(hands)
+            self._others = [one for one in (*self._others, former, guarding) if one is not hands]
+            self._others = list(dict.fromkeys(self._others))
+            for one in self._others:
+                one.retire()
+            hands.resume()
+            if self._watch is not None:
+                self._watch.expect_replacements()
 
     def narrowed(
         self, places: Places, listener: Listener, writable: Sequence[str] | None, hosts: Sequence[str] | None
@@ -305,7 +344,7 @@ class Sandbox:
             if self._watch.failed:
                 await self._look_after_death()
             self._watch.close()
-        await asyncio.gather(*(hands.close() for hands in (*self._former, *([self._hands] if self._hands else ()))))
+        await asyncio.gather(*(hands.close() for hands in self._all_hands()))
         await self.network.close()
         await asyncio.to_thread(self._places.close)
 
@@ -315,10 +354,10 @@ class Sandbox:
             raise WorkspaceUnavailableError("The workspace was not started.")
         return self._hands
 
-    def _new_hands(self, join: Sequence[int] = ()) -> Hands:
+    def _new_hands(self, options: SandboxOptions, join: Sequence[int] = ()) -> Hands:
         policy = policy_for(
             self._tiers[0],
-            self._options,
+            options,
             root=self._root,
             home=self._home,
             places=self._places,
@@ -340,6 +379,8 @@ class Sandbox:
     async def _fall_back(self, refusing: Hands, reason: str) -> None:
         """Start hands in the next tier, unless somebody who met the same refusal did."""
         async with self._switching:
+            if refusing is self._guarding and refusing is not self._hands:
+                raise WorkspaceUnavailableError(f"The guard of the project cannot be started: {reason}")
             if self._hands is not refusing:
                 return
             await refusing.close()
@@ -357,33 +398,31 @@ class Sandbox:
         if not self._tiers:
             raise WorkspaceUnavailableError(f"The hands cannot be started: {reason}")
 
-    async def _switch(self) -> None:
-        """Take new hands that let `.git` be written, in the network of the old ones.
+    async def _hands_of(self, options: SandboxOptions) -> Hands:
+        """Hands that hold these options: some that run, or new ones in the network of those in force."""
+        current = self._current
+        new = self._new_hands(options, current.namespaces if current.policy.tier == "full" else ())
+        for hands in self._all_hands():
+            if hands.policy == new.policy:
+                return hands
+        new.start()
+        try:
+            await new.report()
+        except BaseException:
+            await new.close()
+            raise
+        self._others.append(new)
+        return new
 
-        The guard changes too, and first: it is to see what mounts hold of commands from now on.
-        """
-        await self._report()
-        async with self._watching, self._switching:
-            former = self._current
-            new = self._new_hands(former.namespaces if former.policy.tier == "full" else ())
-            new.start()
-            try:
-                await new.report()
-                if self._watch is not None:
-                    await self._change_guard(await new.take("guard"))
-            except BaseException:
-                await new.close()
-                raise
-            self._hands = new
-            self._serve_network(new)
-            former.retire()
-            self._former.append(former)
+    def _all_hands(self) -> list[Hands]:
+        return [*self._others, *([self._hands] if self._hands else ())]
 
     def _serve_network(self, hands: Hands) -> None:
         """Serve the proxy on the socket that came with new hands, if one did."""
         listener = hands.take_proxy_listener()
         if listener is not None:
-            self._proxy_port = self.network.attach(listener)
+            self._proxy_ports[hands] = self.network.attach(listener)
+        self._proxy_port = self._proxy_ports.get(hands, self._proxy_port)
 
     async def _inside_socket(self) -> socket.socket:
         return await self._current.socket()
@@ -408,7 +447,10 @@ class Sandbox:
         """Have another guard watch, from the moment on until which the former one has."""
         from kaa.workspace.sandbox.watch import GuardWatch  # lazy: a conversation without commands needs none
 
-        former, new = self._watch, GuardWatch(slot, self._root, self._stop_commands, self.findings.deliver)
+        former, new = (
+            self._watch,
+            GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self.findings.deliver),
+        )
         if former is None:
             self._watch = new
             return

@@ -8,6 +8,7 @@ import contextlib
 import os
 import select
 from collections.abc import AsyncIterator, Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +17,9 @@ from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import GuardLostError, Slot
+
+if TYPE_CHECKING:
+    from kaa.workspace.hands import Hands
 
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
 _ALARMS = 65536  # bytes; as many as a pipe holds
@@ -52,6 +56,7 @@ class GuardWatch:
     Args:
         slot: of kind `guard`.
         root: the project, in which the user may do anything while nothing of kaa's runs.
+        held: the hands in which something may run.
         stop: stops the commands, when one of them plants names in a loop, or the guard dies.
         deliver: gets what was found, as soon as the guard says so.
 
@@ -61,10 +66,16 @@ class GuardWatch:
     """
 
     def __init__(
-        self, slot: Slot, root: str, stop: Callable[[], None], deliver: Callable[[Iterable[Blocked]], None]
+        self,
+        slot: Slot,
+        root: str,
+        held: "Callable[[], Iterable[Hands]]",
+        stop: Callable[[], None],
+        deliver: Callable[[Iterable[Blocked]], None],
     ) -> None:
         self._slot = slot
         self._root = root
+        self._held = held
         self._stop = stop
         self._deliver = deliver
         self.scans = False
@@ -132,6 +143,10 @@ class GuardWatch:
                     await self._ask("check")
         finally:
             self._leave()
+
+    def expect_replacements(self) -> None:
+        """Commands run under another policy from now on: before the next one, what was replaced is held there too."""
+        self._stale = True
 
     async def take_over(self, former: "GuardWatch") -> None:
         """Watch over what another guard watches over until now, without a gap: it is asked after this has begun.
@@ -208,7 +223,8 @@ class GuardWatch:
             return
         self._stale = False
         try:
-            await self._slot.hands.hold()
+            for hands in self._held():
+                await hands.hold()
         except BaseException as error:
             self._stale = True
             if isinstance(error, WorkspaceUnavailableError):
@@ -258,7 +274,8 @@ class GuardWatch:
         try:
             await self._exchange(operation, path, body)
             if self._stuck:
-                await self._slot.hands.release()
+                for hands in self._held():
+                    await hands.release()
                 self._stuck, self._stale = False, True
                 await self._exchange("retry")
         except TimeoutError as error:

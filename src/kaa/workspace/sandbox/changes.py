@@ -1,0 +1,92 @@
+"""Which changes of a sandbox are refused while it runs, and what its guard has to watch after one.
+
+Who may write a directory may replace what is in it. So nothing is added that kaa runs from or keeps its keys in, nor a
+directory that holds the whole home.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from kaa.hands.confinement.layout import concealment
+from kaa.hands.policy import Policy
+from kaa.host.code import executed
+from kaa.host.paths import is_below, trail
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
+
+# Of the system: devices, the kernel's files, sockets of other programs.
+_OF_THE_SYSTEM = ("/dev", "/proc", "/run", "/sys", "/var/run")
+
+
+class SandboxChangeError(PermissionError):
+    """The sandbox cannot be changed so. The message says why and what to do."""
+
+
+def check_change(
+    change: SandboxChange, options: SandboxOptions, policy: Policy, *, home: str, kept: tuple[str, ...]
+) -> None:
+    """Refuse what would undo the sandbox.
+
+    Args:
+        change: to be made.
+        options: as they are.
+        policy: in force.
+        home: the user's home directory.
+        kept: directories of kaa's for temporary files and caches.
+
+    Raises:
+        SandboxChangeError: with the reason.
+    """
+    if policy.tier == "none":
+        reason = "--sandbox full-access is in force" if policy.mode == "full-access" else "this machine has no sandbox"
+        raise SandboxChangeError(f"the sandbox cannot be changed: {reason} (`kaa doctor` says more)")
+    private = tuple(map(os.path.realpath, (*options.private, *kept)))
+    for path in (*change.writable, *change.shown):
+        real = os.path.realpath(path)
+        if is_below(os.path.realpath(home), [real]):
+            raise SandboxChangeError(f"cannot add {path}: it contains your home directory. Choose a directory in it.")
+        if is_below(real, private) or any(is_below(own, [real]) for own in private):
+            raise SandboxChangeError(f"cannot add {path}: kaa keeps its own files there.")
+    hidden, _ = concealment(policy) if change.writable else ((), ())
+    for path in change.writable:
+        _check_directory(path, os.path.realpath(path), options, hidden)
+
+
+def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tuple[str, ...]) -> None:
+    if not os.path.isdir(real):
+        raise SandboxChangeError(f"cannot add {path}: it is not a directory.")
+    if is_below(real, _OF_THE_SYSTEM) or real in ("/tmp", "/var/tmp"):  # noqa: S108 - other programs' sockets
+        raise SandboxChangeError(f"cannot add {path}: it holds files of the system or of other programs.")
+    if is_below(real, map(os.path.realpath, (*_libraries(), *options.loaded))) or _has_loaded_code(real):
+        raise SandboxChangeError(f"cannot add {path}: kaa executes files in it.")
+    for extension in options.loaded:
+        *links, _ = trail(extension)
+        if any(is_below(link, [real]) for link in links):
+            raise SandboxChangeError(f"cannot add {path}: a link in it leads to the extension {extension}.")
+    if is_below(real, hidden):
+        raise SandboxChangeError(
+            f"cannot add {path}: it is hidden because it may hold secrets. Start kaa with --add-dir to add it."
+        )
+
+
+def _libraries() -> Iterator[str]:
+    """Where kaa is installed. Other directories for modules (PYTHONPATH) may hold anything else too."""
+    return (path for path in executed() if path not in sys.path or path.endswith("-packages"))
+
+
+def _has_loaded_code(directory: str) -> bool:
+    files = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
+    return any(is_below(os.path.realpath(file), [directory]) for file in files if file)
+
+
+def widest(one: SandboxOptions, other: SandboxOptions) -> SandboxOptions:
+    """Options of which a guard watches everything that commands under either may write."""
+    writes = "workspace-write" in (one.mode, other.mode)
+    return msgspec.structs.replace(
+        other,
+        mode="workspace-write" if writes else other.mode,
+        writable=tuple(dict.fromkeys((*one.writable, *other.writable))),
+        git_writable=one.git_writable or other.git_writable,
+    )
