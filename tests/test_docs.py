@@ -520,3 +520,14 @@ def _texts_of_errors(module: ast.Module) -> Iterator[str]:
                     yield value
                 case ast.JoinedStr(values=parts):
                     yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
+
+
+def test_the_help_lists_every_command_with_a_word_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.run(["--help"])
+    listed = capsys.readouterr().out.partition("commands (")[2].partition("\n\n")[0]
+
+    words = re.findall(r"case \[([^]]+)\]", Path(cli.__file__).read_text())
+    commands = {word for case in words for word in re.findall(r'"([a-z]+)"', case)}
+    assert {"sessions", "login", "logout"} <= commands
+    assert [command for command in commands if not re.search(rf"^  .*\b{command}\b.*  ", listed, re.MULTILINE)] == []

@@ -22,6 +22,16 @@ _USAGE_ERROR = 2
 _INFORMING = frozenset(("-h", "--help", "-v", "--version"))
 
 _EPILOG = """\
+commands (kaa COMMAND --help describes its options):
+  auth check          ask the providers whether keys and logins work
+  demo                watch kaa fix a bug, without any key
+  doctor              how commands are confined on this machine
+  login, logout       keep an API key or log in to a provider; forget it
+  models              which models there are, what they can do and cost
+  sandbox -- COMMAND  run a command as confined as kaa's own
+  sessions            list, search, show, export, import and delete sessions
+  stats               what all sessions used
+
 examples:
   kaa                                     talk with kaa in the terminal
   kaa "fix the failing test"              the same, with something to begin with
@@ -31,15 +41,7 @@ examples:
   kaa -p -- "$TEXT"                       everything behind -- is a message, even if it begins with -
   kaa -c -p "now document it"             go on with the last session of this directory
   kaa -r                                  choose the session to go on with
-  kaa sessions search "fix the parser"    find where something was said
   kaa --mode json -p "list the TODOs"     one JSON event per line
-  kaa login anthropic                     keep an API key, or log in; kaa logout forgets it
-  kaa auth check                          ask the providers whether keys and logins work
-  kaa demo                                watch kaa fix a bug, without any key
-  kaa sandbox -- make test                run a command as confined as kaa's own
-  kaa doctor                              how commands are confined on this machine
-  kaa stats --by day                      what all sessions used
-  kaa models sonnet                       which models there are, what they can do and cost
 
 exit codes: 0 done, 1 failed, 2 bad usage, 3 a tool call was denied, 4 a limit was reached,
 5 no model to ask, 6 the budget is used up, 128+N interrupted by signal N

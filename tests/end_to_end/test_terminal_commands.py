@@ -175,7 +175,7 @@ def test_reloading_finds_new_keys_and_tells_mistakes(seat: Seat) -> None:
         program.wait_for("app.nonsense")
         program.press("f5")
 
-        program.wait_for("Decide whether the project may configure kaa")
+        program.wait_for("Working with the agent")
 
 
 def test_settings_are_changed_in_a_list(seat: Seat) -> None:
@@ -201,7 +201,7 @@ def test_vi_keys_run_commands(seat: Seat) -> None:
         program.wait_for("NORMAL")
         enter(program, ":hotkeys")
 
-        program.wait_for("Decide whether the project may configure kaa")
+        program.wait_for("Working with the agent")
 
 
 @pytest.mark.usefixtures("mounts")
@@ -215,12 +215,25 @@ def test_the_network_is_switched(seat: Seat) -> None:
         program.wait_for("net off")
 
 
-def test_the_help_names_commands_and_keys(seat: Seat) -> None:
-    with seat.open(screen=Screen(100, 320)) as program:
+def test_the_help_is_searched_and_puts_a_command_into_the_editor(seat: Seat) -> None:
+    with seat.open() as program:
         program.press("f1")
-
+        program.wait_for("Stop the agent")
+        assert "Working with the agent" in program.screen.text()
+        program.type("thinking level")
         program.wait_for("Select the thinking level")
-        program.wait_for("Send when the agent is done")
+        program.press("enter")
+
+        program.wait_for(re.compile(r"^/thinking"))
+
+
+def test_the_help_about_a_word_opens_with_it_and_closes(seat: Seat) -> None:
+    with seat.open() as program:
+        enter(program, "/help clipboard")
+        program.wait_for("Search: clipboard")
+        program.press("escape")
+
+        program.wait_for(is_idle)
 
 
 def test_commands_and_paths_are_completed(seat: Seat) -> None:

@@ -93,3 +93,14 @@ def test_nothing_that_is_written_is_written_over(seat: Seat) -> None:
         assert program.screen.title == ""
         assert program.screen.unknown == []
         assert program.screen.text().count("bold answer") == 1
+
+
+def test_the_help_is_text_about_a_word(seat: Seat) -> None:
+    with plain(seat) as program:
+        line(program, "/help thinking level")
+        program.wait_for("Select the thinking level")
+        assert "Cycle the thinking level" in program.screen.text()
+        assert "/model" not in program.screen.text()
+        line(program, "/help xyzzy")
+
+        program.wait_for("the help says nothing about 'xyzzy'")

@@ -108,6 +108,15 @@ class TestCommands:
         assert isinstance(outcome, CommandReply)
         assert {line.split()[0] for line in outcome.text.splitlines()} >= {"/help", "/session"}
 
+    def test_help_lists_those_about_a_word(self, stage: Stage) -> None:
+        outcome = stage.play(lambda c: ask(c, "/help thinking"))
+
+        assert isinstance(outcome, CommandReply)
+        assert all("thinking" in line for line in outcome.text.splitlines())
+        assert stage.play(lambda c: ask(c, "/help xyzzy")) == CommandReply(
+            "no command is about 'xyzzy'; /help lists all"
+        )
+
     def test_what_is_no_command_is_a_message(self, stage: Stage) -> None:
         stage.server.begin([say("a path")])
 

@@ -18,7 +18,9 @@ _KINDS = {
 
 def extend(api: ExtensionAPI) -> None:
     """Register the commands."""
-    api.register_command("help", "List the slash commands", _help, argument_hint=None, while_running=True)
+    api.register_command(
+        "help", "Show the keys and commands, or those about a WORD", _help, argument_hint="[WORD]", while_running=True
+    )
     api.register_command(
         "session",
         "Show the session's file, id, name, messages, tokens and cost",
@@ -87,13 +89,16 @@ def extend(api: ExtensionAPI) -> None:
     api.register_command("uncompact", "Undo the last compaction on this branch", _uncompact, argument_hint=None)
 
 
-async def _help(_arguments: str, context: CommandContext) -> CommandAction:
+async def _help(arguments: str, context: CommandContext) -> CommandAction:
+    words = arguments.lower().split()
     width = max(len(command.name) for command in context.commands)
     lines = []
     for command in context.commands:
         hint = f"{command.argument_hint}  " if command.argument_hint else ""
-        lines.append(f"/{command.name:<{width}}  {hint}{command.description}")
-    return Reply("\n".join(lines))
+        line = f"/{command.name:<{width}}  {hint}{command.description}"
+        if all(word in line.lower() for word in words):
+            lines.append(line)
+    return Reply("\n".join(lines) or f"no command is about {arguments!r}; /help lists all")
 
 
 async def _session(_arguments: str, context: CommandContext) -> CommandAction:

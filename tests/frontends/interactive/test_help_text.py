@@ -1,4 +1,4 @@
-from kaa.frontends.interactive.help_text import HelpRow, help_markdown, help_sections
+from kaa.frontends.interactive.help_text import HelpRow, help_markdown, help_sections, matching
 from kaa.frontends.interactive.keybindings import GROUPS
 from kaa.tui.keybindings import ActionGroup, action
 from kaa.tui.keymap import Keymap
@@ -48,7 +48,7 @@ def test_commands_and_prefixes_are_told() -> None:
     sections = help_sections((), Keymap({}), [("model", "Select the model")])
 
     assert [row.what for row in sections[0].rows] == ["/", "@", "!", "!!"]
-    assert sections[1].rows == (HelpRow("/model", "Select the model"),)
+    assert sections[1].rows == (HelpRow("/model", "Select the model", "/model "),)
 
 
 def test_markdown_survives_any_character() -> None:
@@ -64,3 +64,11 @@ def test_the_whole_help_has_a_row_for_every_action_with_a_key() -> None:
 
     assert len(rows) == 4 + sum(bool(action.keys) for group in GROUPS for action in group.actions)
     assert any("Fold" in row.does for row in rows)
+
+
+def test_a_query_finds_rows_with_all_its_words() -> None:
+    sections = help_sections((PLAIN, TREE), keymap(), [("model", "Select the model")])
+
+    assert [row.what for section in matching("SELECT model", sections) for row in section.rows] == ["/model"]
+    assert matching("nonsense", sections) == []
+    assert matching("", sections) == sections

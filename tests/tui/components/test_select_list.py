@@ -280,3 +280,52 @@ def test_releases_do_nothing() -> None:
 
     assert chosen.list.key(Key("enter", "", "release")) is False
     assert chosen.selected == []
+
+
+HEADED = [
+    SelectItem("", "Trees", is_heading=True),
+    SelectItem("a", "Apple", "Round"),
+    SelectItem("d", "Date"),
+    SelectItem("", "Bushes with a long title", is_heading=True),
+    SelectItem("c", "Currant", "Red"),
+]
+
+
+def test_headings_are_shown_and_skipped() -> None:
+    chosen = Chosen(HEADED)
+
+    chosen.press("enter", "down", "down", "enter", "down", "enter", "up", "enter", "up", "enter")
+
+    assert chosen.selected == ["a", "c", "a", "c", "d"]
+    assert visible(chosen.list.render(40))[0] == "Trees"
+
+
+def test_a_search_leaves_headings_out() -> None:
+    chosen = Chosen(HEADED, searched=True)
+
+    chosen.press(*"bush")
+
+    assert visible(chosen.list.render(40))[1:] == ["Nothing found"]
+
+
+def test_the_position_counts_entries_and_not_headings() -> None:
+    chosen = Chosen(HEADED, max_rows=3)
+    chosen.press("down", "down")
+
+    assert visible(chosen.list.render(40)) == ["  Date", "Bushes with a long title", "› Currant    Red", "  (3/3)"]
+
+
+def test_the_heading_returns_with_its_first_entry() -> None:
+    chosen = Chosen(HEADED, max_rows=2)
+    chosen.press("down", "down")
+    chosen.list.render(40)
+    chosen.press("home")
+
+    assert visible(chosen.list.render(40))[:2] == ["Trees", "› Apple      Round"]
+
+
+def test_a_description_that_is_cut_off_is_shown_with_the_position() -> None:
+    text = "Grows on trees and keeps all winter"
+    chosen = Chosen([SelectItem("a", "Apple", text), SelectItem("b", "Banana")], max_rows=1)
+
+    assert visible(chosen.list.render(40))[-1].startswith("  (1/2) Grows on trees and keeps")

@@ -10,8 +10,7 @@ from kaa.frontends.interactive.commands import CommandView, Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.external_editor import edit_externally
-from kaa.frontends.interactive.help_text import help_markdown, help_sections
-from kaa.frontends.interactive.keybindings import GROUPS, load_keybindings
+from kaa.frontends.interactive.keybindings import load_keybindings
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
 from kaa.tui.keymap import Keymap
@@ -89,7 +88,13 @@ class Actions:
             UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy, takes_arguments=True),
             UiCommand("exit", "Leave kaa", leave, is_independent=True),
             UiCommand("fullscreen", "Switch the full screen on or off", lambda _: view.app.toggle_fullscreen()),
-            UiCommand("hotkeys", "Show keys and commands, like /help", lambda _: self._help(), is_independent=True),
+            UiCommand(
+                "hotkeys",
+                "Show keys and commands, like /help",
+                self._help,
+                takes_arguments=True,
+                is_independent=True,
+            ),
             UiCommand(
                 "login",
                 "Save an API key, or log in to a provider",
@@ -122,7 +127,7 @@ class Actions:
         return [
             CommandView("compact", self._ui.tasks.compact, takes_arguments=True),
             CommandView("fork", lambda _: sessions.fork()),
-            CommandView("help", lambda _: self._help(), is_independent=True),
+            CommandView("help", self._help, takes_arguments=True, is_independent=True),
             CommandView("new", lambda _: self._ui.conversations.open_new(clear=False), is_independent=True),
             CommandView("redo", navigator.redo, takes_arguments=True),
             CommandView("reload", lambda _: self._ui.submission.run("/reload", self._reread)),
@@ -212,11 +217,13 @@ class Actions:
     def _redraw(self) -> None:
         self._main_view.app.repaint(clear_scrollback=True)
 
-    def _help(self) -> None:
-        commands = [(command.name, command.description) for command in self._ui.commands.offered()]
-        extended = self._main_view.app.terminal.capabilities.kitty_keyboard
-        sections = help_sections(GROUPS, self._main_view.context.keymap, commands, extended_keys=extended)
-        self._ui.presenter.show_document(help_markdown(sections))
+    def _help(self, query: str = "") -> None:
+        from kaa.frontends.interactive.selectors.help import HelpSelector  # lazy: only for who asks
+
+        def commands() -> Iterable[tuple[str, str]]:
+            return [(command.name, command.description) for command in self._ui.commands.offered()]
+
+        HelpSelector(self._main_view, commands, self._ui.presenter.show_document).show(query)
 
     def _theme_names(self, typed: str) -> Iterable[tuple[str, str]]:
         return _among(self._main_view.themes.names())(typed)

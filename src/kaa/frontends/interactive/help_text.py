@@ -17,10 +17,15 @@ PREFIXES = (
 
 
 class HelpRow(NamedTuple):
-    """A line of the help: what to press or type, and what it does."""
+    """A line of the help: what to press or type, and what it does.
+
+    Attributes:
+        typed: what to begin a message with, empty for a key.
+    """
 
     what: str
     does: str
+    typed: str = ""
 
 
 class HelpSection(NamedTuple):
@@ -55,11 +60,24 @@ def help_sections(
         HelpSection(group.title, rows) for group in groups if (rows := tuple(_bound(group, keymap, extended_keys)))
     ]
     sections.append(
-        HelpSection("At the beginning of a message", tuple(HelpRow(*prefix) for prefix in PREFIXES), "Sign")
+        HelpSection(
+            "At the beginning of a message", tuple(HelpRow(sign, does, sign) for sign, does in PREFIXES), "Sign"
+        )
     )
-    if rows := tuple(HelpRow(f"/{name}", description) for name, description in commands):
+    if rows := tuple(HelpRow(f"/{name}", description, f"/{name} ") for name, description in commands):
         sections.append(HelpSection("Commands", rows, "Command"))
     return sections
+
+
+def matching(query: str, sections: Iterable[HelpSection]) -> list[HelpSection]:
+    """The rows that have all words of a query, in their sections; all rows for an empty one."""
+    words = query.lower().split()
+    found = []
+    for section in sections:
+        rows = tuple(row for row in section.rows if all(word in f"{row.what} {row.does}".lower() for word in words))
+        if rows:
+            found.append(section._replace(rows=rows))
+    return found
 
 
 def _bound(group: ActionGroup, keymap: Keymap, extended_keys: bool) -> Iterable[HelpRow]:

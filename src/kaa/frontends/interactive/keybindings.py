@@ -18,7 +18,7 @@ _WORKING = ActionGroup(
         action(
             "app.interrupt",
             "escape",
-            "Stop the agent; twice in an empty editor: rewind, or the doubleEscapeAction",
+            "Stop the agent; twice with an empty editor: the doubleEscapeAction",
         ),
         action("app.message.followUp", "alt+enter", "Send when the agent is done"),
         action("app.message.dequeue", "alt+up", "Take back queued messages"),

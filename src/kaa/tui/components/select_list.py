@@ -10,7 +10,7 @@ from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line
-from kaa.tui.style import Span, paint, paint_spans
+from kaa.tui.style import BOLD, Span, join, paint, paint_spans
 from kaa.tui.width import cells, fit
 
 T = TypeVar("T")
@@ -40,6 +40,8 @@ class SelectItem(NamedTuple, Generic[T]):
         is_current: it is what holds now, and is marked.
         is_disabled: it is shown but cannot be chosen; the description should say why.
         mark: what stands before the label, such as a box to tick; ours, and as wide in all entries.
+        is_heading: the title of the entries below it: the pointer skips it, and a search leaves it out. Another entry
+            must follow.
     """
 
     value: T
@@ -48,6 +50,7 @@ class SelectItem(NamedTuple, Generic[T]):
     is_current: bool = False
     is_disabled: bool = False
     mark: str = ""
+    is_heading: bool = False
 
 
 class SelectList(Generic[T]):
@@ -143,7 +146,7 @@ class SelectList(Generic[T]):
         for item in (self._found[index] for index in view):
             label = " ".join(filter(None, [item.mark, one_line(item.label), "(current)" if item.is_current else ""]))
             lines += wrap([(f"{label}: {one_line(item.description)}" if item.description else label, "")], width)
-        return lines if len(view) == len(self._found) else [*lines, self._position.label()]
+        return lines if len(view) == len(self._found) else [*lines, self._label()]
 
     def key(self, key: InputEvent) -> bool:
         """Move, choose, cancel, or type into the search field."""
@@ -168,7 +171,7 @@ class SelectList(Generic[T]):
     def _take(self, items: Sequence[SelectItem[T]]) -> None:
         self._items = items
         self._labels = {item.label: one_line(item.label) for item in items}
-        self._label_width = max(map(cells, self._labels.values()), default=0)
+        self._label_width = max((cells(self._labels[item.label]) for item in items if not item.is_heading), default=0)
         self._mark_width = max((cells(item.mark) + 1 for item in items if item.mark), default=0)
         self._found = self._matches()
         self._position.count = len(self._found)
@@ -177,7 +180,8 @@ class SelectList(Generic[T]):
     def _matches(self) -> Sequence[SelectItem[T]]:
         if self._rank is None or not self.query:
             return self._items
-        return self._rank(self.query, self._items, lambda item: f"{item.label} {item.description}")
+        entries = [item for item in self._items if not item.is_heading]
+        return self._rank(self.query, entries, lambda item: f"{item.label} {item.description}")
 
     def _find(self) -> None:
         """Show what the query finds, the best of it selected."""
@@ -187,24 +191,43 @@ class SelectList(Generic[T]):
         self._found, self._found_query = self._matches(), self.query
         self._position.count = len(self._found)
         self._position.go(0)
+        self._leave_heading("tui.select.down")
         self._revision += 1
         self._tell(before)
 
     def _go_to(self, item: SelectItem[T] | None) -> None:
         indexes = (index for index, other in enumerate(self._found) if item and other.value == item.value)
         self._position.go(next(indexes, self._position.index if item else 0))
+        self._leave_heading("tui.select.down")
         self._revision += 1
 
     def _move(self, action: str) -> None:
         before = self.selected
         self._position.move(action, self._rows())
+        self._leave_heading("tui.select.up" if action == "tui.select.up" else "tui.select.down")
         self._revision += 1
         self._tell(before)
+
+    def _leave_heading(self, action: str) -> None:
+        """Step from a heading to an entry, and keep the heading of the selected entry in view if it is next to it."""
+        if self.selected and self.selected.is_heading:
+            self._position.move(action, 1)
+        index = self._position.index
+        if index and self._found[index - 1].is_heading and self._rows() > 1:
+            self._position.go(index - 1)
+            self._position.in_view(self._rows())
+            self._position.go(index)
 
     def _tell(self, before: SelectItem[T] | None) -> None:
         now = self.selected
         if self._on_highlight and now is not None and now is not before:
             self._on_highlight(now)
+
+    def _label(self) -> str:
+        """Where among the entries the selected one is."""
+        before = sum(item.is_heading for item in self._found[: self._position.index])
+        count = sum(not item.is_heading for item in self._found)
+        return f"({self._position.index + 1 - before}/{count})"
 
     def _rows(self) -> int:
         return max(1, min(self._max_rows, self._context.size.rows // 2))
@@ -221,7 +244,7 @@ class SelectList(Generic[T]):
         label_width = self._label_width if beside >= _MIN_DESCRIPTION else max(1, width - before - check)
         lines = [paint_spans(self._row(index, label_width, beside)) for index in view]
         if len(view) < len(self._found):
-            lines.append(paint(f"{' ' * before}{self._position.label()}", palette["dim"]))
+            lines.append(paint(f"{' ' * before}{self._label()}{self._clipped_description(beside)}", palette["dim"]))
         if beside < _MIN_DESCRIPTION:
             lines += self._description_below(width, before)
         return lines
@@ -229,6 +252,8 @@ class SelectList(Generic[T]):
     def _row(self, index: int, label_width: int, beside: int) -> list[Span]:
         item = self._found[index]
         palette, glyphs = self._context.palette, self._context.glyphs
+        if item.is_heading:
+            return [(self._labels[item.label], join(palette["mdHeading"], BOLD))]
         selected = index == self._position.index
         style = palette["accent" if selected else "text"]
         if item.is_disabled:
@@ -245,6 +270,11 @@ class SelectList(Generic[T]):
             blank = " " * (label_width - cells(label) + check + _GAP)
             row.append((blank + truncated(one_line(item.description), beside, glyphs.ellipsis), palette["muted"]))
         return row
+
+    def _clipped_description(self, beside: int) -> str:
+        """All of what is said of the selected entry, if it was cut off beside its label."""
+        description = one_line(self.selected.description) if self.selected else ""
+        return f" {description}" if beside >= _MIN_DESCRIPTION and cells(description) > beside else ""
 
     def _description_below(self, width: int, indent: int) -> list[str]:
         if not self.selected or not self.selected.description:

@@ -35,6 +35,7 @@ class ListDialogs:
         hint: str = "",
         query: str = "",
         find: Rank = rank,
+        max_rows: int = 10,
     ) -> None:
         """Let somebody choose one of some entries.
 
@@ -47,6 +48,7 @@ class ListDialogs:
             hint: said below.
             query: searched for to begin with.
             find: finds entries by what is typed.
+            max_rows: how many are shown at most.
         """
 
         def selected(item: SelectItem[str]) -> None:
@@ -65,6 +67,7 @@ class ListDialogs:
             on_cancel=cancelled,
             on_highlight=None if on_highlight is None else lambda item: on_highlight(item.value),
             rank=find,
+            max_rows=max_rows,
         )
         control.set_query(query)
         dialog = self.show(title, control, hint)
