@@ -3,6 +3,7 @@
 import base64
 import itertools
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -366,7 +367,27 @@ def test_file_that_cannot_be_attached_is_told_in_plain_words(kaa: Kaa) -> None:
         kaa.use(server, "openai-completions")
         done = kaa.run("-p", "@fifo", "summarise")
 
-    assert (done.code, done.err) == (2, "kaa: @fifo: Not a regular file but a named pipe\n")
+    assert (done.code, done.err) == (
+        2,
+        "kaa: @fifo cannot be read: Not a regular file but a named pipe\n",
+    )
+
+
+def test_files_outside_the_project_are_attached_with_the_rights_of_the_user(kaa: Kaa, tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("ERROR 42")
+    (tmp_path / "app.log").chmod(0o600)
+    (kaa.project.parent / ".ssh").mkdir()
+    (kaa.project.parent / ".ssh" / "id_test").write_text("a key")
+
+    with ModelServer([say("Read.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", f"@{tmp_path}/app.log", "@~/.ssh/id_test", "summarise")
+
+    sent = server.requests[0].body.decode()
+    assert (done.code, done.out) == (0, "Read.\n")
+    assert "ERROR 42" in sent
+    assert "a key" in sent
+    assert "id_test may hold secrets, and is sent to the model" in done.err
 
 
 def test_base_url_without_a_scheme_is_explained(kaa: Kaa) -> None:

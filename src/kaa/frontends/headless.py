@@ -23,7 +23,7 @@ from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.host.log import LOG
 from kaa.llm.models.registry import NoModelError, UnknownModelError
-from kaa.shell.attachments import compose
+from kaa.shell.attachments import PermitSecret, compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
@@ -136,7 +136,9 @@ async def _open(
 ) -> tuple[list[UserMessage], ConversationOptions, HostedConversation]:
     """What is to be said, what was chosen for the conversation in which to say it, and that."""
     try:
-        first, rest = await compose(command_line.messages, await piped_input(sys.stdin), workspace)
+        first, rest = await compose(
+            command_line.messages, await piped_input(sys.stdin), workspace, _warning_of_secrets(output)
+        )
         options = command_line.conversation_options()
         # A decision made elsewhere was not made for a run nobody watches.
         options = msgspec.structs.replace(options, trust=options.trust or "no")
@@ -145,6 +147,16 @@ async def _open(
         output.event(AgentEnd("aborted", (), "stopped by the user"))  # later it is the agent that says so
         raise
     return [first, *rest], options, hosted
+
+
+def _warning_of_secrets(output: Output) -> PermitSecret:
+    """The command line names the file, and nobody can be asked: it is attached, with a warning."""
+
+    async def permit(path: str) -> bool:
+        output.notice(HostNotice(f"{path} may hold secrets, and is sent to the model because you attached it"))
+        return True
+
+    return permit
 
 
 async def _begin(hosted: HostedConversation, output: Output, ends: list[AgentEnd]) -> None:

@@ -1,24 +1,40 @@
-"""Turns what is given on a command line (words, `@files`, piped text) into messages."""
+"""Turns what a user gives with a message (`@files`, piped text) into content that models read."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
 
 from kaa.builtin.encoding import display_text, is_binary
-from kaa.builtin.file_paths import locate
+from kaa.builtin.file_paths import spellings
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
-from kaa.core.tool import ToolError
-from kaa.workspace.protocol import Workspace
+from kaa.workspace.protocol import NamedFile, NamedFiles
 
 # Larger than any source file a person attaches, small enough for every model's window to say no by itself.
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_IMAGE_BYTES = 64 * 1024 * 1024
+_HEAD_BYTES = 64
+
+# Whether a file that is known to hold secrets is sent: asked with its real path.
+PermitSecret: TypeAlias = Callable[[str], Awaitable[bool]]
 
 
 class AttachmentError(Exception):
-    """The messages cannot be put together; says which file and why."""
+    """A file cannot be attached, or there is no message; says which and why."""
 
 
-async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tuple[UserMessage, Sequence[UserMessage]]:
+class Attachment(msgspec.Struct, frozen=True):
+    """A file as models get it: the text that stands for it, and the image if it is one."""
+
+    text: str
+    image: ImageContent | None = None
+
+
+async def compose(
+    words: Sequence[str], piped: str, files: NamedFiles, permit: PermitSecret
+) -> tuple[UserMessage, Sequence[UserMessage]]:
     """The first message and those that follow it.
 
     The first holds what was piped, then the attached files, then the first word; as pi does, each further
@@ -27,16 +43,17 @@ async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tup
     Args:
         words: arguments; those that begin with `@` name files or images.
         piped: the content of standard input.
-        workspace: reads the files.
+        files: reads the files.
+        permit: decides about files with secrets.
 
     Raises:
         AttachmentError: a file is missing or cannot be attached, or there is nothing to say.
     """
     paths = [word[1:] for word in words if word.startswith("@")]
     texts = [word for word in words if not word.startswith("@")]
-    attached = [await _attach(path, workspace) for path in paths]
-    parts = [piped.strip("\n"), *(text for text, _ in attached), *texts[:1]]
-    images = tuple(image for _, image in attached if image is not None)
+    attached = [await attach(path, files, permit) for path in paths]
+    parts = [piped.strip("\n"), *(one.text for one in attached), *texts[:1]]
+    images = tuple(one.image for one in attached if one.image is not None)
     said = [part for part in parts if part.strip()]
     first = "\n\n".join(said)
     if len(said) > 1 and first.startswith("/"):
@@ -48,31 +65,59 @@ async def compose(words: Sequence[str], piped: str, workspace: Workspace) -> tup
     return user_message(first, images), [user_message(text) for text in texts[1:]]
 
 
-async def _attach(path: str, workspace: Workspace) -> tuple[str, ImageContent | None]:
-    """The text that stands for a file, and the image if it is one."""
+async def attach(path: str, files: NamedFiles, permit: PermitSecret) -> Attachment:
+    """Read a file that the user named.
+
+    Args:
+        path: as it was typed; a narrow space or a curly apostrophe that systems put into names may be missing.
+        files: reads it.
+        permit: decides if it is known to hold secrets.
+
+    Raises:
+        AttachmentError: it cannot be attached; the message says why.
+    """
     try:
-        located = await locate(workspace, path)
-        if located is None:
-            raise AttachmentError(f"@{path} does not exist; paths are relative to {workspace.root}")
-        if located.info.kind == "directory":
-            raise AttachmentError(f"@{path} is a directory; attach files, or ask kaa to look into it")
-        name, size = located.info.real_path, located.info.size
-        head = (await workspace.read(located.path, 0, 64)).data
-        mime_type = image_type(head)
+        spelling, head = await _find(path, files)
+        mime_type = image_type(head.data)
         limit = _MAX_TEXT_BYTES if mime_type is None else _MAX_IMAGE_BYTES
-        if size > limit:
-            raise AttachmentError(f"@{path} has {size:,} bytes, more than the {limit:,} that can be attached")
-        data = (await workspace.read(located.path)).data
-    except ToolError as error:
-        raise AttachmentError(f"@{path}: {error}") from error
+        if head.size > limit:
+            raise AttachmentError(f"@{path} has {head.size:,} bytes, more than the {limit:,} that can be attached")
+        if head.is_secret and not await permit(head.real_path):
+            raise AttachmentError(f"@{path} was not attached: it may hold secrets")
+        named = await files.read_named(spelling, limit)
     except OSError as error:
-        raise AttachmentError(f"@{path}: {error.strerror or error}") from error
+        raise AttachmentError(f"@{path} {_reason(path, error, files.root)}") from error
+    tag = f'<file name="{named.real_path}">'
     if mime_type is None:
-        if is_binary(data):
+        if is_binary(named.data):
             raise AttachmentError(f"@{path} is a binary file; only texts and images can be attached")
-        return f'<file name="{name}">\n{display_text(data)}\n</file>', None
+        return Attachment(f"{tag}\n{display_text(named.data)}\n</file>")
     try:
-        image = await prepare_image(data, mime_type)
+        image = await prepare_image(named.data, mime_type)
     except ImageError as error:
         raise AttachmentError(f"@{path} cannot be attached: {error}") from error
-    return f'<file name="{name}">{image.note or ""}</file>', ImageContent(image.base64, image.mime_type)
+    return Attachment(f"{tag}{image.note or ''}</file>", ImageContent(image.base64, image.mime_type))
+
+
+async def _find(path: str, files: NamedFiles) -> tuple[str, NamedFile]:
+    """The spelling under which a file exists, and its beginning."""
+    missing = FileNotFoundError()
+    for spelling in spellings(path):
+        try:
+            return spelling, await files.read_named(spelling, _HEAD_BYTES)
+        except FileNotFoundError as error:
+            missing = error
+    raise missing
+
+
+def _reason(path: str, error: OSError, root: str) -> str:
+    match error:
+        case IsADirectoryError():
+            return "is a directory; attach files, or ask kaa to look into it"
+        case FileNotFoundError() if os.path.isabs(path) or path.startswith("~"):
+            return "does not exist"
+        case FileNotFoundError():
+            return f"does not exist; paths are relative to {root}"
+        case PermissionError() if not error.filename or error.strerror == os.strerror(error.errno or 0):
+            return "cannot be read: your user has no permission"
+    return f"cannot be read: {error.strerror or error}"

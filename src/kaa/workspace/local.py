@@ -1,5 +1,6 @@
 """The workspace on this machine: files and commands by way of the sandbox's hands, searches by way of ripgrep."""
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -37,6 +38,7 @@ from kaa.workspace.protocol import (
     FileInfo,
     FindResult,
     LineSlice,
+    NamedFile,
     OnOutput,
     SearchQuery,
     SearchResult,
@@ -212,6 +214,34 @@ class LocalWorkspace:
         )
         reply = parse(frame.header, _ReadReply)
         return FileContent(frame.body, reply.size, reply.digest)
+
+    async def read_named(self, path: str, max_bytes: int) -> NamedFile:
+        """See `NamedFiles.read_named`."""
+        if self.is_narrowed:
+            raise PermissionError("a narrowed workspace has no outside")
+        from kaa.workspace.named_files import own_path, read_own  # lazy: most messages name no file
+
+        absolute = self._absolute(path)
+        untrusted = [*map(os.path.realpath, (*self.sandbox.policy.writes, *self._places.written)), "/proc"]
+        own = own_path(absolute, () if self.sandbox.mode == "full-access" else untrusted)
+        if own is not None:
+            try:
+                content = await asyncio.to_thread(read_own, own, max_bytes)
+            except FileNotFoundError:
+                if not any(_is_below(own, directory) for directory in self.sandbox.temporary):
+                    raise
+            else:
+                denials = self.sandbox.denials()
+                return NamedFile(own, content.data, content.size, any(map(denials.is_secret, (own, absolute))))
+        try:
+            info = await self._existing(absolute)
+            content = await self.read(absolute, 0, max_bytes)
+        except BlockedError:
+            raise
+        except PermissionError as error:
+            reason = "the sandbox hides what it leads to, and commands can write where it is"
+            raise PermissionError(error.errno, reason, path) from error
+        return NamedFile(info.real_path, content.data, content.size)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
@@ -506,6 +536,10 @@ def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) 
     """An environment with variables set or, with None, removed."""
     merged = {**environment, **changes}
     return {name: value for name, value in merged.items() if value is not None}
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 async def _permit_all(_files: int, _size: int) -> bool:

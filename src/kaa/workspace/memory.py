@@ -36,6 +36,7 @@ from kaa.workspace.protocol import (
     FileInfo,
     FindResult,
     LineSlice,
+    NamedFile,
     OnOutput,
     SearchError,
     SearchLine,
@@ -131,6 +132,11 @@ class MemoryWorkspace:
         piece = data[offset:] if length is None else data[offset : offset + length]
         whole = offset == 0 and len(piece) == len(data)
         return FileContent(piece, len(data), new_digest(data).hexdigest() if whole else None)
+
+    async def read_named(self, path: str, max_bytes: int) -> NamedFile:
+        """See `NamedFiles.read_named`."""
+        content = await self.read(path, 0, max_bytes)
+        return NamedFile(self._absolute(path), content.data, content.size)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""

@@ -42,6 +42,22 @@ class FileContent(msgspec.Struct, frozen=True):
     digest: str | None
 
 
+class NamedFile(msgspec.Struct, frozen=True):
+    """A file that the user named.
+
+    Attributes:
+        real_path: where it really is.
+        data: its beginning.
+        size: of the whole file in bytes.
+        is_secret: whether commands may not read it because it is known to hold secrets.
+    """
+
+    real_path: str
+    data: bytes
+    size: int
+    is_secret: bool = False
+
+
 class LineSlice(msgspec.Struct, frozen=True):
     """Whole lines of a file.
 
@@ -270,6 +286,23 @@ class BackgroundProcesses(Protocol):
 
     async def stop(self, process_id: int) -> BackgroundProcess:
         """Stop its whole tree, TERM, then KILL after a grace period. Raises as `output` does."""
+        ...
+
+
+class NamedFiles(Protocol):
+    """Reads files that the user named. No part of `Workspace`, which tools use: models name no file like this."""
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the directory that relative paths start from."""
+        ...
+
+    async def read_named(self, path: str, max_bytes: int) -> NamedFile:
+        """Read the beginning of a file with the user's rights.
+
+        Raises:
+            OSError: says why it cannot be read; `FileNotFoundError` only if there is nothing.
+        """
         ...
 
 

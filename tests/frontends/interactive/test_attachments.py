@@ -11,12 +11,17 @@ from kaa.frontends.interactive.attachments import (
     Attachments,
     as_content,
     dropped_image,
-    mentioned_images,
+    mentioned,
     read_image,
     with_mentioned,
 )
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+
+
+async def unasked(path: str) -> bool:
+    raise AssertionError(f"{path} is no secret")
+
 
 ONE, OTHER = ImageContent("one", "image/png"), ImageContent("other", "image/png")
 
@@ -128,9 +133,9 @@ def test_what_is_no_image_is_said() -> None:
     workspace = MemoryWorkspace({"notes.png": b"not at all"})
 
     with pytest.raises(ImageError, match="unsupported image format"):
-        run(read_image(workspace, "notes.png"))
-    with pytest.raises(ImageError, match=r"there is no file missing\.png"):
-        run(read_image(workspace, "missing.png"))
+        run(read_image(workspace, "notes.png", unasked))
+    with pytest.raises(ImageError, match=r"missing\.png does not exist"):
+        run(read_image(workspace, "missing.png", unasked))
 
 
 def test_an_image_of_the_project_is_read(tmp_path: Path) -> None:
@@ -139,7 +144,7 @@ def test_an_image_of_the_project_is_read(tmp_path: Path) -> None:
     Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
     data = (tmp_path / "a.png").read_bytes()
 
-    image = run(read_image(MemoryWorkspace({"a.png": data}), "a.png"))
+    image = run(read_image(MemoryWorkspace({"a.png": data}), "a.png", unasked))
 
     assert image.mime_type == "image/png"
     assert run(as_content(data)) == image
@@ -151,11 +156,12 @@ def test_an_image_of_the_project_is_read(tmp_path: Path) -> None:
         ("@a.png", ["a.png"]),
         ("look at @shots/a.png, then (@b.JPG) and @a.png again", ["shots/a.png", "b.JPG", "a.png"]),
         ('@"two words.webp" look', ["two words.webp"]),
-        ("me@a.png icon@2x.png @a.txt a.png @", []),
+        ("me@a.png icon@2x.png a.png @", []),
+        ("why does @/tmp/x.log say no?", ["/tmp/x.log"]),
     ],
 )
-def test_images_are_named_by_an_at_sign(text: str, paths: list[str]) -> None:
-    assert mentioned_images(text) == paths
+def test_files_are_named_by_an_at_sign(text: str, paths: list[str]) -> None:
+    assert mentioned(text) == paths
 
 
 _PIECES = st.lists(st.sampled_from(["@", '"', " ", "\n", ",", "(", "a", ".", ".png", "@b.png"]), max_size=15).map(
@@ -167,7 +173,7 @@ _PIECES = st.lists(st.sampled_from(["@", '"', " ", "\n", ",", "(", "a", ".", ".p
 def test_an_image_is_found_in_any_text(before: str, after: str) -> None:
     text = f"{before}\n@shot.png\n{after}"
 
-    found = mentioned_images(text)
+    found = mentioned(text)
 
     assert "shot.png" in found
     assert all(f"@{path}" in text or f'@"{path}"' in text for path in found)
@@ -178,10 +184,35 @@ def test_an_image_that_is_named_goes_along_once_and_what_is_none_stays_a_name(tm
 
     Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
     workspace = MemoryWorkspace({"a.png": (tmp_path / "a.png").read_bytes(), "no.png": b"text"})
+    told: list[str] = []
     said = user_message("compare @a.png with @no.png and @missing.png")
 
-    message = run(with_mentioned(workspace, said))
+    message = run(with_mentioned(workspace, said, unasked, told.append))
 
     assert message.text == said.text
     assert [type(block) for block in message.content] == [TextContent, ImageContent]
-    assert run(with_mentioned(workspace, message)) is message
+    assert run(with_mentioned(workspace, message, unasked, told.append)) is message
+    assert told == []
+
+
+def test_a_text_outside_the_project_goes_along_and_one_inside_stays_a_name(tmp_path: Path) -> None:
+    outside = tmp_path / "app.log"
+    outside.write_text("ERROR 42")
+    workspace = MemoryWorkspace({"notes.txt": b"mine", str(outside): b"ERROR 42"})
+    told: list[str] = []
+
+    message = run(with_mentioned(workspace, user_message(f"see @{outside} and @notes.txt"), unasked, told.append))
+
+    assert message.text == f'see @{outside} and @notes.txt\n\n<file name="{outside}">\nERROR 42\n</file>'
+    assert run(with_mentioned(workspace, message, unasked, told.append)) is message
+    assert told == []
+
+
+def test_a_path_that_cannot_be_attached_is_said(tmp_path: Path) -> None:
+    told: list[str] = []
+    said = user_message(f"see @{tmp_path}/missing.log, @/components/Button and @decorator")
+
+    message = run(with_mentioned(MemoryWorkspace(), said, unasked, told.append))
+
+    assert message is said
+    assert told == [f"@{tmp_path}/missing.log does not exist; only its name is sent"]

@@ -208,3 +208,11 @@ def test_no_home_is_carved_where_there_is_none(home: str, project: Path) -> None
     policy = Policy("full", "workspace-write", (str(project),), hidden=(f"{home}/.netrc", "/etc/shadow"))
 
     assert resolve(policy, home).carved == {}
+
+
+def test_a_link_of_the_home_does_not_show_a_secret(home: Path) -> None:
+    (home / ".ssh").mkdir(exist_ok=True)
+    (home / "shown").symlink_to(".ssh")
+    policy = Policy("full", "workspace-write", hidden=(f"{home}/.ssh",), unlisted=(f"{home}/.*",))
+
+    assert str(home / ".ssh") not in resolve(policy, str(home)).readable

@@ -4,22 +4,24 @@ In the text each is a marker such as `[image #1]`; a marker that is deleted take
 stays a name.
 """
 
+import os
 import re
 import shlex
-from contextlib import suppress
+from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.frontends.interactive.transcript.message_content import split_content
-from kaa.workspace.protocol import Workspace
+from kaa.shell.attachments import AttachmentError, PermitSecret, attach
+from kaa.workspace.protocol import NamedFiles
 
 _MARKER = re.compile(r"\[image #(\d+)\]")
 _NAME = re.compile(r"\.(png|jpe?g|gif|webp|bmp)$", re.IGNORECASE)
 _MENTION = re.compile(r"""(?<![^\s("'=,:])@(?:"([^"\n]+)"|([^\s"]+))""")
 _MOST_MENTIONED = 20
 _MAX_PATH_CHARACTERS = 4096
-_MAX_IMAGE_BYTES = 64 * 1024 * 1024
+_NO_IMAGE = "unsupported image format: models accept PNG, JPEG, GIF and WebP"
 
 
 class Attachments:
@@ -75,37 +77,65 @@ def dropped_image(text: str) -> str | None:
     return text if _NAME.search(text) else None
 
 
-async def read_image(workspace: Workspace, path: str) -> ImageContent:
-    """An image of the project, or elsewhere as far as the sandbox shows it.
+async def read_image(files: NamedFiles, path: str, permit: PermitSecret) -> ImageContent:
+    """An image that the user named.
 
     Raises:
-        ImageError: it is none, or cannot be used.
-        OSError: it cannot be read.
+        ImageError: it cannot be read, or is none.
     """
-    info = await workspace.stat(path)
-    if info is None:
-        raise ImageError(f"there is no file {path}")
-    if info.size > _MAX_IMAGE_BYTES:
-        raise ImageError(f"{path} is larger than {_MAX_IMAGE_BYTES // 1024 // 1024} MB")
-    return await as_content((await workspace.read(path)).data)
+    try:
+        image = (await attach(path, files, permit)).image
+    except AttachmentError as error:
+        raise ImageError(str(error).removeprefix("@")) from error
+    if image is None:
+        raise ImageError(f"{path}: {_NO_IMAGE}")
+    return image
 
 
-def mentioned_images(text: str) -> list[str]:
-    """The paths of images that a text names by `@`, each once."""
+def mentioned(text: str) -> list[str]:
+    """The paths that a text names by `@`, each once."""
     paths = (quoted or word.rstrip(",;:.!?)'\"") for quoted, word in _MENTION.findall(text))
-    return [path for path in dict.fromkeys(paths) if _NAME.search(path)][:_MOST_MENTIONED]
+    return [path for path in dict.fromkeys(paths) if path][:_MOST_MENTIONED]
 
 
-async def with_mentioned(workspace: Workspace, message: UserMessage) -> UserMessage:
-    """A message with the images that it names by `@`; what is none, or not there, stays a name to look up."""
-    _, images = split_content(message.content)
-    found = list(images)
-    for path in mentioned_images(message.text):
-        with suppress(ImageError, OSError):
-            image = await read_image(workspace, path)
-            if image not in found:  # a message that was taken back has it already
-                found.append(image)
-    return user_message(message.text, tuple(found)) if len(found) > len(images) else message
+async def with_mentioned(
+    files: NamedFiles, message: UserMessage, permit: PermitSecret, tell: Callable[[str], None]
+) -> UserMessage:
+    """A message with the images that it names by `@`, and with the files outside the project.
+
+    Other files of the project stay names, for the model to read. So does what cannot be attached; the user learns why
+    if it was a path for certain.
+
+    Args:
+        files: reads them.
+        message: as it was entered.
+        permit: decides about files with secrets.
+        tell: told, in a sentence, what was not attached.
+    """
+    text, images = split_content(message.content)
+    found, texts = list(images), [text]
+    for path in mentioned(text):
+        outside = path.startswith(("/", "~/", "../")) and not path.startswith(f"{files.root}/")
+        if not outside and not _NAME.search(path):
+            continue
+        try:
+            attached = await attach(path, files, permit)
+        except AttachmentError as error:
+            if not isinstance(error.__cause__, FileNotFoundError) or (outside and _is_in_directory(path)):
+                tell(f"{error}; only its name is sent")
+            continue
+        if attached.image is not None and attached.image not in found:  # a message that was taken back has it already
+            found.append(attached.image)
+        elif attached.image is None and outside and attached.text not in text:
+            texts.append(attached.text)
+    if len(found) == len(images) and len(texts) == 1:
+        return message
+    return user_message("\n\n".join(texts), tuple(found))
+
+
+def _is_in_directory(path: str) -> bool:
+    """Whether it is meant as a path, and no module like "@/components/Button"."""
+    return os.path.isdir(os.path.dirname(os.path.expanduser(path)))
 
 
 async def as_content(data: bytes) -> ImageContent:
@@ -116,6 +146,6 @@ async def as_content(data: bytes) -> ImageContent:
     """
     mime_type = image_type(data[:64])
     if mime_type is None:
-        raise ImageError("unsupported image format: models accept PNG, JPEG, GIF and WebP")
+        raise ImageError(_NO_IMAGE)
     prepared = await prepare_image(data, mime_type)
     return ImageContent(prepared.base64, prepared.mime_type)

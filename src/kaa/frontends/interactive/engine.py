@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from kaa.core.messages import UserMessage
+from kaa.ext.asking import confirm
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
+from kaa.frontends.interactive.attachments import with_mentioned
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import CoreListener, QuestionPresenter, Reporter
 from kaa.frontends.interactive.transcript.preload import preload
@@ -177,6 +179,20 @@ class Engine:
         finally:
             await self._host.close()
 
+    async def say(self, message: UserMessage, *, follow_up: bool) -> None:
+        """Have the conversation work on a message, with the files that it names by `@`.
+
+        Args:
+            message: as it was entered.
+            follow_up: give it to the model when it would stop, not as soon as possible.
+        """
+        complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)
+        await self.work.say(complete, follow_up=follow_up)
+
+    async def permits_secret(self, path: str) -> bool:
+        """Ask whether a file that the user named is sent to the model although it may hold secrets."""
+        return await confirm(self, f"Send {path} to the model?", "The file may hold secrets.")
+
     async def submit_first(self) -> str | None:
         """Work on the messages of the command line, one after another, up to a slash command.
 
@@ -185,7 +201,7 @@ class Engine:
         """
         if words := self._words:
             self._words = ()
-            first, rest = await compose(words, "", self.workspace)
+            first, rest = await compose(words, "", self.workspace, self.permits_secret)
             self._first += [first, *rest]
         while self._first:
             message = self._first.pop(0)
@@ -236,6 +252,9 @@ class Engine:
         if isinstance(opened, LocalWorkspace):
             self._host.workspaces.adopt(opened, self._command_line.sandbox)
         return opened
+
+    def _notify_of(self, text: str) -> None:
+        self._notify(HostNotice(text))
 
     def _notify(self, notice: HostNotice) -> None:
         self._post(lambda: self._audience.show_notice(notice.text))

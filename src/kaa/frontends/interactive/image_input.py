@@ -90,7 +90,10 @@ class ImageInput:
             self._ui.main_view.editor.insert(path)
             self._ui.say(f"{error}; its path was inserted", "warning")
 
-        self._ui.call(lambda engine: read_image(engine.workspace, path), self._attach, instead)
+        async def read(engine: Engine) -> ImageContent:
+            return await read_image(engine.workspace, path, engine.permits_secret)
+
+        self._ui.call(read, self._attach, instead)
 
     def _attach(self, image: ImageContent) -> None:
         self._ui.main_view.editor.insert(self._attachments.add(image) + " ")

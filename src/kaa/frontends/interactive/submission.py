@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kaa.core.events import AgentEnd
 from kaa.ext.invocation import invocation_in
-from kaa.frontends.interactive.attachments import Attachments, mentioned_images, with_mentioned
+from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.commands import Commands
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.prompt_history import PromptHistory
@@ -126,13 +126,7 @@ class Submission:
 
     def _say(self, text: str, *, follow_up: bool) -> None:
         message = self._attachments.message(text)
-        names_images = bool(mentioned_images(message.text))
-
-        async def say(engine: Engine) -> None:
-            told = await with_mentioned(engine.workspace, message) if names_images else message
-            await engine.work.say(told, follow_up=follow_up)
-
-        self._ui.call(say, None, self._on_failure)
+        self._ui.call(lambda engine: engine.say(message, follow_up=follow_up), None, self._on_failure)
 
     def _run_in_shell(self, text: str) -> None:
         in_context = not text.startswith("!!")

@@ -82,7 +82,8 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         policy, (*projects, *writable), _needed(policy, home, (*projects, *writable), hidden) if home else ()
     )
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
-    links = filter(os.path.islink, (entry for path in listing.directories for entry in carved.get(path, ())))
+    entries = (entry for path in listing.directories for entry in carved.get(path, ()))
+    links = (path for path in entries if os.path.islink(path) and not is_below_any(os.path.realpath(path), hidden))
     listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
     seen = (*listed, *shown, *writable)
     hidden = (*(path for path in hidden if not listing.hides(os.path.dirname(path)) or is_below_any(path, seen)),)

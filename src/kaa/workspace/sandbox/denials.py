@@ -100,11 +100,18 @@ class Denials:
         Args:
             path: absolute, normalised.
         """
-        for hidden in self._policy.hidden:
-            matches = any(fnmatch.fnmatchcase(path, pattern) for pattern in (hidden, f"{hidden}/*"))
-            if matches and not any(_is_below(path, shown) for shown in self._policy.shown):
-                return Blocked("read", path)
-        return self._of_unlisted(path)
+        return Blocked("read", path) if self.is_secret(path) else self._of_unlisted(path)
+
+    def is_secret(self, path: str) -> bool:
+        """Whether a file is hidden because it is known to hold secrets, and not only because it is not listed.
+
+        Args:
+            path: absolute, normalised.
+        """
+        patterns = (pattern for hidden in self._policy.hidden for pattern in (hidden, f"{hidden}/*"))
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns) and not any(
+            _is_below(path, shown) for shown in self._policy.shown
+        )
 
     @cached_property
     def _listing(self) -> HomeList:
